@@ -297,7 +297,7 @@ impl History {
     /// Builds a history from records, as if they were read from lines in this order.
     ///
     /// # Errors
-    /// As [`History::read`].
+    /// Errors of [`History::read`].
     pub fn from_records(records: impl IntoIterator<Item = Record>) -> Result<History, HistoryError> {
         let mut builder = Builder::default();
         for record in records {

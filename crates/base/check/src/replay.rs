@@ -287,7 +287,7 @@ impl<'a> Replay<'a> {
         });
     }
 
-    /// Whether a doubtful delete explains that a present register was found absent; from then on it is absent.
+    /// Returns whether a doubtful delete explains that a present register was found absent; from then on it is absent.
     fn was_deleted_in_doubt(&mut self, key: KeyId) -> bool {
         let Some(doubts) = self.maybe_deleted.remove(&key).filter(|d| !d.is_empty()) else {
             return false;

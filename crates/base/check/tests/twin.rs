@@ -57,7 +57,7 @@ fn precedes_in_time(a: &Record, b: &Record) -> bool {
     a.status == Status::Committed && a.end_ns < b.start_ns
 }
 
-/// Whether some order of these transactions is legal.
+/// Returns whether some order of these transactions is legal.
 fn has_order(state: &State, left: &mut Vec<&Record>, model: Model) -> bool {
     if left.is_empty() {
         return true;
@@ -75,7 +75,7 @@ fn has_order(state: &State, left: &mut Vec<&Record>, model: Model) -> bool {
     false
 }
 
-/// Whether the history is legal with some of its transactions of unknown outcome.
+/// Returns whether the history is legal with some of its transactions of unknown outcome.
 fn is_legal(records: &[Record], model: Model) -> bool {
     let unknown: Vec<&Record> = records.iter().filter(|r| r.status == Status::Unknown).collect();
     (0..1u32 << unknown.len()).any(|chosen| {
@@ -85,7 +85,7 @@ fn is_legal(records: &[Record], model: Model) -> bool {
     })
 }
 
-/// Whether the claimed order is legal, versions aside, with some of the transactions of unknown outcome.
+/// Returns whether the claimed order is legal, versions aside, with some of the transactions of unknown outcome.
 fn claim_is_legal(records: &[Record], model: Model) -> bool {
     let mut order: Vec<Record> = records.iter().filter(|record| record.status != Status::Aborted).cloned().collect();
     order.sort_by_key(|record| record.serial_point);

@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.offset
     }
 
-    /// Whether no bytes are left.
+    /// Returns whether no bytes are left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left() == 0

@@ -80,7 +80,7 @@ pub enum ClockChoice {
     Monotonic,
 }
 
-/// Why a clock cannot be had.
+/// Reason why a clock cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClockError {

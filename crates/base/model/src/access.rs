@@ -75,7 +75,7 @@ pub trait Program {
     /// Runs the body.
     ///
     /// # Errors
-    /// The body's own, or what [`Access`] returned.
+    /// Errors of the body, or what [`Access`] returned.
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> std::result::Result<Self::Output, Self::Error>;
 }
 

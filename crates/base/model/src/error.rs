@@ -6,52 +6,52 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The result of whatever a transaction asks.
+/// Result of the operations of a transaction.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something was not done.
+/// An error of an operation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The transaction was aborted and has no effect. It is poisoned: every later call returns this error.
     Aborted(Box<Abort>),
     /// A wait ended without success: its limit was reached, or the transaction's [`crate::Supervisor`] ended it. The statement
-    /// did not happen; the transaction stays open. Only supervised transactions get it, with the facts of the abort that others
-    /// would get.
+    /// had no effect; the transaction stays open. Only supervised transactions get this error, with the facts of the abort that
+    /// others would get.
     Unavailable(Box<Abort>),
     /// The data that the body reads is not available yet, so this attempt stops. Nothing is aborted: the engine runs the body
     /// again when it is. Bodies pass this on; no door returns it.
     NotYet,
-    /// A limit was reached. The statement did not happen; the transaction stays open.
+    /// A limit was exceeded. The statement had no effect; the transaction stays open.
     Limit(Limit),
     /// The caller's request is invalid. The statement did not happen; the transaction stays open.
     Invalid(Invalid),
-    /// A key is taken. The statement did not happen; the transaction stays open.
+    /// A key exists already. The statement had no effect; the transaction stays open.
     Duplicate(Box<Duplicate>),
     /// The disk, the clock or the data directory failed.
     Fault(Fault),
 }
 
-/// A transaction that was not allowed to commit, and why.
+/// The abort of a transaction, and its reason.
 #[derive(Clone, Debug)]
 pub struct Abort {
-    /// For counting and for deciding on a retry.
+    /// Class, for counting and for deciding on a retry.
     pub class: AbortClass,
     /// The protocol's own name of the rule that was broken, such as `later-reader`.
     pub rule: &'static str,
     /// The rule in a sentence.
     pub explanation: &'static str,
-    /// The table, when the conflict is in one.
+    /// The table of the conflict, if there is one.
     pub table: Option<Arc<Schema>>,
     /// The key or range.
     pub target: Target,
     /// This transaction.
     pub transaction: Timestamp,
-    /// The other transaction, when known.
+    /// The other transaction, if known.
     pub other: Option<Timestamp>,
 }
 
-/// Abort classes that all protocols share: enough for a user to decide what to do next, without the protocol's rules.
+/// Classes of aborts, shared by all protocols: enough for a user to decide what to do, without the protocol's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AbortClass {
     /// A read of one transaction and a write of another cannot both stand in one serial order: another has read what this
@@ -65,11 +65,11 @@ pub enum AbortClass {
     Footprint,
     /// The transaction would have to wait for another one, and the wait could be part of a deadlock.
     Priority,
-    /// Another transaction held something for longer than the limit on waiting.
+    /// A wait for another transaction reached the wait limit.
     WaitLimit,
     /// The transaction's supervisor ended its wait.
     Interrupted,
-    /// The transaction itself was older than the limit.
+    /// The transaction was older than the age limit.
     Age,
     /// The body requested it, or dropped the transaction.
     Requested,
@@ -78,7 +78,7 @@ pub enum AbortClass {
 /// Object of a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Target {
-    /// Nothing in particular.
+    /// No particular object.
     #[default]
     None,
     /// One key of the table.
@@ -89,10 +89,10 @@ pub enum Target {
     Range(Bound<Key>, Bound<Key>),
 }
 
-/// A limit that was reached.
+/// A limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Which.
+    /// The kind of limit.
     pub kind: LimitKind,
     /// Its value, in the kind's unit.
     pub limit: u64,
@@ -100,7 +100,7 @@ pub struct Limit {
     pub actual: u64,
 }
 
-/// The limits.
+/// The kinds of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitKind {
@@ -112,7 +112,7 @@ pub enum LimitKind {
     WriteSetRows,
     /// Bytes written by one transaction.
     WriteSetBytes,
-    /// Transactions open at once.
+    /// Open transactions.
     Transactions,
     /// Tables of one database.
     Tables,
@@ -130,7 +130,7 @@ pub enum LimitKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invalid {
-    /// No such table.
+    /// The table does not exist.
     UnknownTable {
         /// Its name, or number.
         table: String,
@@ -140,7 +140,7 @@ pub enum Invalid {
         /// Its name.
         table: String,
     },
-    /// No such index.
+    /// The index does not exist.
     UnknownIndex {
         /// The table.
         table: String,
@@ -159,14 +159,14 @@ pub enum Invalid {
         /// Description of the mistake.
         what: String,
     },
-    /// The schema makes no sense.
+    /// The schema is invalid.
     Schema {
         /// The table.
         table: String,
         /// Description of the mistake.
         what: String,
     },
-    /// A table of this name is there and has another shape.
+    /// A table of this name exists with another definition.
     Shape {
         /// The table.
         table: String,
@@ -180,19 +180,19 @@ pub enum Invalid {
     },
     /// A write in a read-only transaction.
     ReadOnly,
-    /// Something outside a declared footprint.
+    /// An access outside the declared footprint.
     Undeclared {
         /// The table.
         table: String,
     },
-    /// A savepoint that is not there any more.
+    /// A savepoint that does not exist, or was released or rolled back.
     UnknownSavepoint,
     /// An option is out of its range.
     Option {
         /// Which one, and its range.
         what: String,
     },
-    /// A directory cannot be used for what was asked, and nothing in it was changed.
+    /// A directory cannot be used for the request. Nothing in it was changed.
     Directory {
         /// The directory.
         path: String,
@@ -206,12 +206,12 @@ pub enum Invalid {
     },
 }
 
-/// A key that is taken.
+/// A key that exists already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
     /// The table.
     pub table: Arc<Schema>,
-    /// The taken key.
+    /// The key.
     pub key: Key,
 }
 
@@ -224,18 +224,18 @@ pub enum Fault {
         /// Error text of the disk.
         detail: String,
     },
-    /// Writing or syncing the log failed after the transaction was installed: whether it happened is unknown until a
-    /// restart recovers. Everything stops until then.
+    /// Writing or syncing the log failed after the transaction was installed: whether it committed is unknown until the database is
+    /// opened again. No transaction can write until then.
     OutcomeUnknown {
         /// Error text of the disk.
         detail: String,
     },
-    /// The log refuses work since an earlier failure.
+    /// The log refuses writes since an earlier failure.
     LogFailed {
         /// The failure.
         detail: String,
     },
-    /// The data directory is damaged or not ours.
+    /// The data directory is damaged, or another program's.
     Corruption {
         /// Place and kind of the damage.
         detail: String,
@@ -245,7 +245,7 @@ pub enum Fault {
         /// Which file, and which versions can be read.
         detail: String,
     },
-    /// The database was opened to be read only.
+    /// The database was opened read-only.
     ReadOnly,
     /// The database was closed.
     Closed,
@@ -255,12 +255,12 @@ pub enum Fault {
     Locked {
         /// The directory and its holder.
         detail: String,
-        /// Whether that process is ending, for example because it was killed: waiting helps.
+        /// Whether that process is terminating, for example because it was killed: then waiting helps.
         by_ending: bool,
     },
     /// The clock stalled or stepped back.
     Clock {
-        /// Description of the wrong behaviour.
+        /// Description of the clock's behaviour.
         detail: String,
     },
     /// Another operation of the disk failed.
@@ -281,7 +281,7 @@ impl Error {
         self.conflict().is_some_and(|abort| abort.class.is_conflict())
     }
 
-    /// The abort inside, if it is one.
+    /// Returns the abort, if the error is one.
     pub fn abort(&self) -> Option<&Abort> {
         if let Error::Aborted(abort) = self { Some(abort) } else { None }
     }
@@ -292,12 +292,12 @@ impl Error {
         if let Error::Aborted(abort) | Error::Unavailable(abort) = self { Some(abort) } else { None }
     }
 
-    /// The end of the whole transaction, where the end of a statement is not enough.
+    /// Turns the end of a statement into an abort of the whole transaction.
     pub fn into_abort(self) -> Error {
         if let Error::Unavailable(abort) = self { Error::Aborted(abort) } else { self }
     }
 
-    /// The five characters by which PostgreSQL's clients know this error.
+    /// Returns PostgreSQL's five-character code for this error.
     pub fn sqlstate(&self) -> &'static str {
         match self {
             Error::Aborted(abort) | Error::Unavailable(abort) => match abort.class {
@@ -422,7 +422,7 @@ impl fmt::Display for Abort {
 }
 
 impl Abort {
-    /// Prints the abort with the place of the conflict in the words of a layer above.
+    /// Prints the abort, with the object of the conflict in the words of a layer above.
     pub fn write(&self, f: &mut fmt::Formatter<'_>, place: Option<&dyn fmt::Display>) -> fmt::Result {
         write!(f, "transaction {} aborted ({}): {}", self.transaction, self.rule, self.explanation)?;
         if let Some(place) = place {

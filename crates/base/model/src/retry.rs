@@ -92,7 +92,7 @@ impl<C, F: FnMut(u32, &C) -> bool> Retry<C> for F {
     }
 }
 
-/// Why an attempt failed.
+/// Reason why an attempt failed.
 #[derive(Clone, Debug)]
 pub enum Failure<C, E> {
     /// A conflict: another attempt may succeed.

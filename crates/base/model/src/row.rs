@@ -109,7 +109,7 @@ impl<'a> RowRef<'a> {
         if is_sound { Ok(()) } else { Err(Malformed) }
     }
 
-    /// Whether this is a typed row of these columns that [`RowRef::get`] can read, with NULL where it may be.
+    /// Returns whether this is a typed row of these columns that [`RowRef::get`] can read, with NULL where it may be.
     pub(crate) fn fits(self, columns: &[Column]) -> bool {
         self.all_columns(columns.len(), |at, tag, slot| {
             let Column { kind, nullable, .. } = columns[at];
@@ -117,8 +117,8 @@ impl<'a> RowRef<'a> {
         })
     }
 
-    /// Whether this has the tags of a row of these columns, with NULL where it may be. What texts and byte strings stand for is not
-    /// looked at ([`RowRef::is_sound_at`]).
+    /// Returns whether this has the tags of a row of these columns, with NULL where it may be. What texts and byte strings
+    /// stand for is not looked at ([`RowRef::is_sound_at`]).
     pub(crate) fn has_tags_of(self, columns: &[Column]) -> bool {
         self.all_columns(columns.len(), |at, tag, _| {
             let Column { kind, nullable, .. } = columns[at];
@@ -126,12 +126,12 @@ impl<'a> RowRef<'a> {
         })
     }
 
-    /// Whether [`RowRef::get`] can read this column, which is there.
+    /// Returns whether [`RowRef::get`] can read this column, which is there.
     pub(crate) fn is_sound_at(self, column: usize) -> bool {
         self.kind(column).is_none_or(|kind| self.is_sound(kind, self.slot(column)))
     }
 
-    /// Whether it has so many columns, and `holds` of the tag and the slot of each.
+    /// Returns whether it has so many columns, and `holds` of the tag and the slot of each.
     fn all_columns(self, width: usize, holds: impl Fn(usize, u8, u64) -> bool) -> bool {
         let Some((head, rest)) = self.0.split_first_chunk() else { return false };
         if usize::from(u16::from_le_bytes(*head)) != width || rest.len() < width * (1 + SLOT) {
@@ -142,7 +142,7 @@ impl<'a> RowRef<'a> {
         tags.iter().zip(slots).enumerate().all(|(at, (&tag, slot))| holds(at, tag, u64::from_le_bytes(*slot)))
     }
 
-    /// Whether a slot can stand for a value of this type.
+    /// Returns whether a slot can stand for a value of this type.
     fn is_sound(self, kind: ColumnType, slot: u64) -> bool {
         match kind {
             ColumnType::Text => self.behind(slot).is_some_and(|bytes| std::str::from_utf8(bytes).is_ok()),

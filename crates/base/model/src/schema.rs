@@ -212,7 +212,7 @@ impl Schema {
         Invalid::Row { table: self.name.clone(), what }
     }
 
-    /// Why a row does not fit.
+    /// Reason why a row does not fit.
     #[cold]
     fn mismatch(&self, row: RowRef<'_>) -> Invalid {
         if row.check().is_err() {
@@ -317,7 +317,7 @@ impl Schema {
     /// Reads what [`Schema::encode`] wrote.
     ///
     /// # Errors
-    /// [`Malformed`] if the bytes are not a schema, or if the decoded schema makes no sense.
+    /// [`Malformed`] if the bytes are not a schema, or if the decoded schema is invalid.
     pub fn decode(from: &mut Reader<'_>) -> Result<Schema, Malformed> {
         let name = from.text32()?.to_owned();
         let rows = [(RowKind::Bytes, false), (RowKind::Typed, false), (RowKind::Bytes, true)];
@@ -343,7 +343,7 @@ impl Schema {
     }
 }
 
-/// Whether `key` is made of these columns of a row, none of which is NULL.
+/// Returns whether `key` is made of these columns of a row, none of which is NULL.
 fn is_key_of(columns: &[u16], mut key: &[u8], row: RowRef<'_>) -> bool {
     let mut component = Key::new();
     for column in columns.iter().copied().map(usize::from) {

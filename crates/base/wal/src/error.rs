@@ -58,7 +58,7 @@ pub enum LogError {
         /// The missing thing.
         file: String,
     },
-    /// The log was opened to be read only ([`LogOptions::read_only`](crate::LogOptions::read_only)); nothing was appended.
+    /// The log was opened read-only ([`LogOptions::read_only`](crate::LogOptions::read_only)); nothing was appended.
     ReadOnly,
     /// A position was waited for that this log has not given out: a bug of the caller.
     NotAppended(LogPosition),

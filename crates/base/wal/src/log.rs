@@ -36,7 +36,7 @@ impl Log {
     ///
     /// # Errors
     /// [`LogError::Locked`], [`LogError::Corrupt`], [`LogError::NewerFormat`], [`LogError::Full`] (a new log needs room for
-    /// its first segment), [`LogError::NotALog`] (to be read only, and not there), [`LogError::BadOption`],
+    /// its first segment), [`LogError::NotALog`] (opened read-only, and missing), [`LogError::BadOption`],
     /// [`LogError::Disk`].
     pub fn open(disk: Arc<dyn Disk>, options: LogOptions) -> Result<(Self, Recovered), LogError> {
         options.check()?;

@@ -232,7 +232,7 @@ impl Inventory {
     }
 }
 
-/// Opens the directory, or creates a log in it unless it is to be read only.
+/// Opens the directory, or creates a log in it unless it is opened read-only.
 pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, LogError> {
     if options.read_only {
         // Before the lock: nobody who is not there can be in the way.

@@ -123,7 +123,7 @@ impl Indexed {
     /// Deletes a row; `false` if there is none.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn delete<A: Access + ?Sized>(&self, access: &mut A, key: &[u8]) -> Result<bool> {
         if self.entries.is_empty() {
             return access.delete(self.rows, key);
@@ -140,7 +140,7 @@ impl Indexed {
     /// Reads the rows of a range of an index, up to `limit` of them.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     ///
     /// # Panics
     /// If an entry leads to no row, or to one that does not have it: the engine has shown half a transaction.

@@ -94,7 +94,7 @@ impl Core {
         self.slot.is_some()
     }
 
-    /// Returns the position that an answer which tells of the reads must wait for (M9), also after the end.
+    /// Returns the log position that an answer disclosing the reads must wait for (M9), also after the end.
     pub fn rests_on(&self) -> LogPosition {
         // Relaxed: read views have ended, or are the asker's.
         let shared = self.shared.as_ref().map_or(0, |notes| notes.rests_on.load(Ordering::Relaxed));

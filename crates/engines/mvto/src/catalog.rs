@@ -21,7 +21,7 @@ pub(crate) struct Catalog {
 pub(crate) struct Table {
     pub id: TableId,
     pub schema: Arc<Schema>,
-    /// Older transactions must not see it (design, rule 8). Zero: all may, and the caller decides who hears of it.
+    /// Timestamp below which transactions must not see it (design, rule 8). Zero: all may, and the caller decides which ones use it.
     pub created_at: Timestamp,
     space: Space,
 }

@@ -67,7 +67,7 @@ impl<C: Clock> Mvto<C> {
         self.checkpoint_at(Pace::Full)
     }
 
-    /// As [`Mvto::checkpoint`], at this pace.
+    /// Same as [`Mvto::checkpoint`], at this pace.
     ///
     /// # Errors
     /// Same as [`Mvto::checkpoint`].

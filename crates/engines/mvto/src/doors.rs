@@ -409,7 +409,7 @@ impl<C: Clock> Mvto<C> {
     /// Source: vMVCC, section 2 (`db.Run`); the retry is ours.
     ///
     /// # Errors
-    /// The body's own; [`LimitKind::Attempts`] if it never won.
+    /// Errors of the body; [`LimitKind::Attempts`] if it never won.
     pub fn run<T, E: From<Error>>(
         &self,
         how: Begin,

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 use wal::{Log, LogError};
 
-/// What a change of the catalog waits for.
+/// Log position and callback of a change of the catalog.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     /// A place in the log. Whatever rests on the change comes after it there.

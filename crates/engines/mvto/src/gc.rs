@@ -156,7 +156,7 @@ impl<C: Clock> Mvto<C> {
         collected
     }
 
-    /// Frees the dropped tables that nobody uses any more.
+    /// Frees the dropped tables that are not in use any more.
     pub(crate) fn free_dropped_tables(&self) {
         let unused = {
             let mut dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner);

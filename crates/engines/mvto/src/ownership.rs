@@ -147,7 +147,7 @@ impl Ownership {
         self.word.swap(Owner { at, executes: false }.word(), SeqCst) & WAITERS != 0
     }
 
-    /// Announces that somebody is about to sleep until `holder` releases or moves. `false` if it has, or is nobody.
+    /// Announces a waiter that is about to sleep until `holder` releases or moves. `false` if it has already, or if there is no owner.
     pub fn announce_waiter(&self, holder: Holder) -> bool {
         let Some(word) = word_of(holder) else { return false };
         match self.word.compare_exchange(word, word | WAITERS, SeqCst, SeqCst) {
@@ -156,7 +156,7 @@ impl Ownership {
         }
     }
 
-    /// Returns whether `holder`, in whichever phase, still holds it and knows of a sleeper.
+    /// Returns whether `holder`, in any phase, still owns it with a sleeper announced.
     pub fn is_awaited(&self, holder: Holder) -> bool {
         word_of(holder).is_some_and(|word| self.word.load(SeqCst) | EXECUTING == word | EXECUTING | WAITERS)
     }

@@ -33,7 +33,7 @@ pub(crate) struct Scope<'a> {
     pub kept: Option<&'a mut ReadForUpdate>,
 }
 
-/// Why a row is read.
+/// Purpose of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Note {
     /// For its own sake. It is noted, in case the transaction moves.

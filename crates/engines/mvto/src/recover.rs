@@ -189,7 +189,7 @@ impl<C: Clock> Mvto<C> {
     }
 }
 
-/// A database being put together again; nobody else sees it yet.
+/// A database being rebuilt, not visible to others yet.
 struct Rebuild {
     /// Same as [`Options::hash_seed`].
     hash_seed: Option<u64>,

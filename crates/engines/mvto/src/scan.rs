@@ -106,7 +106,7 @@ enum Pause<'a> {
     End,
     /// The requested number of rows was examined; this is the last one's key.
     Enough(&'a [u8]),
-    /// The reader waits for whoever holds this tuple, and goes on from where it was found.
+    /// The reader waits for the owner of this tuple, and continues at its position.
     Held(Pinned),
 }
 
@@ -135,7 +135,7 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
         let (mut shown, mut looks) = (RowBuf::new(), FIRST_LOOKS);
         loop {
             let pause = match self.gather(view, looks) {
-                // Visited first; whoever holds the next row may be done by then.
+                // Visited first; the owner of the next row may have finished by then.
                 Pause::Held(tuple) if !self.found.is_empty() => {
                     self.engine.unpin(self.table.id, tuple, view.at);
                     Pause::More

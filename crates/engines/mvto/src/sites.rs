@@ -192,7 +192,7 @@ pub struct Sites<X> {
 #[derive(Debug)]
 pub struct Site<X> {
     state: Mutex<SiteState<X>>,
-    /// Signalled at the end of a transaction while somebody waits for older ones to end.
+    /// Signalled at the end of a transaction while another one waits for older ones to end.
     ended: Condvar,
 }
 
@@ -413,7 +413,7 @@ impl<X> Sites<X> {
         state.oldest_active(is_its).is_some_and(|oldest| oldest < at.0)
     }
 
-    /// Wakes whoever waits at a site for transactions to end.
+    /// Wakes the waiters for the end of a site's transactions.
     pub fn waker(&self, site: u32) -> Waker
     where
         X: Send + 'static,

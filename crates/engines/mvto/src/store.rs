@@ -307,7 +307,7 @@ impl Tuple {
 }
 
 impl Trimming<'_> {
-    /// Cuts off every version that nobody at or above `bound` can read (M5): all behind the newest below it. Returns how
+    /// Cuts off every version that is unreadable at or above `bound` (M5): all behind the newest below it. Returns how
     /// many went back to the pool.
     pub fn cut(&self, bound: Timestamp, pool: &mut VersionPool) -> usize {
         let Some(last) = self.0.newest().and_then(|newest| newest.below(bound)) else { return 0 };
@@ -351,7 +351,7 @@ impl Trimming<'_> {
         self.forget(count)
     }
 
-    /// The newest version. Writers may install meanwhile; but nobody else takes out the one that is returned.
+    /// The newest version. Writers may install meanwhile, but no other thread removes the one that is returned.
     pub fn newest(&self) -> Option<VersionRef<'_>> {
         self.0.newest()
     }
@@ -420,7 +420,7 @@ unsafe fn free_version(version: NonNull<Version>) {
     }
 }
 
-/// The begin of a version that is gone, and each byte of its row. Later than every timestamp.
+/// The poison of a freed version: its begin, and each byte of its row. Later than every timestamp.
 const POISON: u8 = 0xDB;
 const POISONED: u64 = u64::from_ne_bytes([POISON; 8]);
 

@@ -62,7 +62,7 @@ fn may_wait(view: &View, holder: Holder) -> bool {
     }
 }
 
-/// A wait that the transaction's supervisor has been told of, until it is dropped.
+/// A wait registered with the transaction's supervisor, until it is dropped.
 struct SupervisedWait<'view>(Option<&'view dyn Supervisor>);
 
 impl Drop for SupervisedWait<'_> {
@@ -71,7 +71,7 @@ impl Drop for SupervisedWait<'_> {
     }
 }
 
-/// A supervisor of waits alone: of an inner transaction, by which nobody names the session's.
+/// A supervisor of waits only: of an inner transaction, whose timestamp is not the session's.
 #[derive(Debug)]
 pub(crate) struct WaitsOnly(pub Arc<dyn Supervisor>);
 
@@ -200,7 +200,7 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Sleeps while `holder`, who knows of it, has the tuple. The wait began at `started`.
+    /// Sleeps while `holder`, to whom the wait is announced, owns the tuple. The wait began at `started`.
     fn sleep_until_released(
         &self,
         view: &View,

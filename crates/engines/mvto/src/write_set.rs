@@ -180,7 +180,7 @@ impl WriteSet {
         Savepoint { number, transaction }
     }
 
-    /// Back to a savepoint, which stays open; later ones are gone. `false` if it is gone itself.
+    /// Rolls back to a savepoint, which stays open; later ones are released. `false` if it was released itself.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> bool {
         let Some(place) = self.savepoints.iter().position(|mark| mark.number == savepoint.number) else {
             return false;

@@ -139,7 +139,7 @@ impl<H: Deref<Target = Replica> + Send> Finish for Transaction<H> {
         match *self.replica {}
     }
 
-    /// Whether reads wait for speculative owners.
+    /// Returns whether reads wait for speculative owners.
     fn set_reads_wait(&mut self, _: bool) {
         match *self.replica {}
     }

@@ -23,7 +23,7 @@ use crate::replica::Input;
 use crate::request::Chunk;
 use crate::status::Status;
 
-/// Takes what was ordered, on a thread of its own. All replicas feed theirs the same batches in the same order; equal
+/// Executes the ordered batches, on a thread of its own. All replicas feed theirs the same batches in the same order; equal
 /// states must have equal
 /// snapshots.
 pub trait Application: Send + 'static {
@@ -36,7 +36,7 @@ pub trait Application: Send + 'static {
     /// The bytes are not a snapshot: the node stops.
     fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot>;
 
-    /// The state, and the instance before which it stands. Called between two batches.
+    /// Returns the state, and the first instance that it does not include. Called between two batches.
     fn snapshot(&mut self) -> (Instance, Image);
 
     /// The next instance: those below were taken.
@@ -47,10 +47,10 @@ pub trait Application: Send + 'static {
         false
     }
 
-    /// Passes on what has gathered. May wait for the consumer, and so slow down the order.
+    /// Sends the gathered replies. May wait for the consumer, and so slow down the order.
     ///
     /// # Errors
-    /// Nobody takes it any more: the node stops.
+    /// The consumer has gone: the node stops.
     fn flush(&mut self) -> Result<(), Closed> {
         Ok(())
     }

@@ -32,7 +32,7 @@ impl Default for Exploration {
 /// Maximum number of messages on their way: others are lost.
 const POOL: usize = 192;
 
-/// Explores what follows from `seed`; the last `trace_lines` steps are kept in words.
+/// Runs the exploration of a seed; the last `trace_lines` steps are kept in words.
 #[must_use]
 pub fn explore<C: Core>(seed: u64, exploration: &Exploration, trace_lines: usize) -> Outcome {
     let mut world = World::<C>::new(seed, exploration, trace_lines);
@@ -218,7 +218,7 @@ impl<C: Core> World<C> {
         self.check_bounds(id)
     }
 
-    /// Holds a message back until what it rests on is durable.
+    /// Holds a message back until everything on which it depends is durable.
     fn post(&mut self, id: ReplicaId, to: Option<ReplicaId>, message: Message) {
         let everybody = 0..self.nodes.len() as u64;
         let receivers = to.map_or(everybody, |to| to..to + 1);
@@ -371,7 +371,7 @@ fn draw_weights(randomness: &mut Randomness, exploration: &Exploration) -> Vec<(
     weights
 }
 
-/// The service: its state says in which order it was handed what.
+/// The service: its state is the sequence of delivered values.
 fn fold(state: u64, number: u64) -> u64 {
     (state ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ 1
 }

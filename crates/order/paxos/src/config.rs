@@ -128,7 +128,7 @@ impl Options {
         Config { replicas: self.replicas, span, window: self.window, chunk: (MAX_KEPT_BYTES / 48 / value).max(1) }
     }
 
-    /// Refuses what is out of limits.
+    /// Checks the limits.
     ///
     /// # Errors
     /// The first option that is.

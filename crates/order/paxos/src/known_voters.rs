@@ -42,7 +42,7 @@ impl Note {
         Self { birth, life, incarnation, records }
     }
 
-    /// Checks that the voter has lost nothing that this replica knows of.
+    /// Checks that the voter has lost nothing that this replica has recorded of it.
     fn allows(&self, voter: &Membership) -> Result<(), Refusal> {
         if *self == Self::UNCOUNTED && voter.admitted {
             return Ok(());
@@ -75,14 +75,14 @@ impl From<Refusal> for Rejection {
     }
 }
 
-/// The replicas that one has met, in this life and, with a directory, in those before.
+/// The voters that a replica has met, in this life and, with a directory, in earlier ones.
 #[derive(Debug)]
 pub struct KnownVoters {
     own: Membership,
     met: Notes,
     /// Directory that holds the notes.
     directory: Option<Arc<OwnedDirectory>>,
-    /// Something is not noted there yet.
+    /// Whether there are changes that are not in the directory yet.
     is_news: bool,
 }
 
@@ -100,8 +100,8 @@ impl KnownVoters {
         (other.id, other.incarnation) == (self.own.id, self.own.incarnation)
     }
 
-    /// May this replica be talked to? To be asked once it has proved itself. If so, that it was met is durable when this returns: the
-    /// other end may rest on it.
+    /// Checks whether to accept a replica, after its proof of the key. If so, the meeting is durable when this returns: the other end
+    /// may depend on it.
     ///
     /// # Errors
     /// [`Rejection`].
@@ -129,10 +129,10 @@ impl KnownVoters {
         self.note().map_err(Rejection::NotNoted)
     }
 
-    /// A voter says how long its journal is.
+    /// Records a voter's report of its journal's length.
     ///
     /// # Errors
-    /// It was longer: what was heard of it is forgotten there.
+    /// The journal was longer: the voter has lost records.
     pub fn update_records(&mut self, id: ReplicaId, records: u64) -> Result<(), Refusal> {
         let Some(known) = self.met.get_mut(&id) else { return Ok(()) };
         if records < known.records {
@@ -143,7 +143,7 @@ impl KnownVoters {
         Ok(())
     }
 
-    /// Notes what is not noted yet, durably.
+    /// Writes the changes to the directory, durably.
     ///
     /// # Errors
     /// The disk fails.

@@ -151,7 +151,7 @@ pub enum Identity {
 pub enum Refusal {
     /// The refusing end has a key, the other end has none.
     KeyRequired,
-    /// The other end has a key, who refuses has none.
+    /// The other end has a key, this one has none.
     NoKeyHere,
     /// The other end's key is another one.
     WrongKey,
@@ -169,7 +169,7 @@ pub enum Refusal {
     RestartedWithoutMemory,
     /// There are too many connections.
     TooManyConnections,
-    /// The other end was met in a later life: its directory is an old copy.
+    /// The other end was met after a later start: its directory is an old copy.
     EarlierLife,
     /// The other end's journal was longer: its directory, or its whole machine, is an old copy.
     ShorterJournal,

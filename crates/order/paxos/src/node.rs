@@ -103,7 +103,7 @@ impl Shared {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything stops; the first reason is the one that is told.
+    /// Stops everything. The first reason is the one reported.
     fn fail(&self, error: NodeError) {
         self.failure().get_or_insert(error);
         self.close();
@@ -116,7 +116,7 @@ impl Shared {
         self.close_output();
     }
 
-    /// Nothing more is sent, by the node or by what is built on it.
+    /// Nothing more is sent, by the node or by layers above it.
     fn close_output(&self) {
         self.post.close();
         if let Some(close) = self.close.get() {
@@ -297,7 +297,7 @@ impl Drop for Node {
     }
 }
 
-/// A replica, and what it remembers of an earlier life.
+/// A replica, with its journal or directory from an earlier life.
 struct RestartedReplica<C: Core> {
     replica: Replica<C>,
     journal: Option<Journal>,

@@ -80,7 +80,7 @@ impl Default for Limits {
     }
 }
 
-/// The replicated state of one replica, and what steps it.
+/// The replicated state of one replica, and its transitions.
 #[derive(Debug)]
 pub struct Executor<S> {
     id: ReplicaId,

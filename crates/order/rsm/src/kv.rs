@@ -90,7 +90,7 @@ impl KeyValue {
         self.entries.get(key).map(|value| &**value)
     }
 
-    /// Gives the key a value, or none; says whether it had one.
+    /// Sets or removes the key's value. Returns whether it had one.
     fn set(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<bool, Refusal> {
         let Some(value) = value else { return Ok(self.remove(key)) };
         if key.len() > MAX_KEY_BYTES {

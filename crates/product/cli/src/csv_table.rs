@@ -22,7 +22,7 @@ impl Default for Dialect {
     }
 }
 
-/// The records of a CSV file, with places for complaints.
+/// The records of a CSV file, with positions for errors.
 pub struct Records<R> {
     reader: csv::Reader<Quotes<R>>,
     /// Name of the file in error messages.

@@ -10,16 +10,16 @@ use std::process::ExitCode;
 /// The result of a command.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
-/// Why a command did not end well.
+/// A failure of a command.
 #[derive(Debug)]
 pub enum Failure {
-    /// It ran, and what it found is not fine; it has said so. Exit code 1.
+    /// It ran, found a problem, and has reported it. Exit code 1.
     Finding,
-    /// It could not run, and why. Exit code 2.
+    /// It could not run, with the reason. Exit code 2.
     Trouble(String),
-    /// Another crate's command has said what there is to say.
+    /// Another crate's command has reported its failure.
     Code(u8),
-    /// Whoever read the output has seen enough (`| head`). Exit code 0.
+    /// The reader of the output has closed it (`| head`). Exit code 0.
     ReaderGone,
 }
 
@@ -44,7 +44,7 @@ impl Failure {
         Failure::Trouble(if error.contains(&path) { error } else { format!("{path}: {error}") })
     }
 
-    /// Says what there is to say, and gives the exit code.
+    /// Prints the message, and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self {
             Failure::Finding => ExitCode::from(1),

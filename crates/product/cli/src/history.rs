@@ -1,4 +1,4 @@
-//! A file of what transactions do, for `seriatim check`.
+//! Records the history of transactions in a file, for `seriatim check`.
 
 use check::{KeyForm, Record, Scalar, Writer};
 use model::RowRef;
@@ -27,7 +27,7 @@ struct Log {
 impl Log {
     fn note(&self, transaction: Transaction) {
         if transaction.outcome == Outcome::Aborted {
-            // Its client may try the same again, and write the same values; what nobody may have seen of it now looks written
+            // Its client may repeat it, and write the same values; values that nobody may have seen of it now look written
             // by nobody, which the judges find as well.
             return;
         }
@@ -41,7 +41,7 @@ impl Log {
         ));
     }
 
-    /// A history with holes would accuse the wrong: if it cannot be written, nothing goes on.
+    /// A history with holes would show violations that did not happen: if it cannot be written, transactions fail.
     fn write(&self, record: &Record) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.write(record).expect("the history must be written to the end; is the disk full?");

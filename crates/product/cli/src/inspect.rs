@@ -10,11 +10,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Opens a database. Says so if it waits for a process that was killed and is not gone yet.
+/// Opens a database. Prints a line if it waits for a killed process that is still terminating.
 pub fn open(builder: Builder, path: &Path) -> Outcome<Database> {
     let opened = match builder.clone().directory_lock_limit(Duration::ZERO).open(path) {
         Err(Error::Fault(Fault::Locked { detail, by_ending: true })) => {
-            // Whoever read it may be gone.
+            // The reader of standard error may have closed it.
             let _ = writeln!(std::io::stderr(), "seriatim: waiting until it has ended: {detail}");
             builder.open(path)
         }
@@ -23,13 +23,13 @@ pub fn open(builder: Builder, path: &Path) -> Outcome<Database> {
     opened.map_err(|error| Failure::of_database(path, &error))
 }
 
-/// Opens a database that is there: a mistyped path is an error, not a new database.
+/// Opens an existing database: a mistyped path is an error, not a new database.
 pub fn open_existing(path: &Path, builder: Builder) -> Outcome<Database> {
     check_existing(path)?;
     open(builder, path)
 }
 
-/// Whoever looks at a database adds nothing to it, so it may take all the memory that there is.
+/// Commands that only read add nothing to a database, so it may use all available memory.
 fn with_all_memory(builder: Builder) -> Builder {
     builder.memory(usize::try_from(env::memory()).unwrap_or(usize::MAX))
 }
@@ -41,7 +41,7 @@ fn check_existing(path: &Path) -> Outcome {
     }
 }
 
-/// Opens a database that is there to look at it: others may look at the same time, and the directory is left as it is.
+/// Opens an existing database for reading only: other readers may do so at the same time, and the directory is not changed.
 pub fn open_to_read(path: &Path) -> Outcome<Database> {
     open_existing(path, with_all_memory(Database::builder().read_only()))
 }

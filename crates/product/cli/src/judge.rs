@@ -55,8 +55,7 @@ impl Check {
     }
 }
 
-/// Standard output until its reader has seen enough (`| head`). What comes after is dropped, so that the exit code is still
-/// the verdict.
+/// Standard output until its reader closes it (`| head`). Later output is discarded, so that the exit code is still the verdict.
 struct UntilBrokenPipe<W>(W);
 
 impl<W: Write> Write for UntilBrokenPipe<W> {

@@ -250,7 +250,9 @@ impl Found {
             return if self.is_key { Err("is NULL, and it is part of the key".into()) } else { Ok(()) };
         }
         match self.said {
-            Some(kind) if values::parse(field, kind).is_none() => Err(format!("has {field:?}, which is not of type {kind}")),
+            Some(kind) if values::parse(field, kind).is_none() => {
+                Err(format!("has {field:?}, which is not of type {kind}"))
+            }
             Some(_) => Ok(()),
             None => {
                 self.inference.see(field);

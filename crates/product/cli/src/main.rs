@@ -1,4 +1,4 @@
-//! The `seriatim` command: serve, load, look at, check and look after a database.
+//! The `seriatim` command: serves, loads, inspects, checks and maintains databases.
 //!
 //! Exit codes of every subcommand: 0 success; 1 it ran and found a problem; 2 it could not run (usage, bad input,
 //! the disk).

@@ -1,4 +1,4 @@
-//! Report on opening a database. It shows at once if a new database was created where an old one was meant.
+//! Report on opening a database. It shows if a new database was created by mistake.
 
 use crate::output::counted;
 use seriatim::{Database, Error, Fault};
@@ -21,7 +21,7 @@ pub fn lines(database: &Database, path: &Path, elapsed: Duration) -> Vec<String>
     lines
 }
 
-/// The same for commands that have other things to say: only what may not be as meant.
+/// Same as above for commands with other output: only what may be a mistake.
 pub fn warnings(database: &Database, path: &Path) -> Vec<String> {
     let is_new = database.recovery().is_some_and(|found| found.created);
     let new = is_new.then(|| format!("new database in {}", path.display()));

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use seriatim::{ColumnType, Date, Value, ValueRef};
 
-/// The value that a field says, in a column of this type.
+/// Parses a field as a value of a column of this type.
 pub fn parse(field: &str, kind: ColumnType) -> Option<Value> {
     Some(match kind {
         ColumnType::Bool => match field.to_ascii_lowercase().as_str() {
@@ -19,7 +19,7 @@ pub fn parse(field: &str, kind: ColumnType) -> Option<Value> {
     })
 }
 
-/// The type that `--types` calls so.
+/// Returns the type by its name in `--types`.
 pub fn type_called(name: &str) -> Option<ColumnType> {
     Some(match name.to_ascii_lowercase().as_str() {
         "bigint" | "int" | "integer" | "int8" => ColumnType::Int,
@@ -51,7 +51,7 @@ impl Default for Inference {
 }
 
 impl Inference {
-    /// Takes note of one field that is not NULL.
+    /// Records a field that is not NULL.
     pub fn see(&mut self, field: &str) {
         self.seen = true;
         self.integer = self.integer && is_plain_integer(field);
@@ -77,7 +77,7 @@ fn is_plain_integer(field: &str) -> bool {
     field.parse::<i64>().is_ok_and(|number| number.to_string() == field)
 }
 
-/// Beyond this, not every integer has a float of its own.
+/// Beyond this, not every integer is exact as a float.
 const EXACT_FLOAT: i64 = 1 << 53;
 
 fn is_plain_float(field: &str) -> bool {

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 use tables::{Batch, BatchSize, Batches, Layout, Table, schema_of};
 
-/// What one transaction of a copy writes: far below the limit on a write set.
+/// Bytes that one transaction of a copy writes: far below the limit on a write set.
 const COPY: BatchSize = BatchSize { rows: 1_000, bytes: 4 << 20 };
 
-/// What a backup copied.
+/// Report of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupReport {
@@ -22,12 +22,12 @@ pub struct BackupReport {
     pub tables: u64,
     /// Rows of all tables.
     pub rows: u64,
-    /// Where the copy stands in the serial order of the database, as in [`crate::Receipt::serial_point`]: it holds every
-    /// transaction up to here and none after.
+    /// Position of the copy in the serial order of the database, as in [`crate::Receipt::serial_point`]: it contains every
+    /// transaction up to it and none after it.
     pub serial_point: Option<SerialPoint>,
 }
 
-/// What a verification looked at.
+/// Report of a verification.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct VerifyReport {
@@ -40,10 +40,10 @@ pub struct VerifyReport {
 }
 
 impl Database {
-    /// Copies the database, as of now, to the directory `path`, while transactions go on. The copy opens as a database.
+    /// Copies the database as of now to the directory `path`, while transactions run. The copy can be opened as a database.
     ///
-    /// `path` must not exist, or be an empty directory. The copy is built beside it and gets its name when it is whole, so
-    /// that a backup that was interrupted cannot be taken for one.
+    /// `path` must not exist, or must be an empty directory. The copy is built under another name beside it and renamed when it
+    /// is complete, so that an interrupted backup cannot be mistaken for a complete one.
     ///
     /// ```
     /// # use seriatim::{BytesTable, Database, Error};
@@ -110,18 +110,17 @@ impl Database {
         Ok(report)
     }
 
-    /// The engine tables that hold rows of users: not entries, nor the catalog.
+    /// The engine tables that hold rows of users: neither index entries nor the catalog.
     fn tables_with_rows(&self, _: &Snapshot) -> Result<HashSet<TableId>> {
         let defined = self.defined_tables().into_iter().map(|table| table.storage.id());
         Ok(defined.chain(self.plain_tables().map(|(id, _)| id)).collect())
     }
 
-    /// Reads every row and every index entry in one snapshot, and checks that each row fits its table and has its entries,
-    /// while transactions go on. Whether the files are sound is `seriatim verify`'s question, asked of a database that is
-    /// not open; opening asks it too.
+    /// Reads every row and every index entry in one snapshot while transactions run, and checks that each row fits its table and
+    /// has its index entries. The files on disk are checked by opening, and by `seriatim verify` on a database that is not open.
     ///
     /// # Errors
-    /// [`Fault::Corruption`] names the first thing that is wrong.
+    /// [`Fault::Corruption`] names the first inconsistency.
     pub fn verify(&self) -> Result<VerifyReport> {
         let (defined, plain): (Vec<_>, Vec<_>) = (self.defined_tables(), self.plain_tables().collect());
         let snapshot = self.snapshot()?;
@@ -159,7 +158,7 @@ fn copy_table(snapshot: &Snapshot, from: TableId, copy: &Database, to: TableId) 
     Ok(copied)
 }
 
-/// Hands the keys and rows of an engine table to `body`, a batch at a time.
+/// Calls `body` with the keys and rows of an engine table, batch by batch.
 fn for_each_batch(snapshot: &Snapshot, table: TableId, mut body: impl FnMut(&Batch) -> Result<()>) -> Result<()> {
     let mut batches = Batches::of(table).sized(COPY);
     while let Some(batch) = snapshot.with(|engine| batches.next(engine))? {

@@ -1,4 +1,4 @@
-//! Knobs of a database.
+//! Options of a database.
 
 use crate::closing::{Closing, OnFailure};
 use crate::{Database, Durability, Engine, EngineOptions, Error, Result, RetryPolicy};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Opens a database with other knobs than the defaults.
+/// Opens a database with options other than the defaults.
 ///
 /// ```
 /// # use seriatim::{Database, Durability, Error};
@@ -20,7 +20,7 @@ pub struct Builder {
     settings: Settings,
 }
 
-/// What the builder has gathered.
+/// The options set so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub engine: Engine,
@@ -32,10 +32,10 @@ pub(crate) struct Settings {
     pub closing: Closing,
 }
 
-/// 64 MiB of log replay in about a second, so that is what a start after a crash may cost by default.
+/// Replay of 64 MiB of log takes about a second, which is the default cost of a start after a crash.
 const CHECKPOINT_AFTER_BYTES: u64 = 64 << 20;
 
-/// A process that was killed gives its memory back before its locks: some 10 GB a second.
+/// The system frees the memory of a killed process before its locks, at some 10 GB a second.
 const DIRECTORY_LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 impl Default for Builder {
@@ -54,8 +54,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// How transactions are kept apart. Default [`Engine::Mvto`]. What the engine cannot do is refused when the database is
-    /// opened, with [`Invalid::Unsupported`](crate::Invalid::Unsupported): a directory with [`Engine::Twopl`], for example.
+    /// Sets the concurrency control. Default [`Engine::Mvto`]. Options that the engine does not support are an error of opening,
+    /// [`Invalid::Unsupported`](crate::Invalid::Unsupported): a directory with [`Engine::Twopl`], for example.
     ///
     /// ```
     /// # use seriatim::{Database, Engine, Error};
@@ -70,23 +70,23 @@ impl Builder {
         self
     }
 
-    /// How long opening waits for a process that is on its way out (killed, say) and still has the directory's lock. Nobody
-    /// waits for one that runs. Default 10 s; zero: never.
+    /// Sets how long opening waits for the directory's lock while its holder is terminating (after a kill, for example).
+    /// Opening never waits for a running process. Default 10 s; zero means no wait.
     pub fn directory_lock_limit(mut self, limit: Duration) -> Builder {
         self.settings.directory_lock_limit = limit;
         self
     }
 
-    /// How long the drop of the last handle waits for the disk to take the rest of the log. Default 60 s. Beyond it the drop
-    /// returns, a thread goes on, and the directory stays locked by this process until the disk returns. What was acknowledged
-    /// is durable already. [`Database::close`] waits without a limit, and says what came of it.
+    /// Sets how long the drop of the last handle waits for the rest of the log to be written. Default 60 s. Beyond it the drop
+    /// returns, a thread continues, and the directory stays locked by this process until the disk responds. Acknowledged
+    /// transactions are durable already. [`Database::close`] waits without a limit, and returns the outcome.
     pub fn close_limit(mut self, limit: Duration) -> Builder {
         self.settings.closing.limit = limit;
         self
     }
 
-    /// What is called if the drop of the last handle could not close the database cleanly, or not within
-    /// [`Builder::close_limit`]: nobody else is told. Default: nothing.
+    /// Sets a callback for when the drop of the last handle fails to close the database cleanly, or within
+    /// [`Builder::close_limit`]. Without it such a failure is not reported. Default: none.
     pub fn on_unclean_close(mut self, call: impl Fn(&Error) + Send + Sync + 'static) -> Builder {
         self.settings.closing.on_failure = Some(OnFailure(Arc::new(call)));
         self
@@ -97,95 +97,95 @@ impl Builder {
         self.settings
     }
 
-    /// Opens the database in the directory `path`, which is created where it is missing.
+    /// Opens the database in the directory `path`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// As [`Database::open`].
+    /// Errors of [`Database::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         Database::with_settings(self.settings, Some(path.as_ref()))
     }
 
-    /// A database without a disk. Durability and checkpoints have no meaning there.
+    /// Creates a database without a disk. Durability and checkpoints have no effect.
     ///
     /// # Errors
-    /// As [`Database::in_memory`].
+    /// Errors of [`Database::in_memory`].
     pub fn in_memory(self) -> Result<Database> {
         Database::with_settings(self.settings, None)
     }
 
-    /// What an acknowledgement waits for, unless a transaction says otherwise. Default [`Durability::Fsync`].
+    /// Sets what an acknowledgement waits for, unless a transaction sets its own. Default [`Durability::Fsync`].
     pub fn durability(mut self, durability: Durability) -> Builder {
         self.settings.engine_options.durability = durability;
         self
     }
 
-    /// Opens a database that is there to read it only, as often as one likes at the same time, also without the right to write:
-    /// the directory is left as it is. Writes fail with [`Fault::ReadOnly`](crate::Fault::ReadOnly).
+    /// Opens an existing database for reading only, without changing its directory; write permission is not needed, and several
+    /// processes may do so at once. Writes fail with [`Fault::ReadOnly`](crate::Fault::ReadOnly).
     pub fn read_only(mut self) -> Builder {
         self.settings.engine_options.log.read_only = true;
         self
     }
 
-    /// When a checkpoint is taken by itself, on a thread of its own: each time the log has grown by this many bytes and by half
-    /// of the last checkpoint; `None` never. It leaves half of the disk to others. Default 64 MiB. Smaller: quicker
-    /// starts after a crash, more writing.
+    /// Sets when a checkpoint is taken automatically, on a thread of its own: each time the log has grown by this many bytes and
+    /// by half of the last checkpoint. `None` means never. An automatic checkpoint uses at most half of the disk's bandwidth.
+    /// Default 64 MiB. Smaller values make starts after a crash quicker and write more.
     pub fn checkpoint_after(mut self, log_bytes: impl Into<Option<u64>>) -> Builder {
         self.settings.checkpoint_after = log_bytes.into();
         self
     }
 
-    /// The longest wait for one other transaction, unless a transaction says otherwise. Default 10 s.
+    /// Sets the longest wait for one other transaction, unless a transaction sets its own. Default 10 s.
     pub fn wait_limit(mut self, limit: Duration) -> Builder {
         self.settings.engine_options.wait_limit = limit;
         self
     }
 
-    /// When [`Database::run`] gives up, unless a transaction says otherwise.
+    /// Sets when [`Database::run`] gives up, unless a transaction sets its own policy.
     pub fn retry(mut self, policy: RetryPolicy) -> Builder {
         self.settings.retry = policy;
         self
     }
 
-    /// Bytes of an encoded key. Default 8,192, at most 65,535.
+    /// Sets the maximum number of bytes of an encoded key. Default 8,192, at most 65,535.
     pub fn max_key_bytes(mut self, bytes: usize) -> Builder {
         self.settings.engine_options.key_bytes = bytes;
         self
     }
 
-    /// Bytes of an encoded row. Default and limit: 4,000,000.
+    /// Sets the maximum number of bytes of an encoded row. Default and limit: 4,000,000.
     pub fn max_row_bytes(mut self, bytes: usize) -> Builder {
         self.settings.engine_options.row_bytes = bytes;
         self
     }
 
-    /// Rows and index entries written by one transaction. Default and limit: 4,294,967,295.
+    /// Sets the maximum number of rows and index entries written by one transaction. Default and limit: 4,294,967,295.
     pub fn max_write_rows(mut self, rows: usize) -> Builder {
         self.settings.engine_options.write_set_rows = rows;
         self
     }
 
-    /// Bytes of keys and rows written by one transaction. Default 1 TiB: memory ends sooner.
+    /// Sets the maximum number of bytes of keys and rows written by one transaction. Default 1 TiB: memory ends sooner.
     pub fn max_write_bytes(mut self, bytes: usize) -> Builder {
         self.settings.engine_options.write_set_bytes = bytes;
         self
     }
 
-    /// Transactions open at once. Default 100,000.
+    /// Sets the maximum number of open transactions. Default 100,000.
     pub fn max_transactions(mut self, transactions: usize) -> Builder {
         self.settings.engine_options.transactions = transactions;
         self
     }
 
-    /// Bytes of memory that rows, old versions, indexes and open transactions may take; beyond it writes fail with
-    /// [`LimitKind::Memory`](crate::LimitKind::Memory) unless they make no row longer, and a database that needs more is not
-    /// opened ([`LimitKind::MemoryToOpen`](crate::LimitKind::MemoryToOpen)). Statements of SQL may hold a third of it besides.
-    /// Default: half of what the process may have. The allocator takes about a fifth more.
+    /// Sets the limit on the memory of rows, old versions, indexes and open transactions, in bytes. Beyond it writes that need
+    /// more memory fail with [`LimitKind::Memory`](crate::LimitKind::Memory), and a database that needs more is not opened
+    /// ([`LimitKind::MemoryToOpen`](crate::LimitKind::MemoryToOpen)). SQL statements may use a third of it in addition.
+    /// Default: half of the memory available to the process. The allocator's overhead, about a fifth, is not counted.
     pub fn memory(mut self, bytes: usize) -> Builder {
         self.settings.engine_options.memory_bytes = Some(bytes);
         self
     }
 
-    /// Every other knob of the engine mvto and of its log. Other engines have none of them.
+    /// Changes any other option of the engine mvto and of its log. Other engines ignore them.
     ///
     /// ```
     /// # use seriatim::{Database, Error};
@@ -199,7 +199,7 @@ impl Builder {
         self
     }
 
-    /// The age at which a transaction is aborted, so that a forgotten one does not keep old versions for ever. Default:
+    /// Sets the age at which a transaction is aborted, so that an abandoned one does not keep old versions for ever. Default:
     /// none.
     pub fn max_transaction_age(mut self, age: impl Into<Option<Duration>>) -> Builder {
         self.settings.engine_options.transaction_age = age.into();

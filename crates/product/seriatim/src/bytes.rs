@@ -7,7 +7,7 @@ use model::{Access, Columns, Key, KeyKind, RowBuf, RowRef, Scan};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What the keys of a [`BytesTable`] can be: `[u8]` or `u64`.
+/// Key types of a [`BytesTable`]: `[u8]` or `u64`.
 pub trait BytesKey: sealed::Sealed + 'static {
     /// A key read back.
     type Owned;
@@ -59,8 +59,8 @@ pub(crate) fn schema<K: BytesKey + ?Sized>(name: &str) -> Result<Schema> {
     Ok(K::declare(Schema::bytes(name)).build()?)
 }
 
-/// A table from byte strings (`BytesTable`, or `BytesTable<[u8]>`) or integers (`BytesTable<u64>`) to byte strings, in key
-/// order: an ordered map inside transactions. A small handle, to be copied freely.
+/// A transactional ordered map from byte strings (`BytesTable`, or `BytesTable<[u8]>`) or integers (`BytesTable<u64>`) to byte
+/// strings. A handle that is cheap to copy.
 ///
 /// ```
 /// # use seriatim::{BytesTable, Database, Error};
@@ -107,20 +107,19 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
         BytesTable { at, keys: PhantomData }
     }
 
-    /// The value under `key`.
+    /// Returns the value under `key`.
     ///
     /// # Errors
-    /// [`Error::Aborted`](crate::Error::Aborted) in a transaction that may write, as every read and write below; never in a
-    /// read-only one. [`Error::Limit`](crate::Error::Limit) if the key is too long.
+    /// [`Error::Aborted`](crate::Error::Aborted) in a transaction that may write, never in a read-only one; this holds for every
+    /// read and write below. [`Error::Limit`](crate::Error::Limit) if the key is too long.
     pub fn get(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
         at.read(self.at.plain(at)?, &key.to_key(), Columns::All, |row| Ok(row.bytes().to_vec()))
     }
 
-    /// Reads the value under `key` into `value`, whose memory is used again; `false` (and nothing in `value`) if there is
-    /// none.
+    /// Reads the value under `key` into `value`, reusing its memory. Returns `false`, and clears `value`, if there is none.
     ///
     /// # Errors
-    /// As [`BytesTable::get`].
+    /// Errors of [`BytesTable::get`].
     pub fn get_into(&self, at: &Snapshot, key: impl AsKey<K>, value: &mut Vec<u8>) -> Result<bool> {
         value.clear();
         let read = at.read(self.at.plain(at)?, &key.to_key(), Columns::All, |row| {
@@ -130,19 +129,19 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
         Ok(read.is_some())
     }
 
-    /// Whether there is a value under `key`.
+    /// Returns whether there is a value under `key`.
     ///
     /// # Errors
-    /// As [`BytesTable::get`].
+    /// Errors of [`BytesTable::get`].
     pub fn contains(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<bool> {
         Ok(at.read(self.at.plain(at)?, &key.to_key(), Columns::None, |_| Ok(()))?.is_some())
     }
 
-    /// As [`BytesTable::get`], and announces that the value will be written: with
+    /// Same as [`BytesTable::get`], for a value that the transaction is going to write: with
     /// [`own_at_statement`](crate::TransactionOptions::own_at_statement) the row is held from here on.
     ///
     /// # Errors
-    /// As [`BytesTable::get`].
+    /// Errors of [`BytesTable::get`].
     pub fn get_for_update(&self, txn: &mut Transaction, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
         let table = self.at.plain(txn)?;
         let mut row = RowBuf::new();
@@ -150,17 +149,17 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
         Ok(found.then(|| row.bytes().to_vec()))
     }
 
-    /// Writes a value where none is.
+    /// Inserts a value under a key that has none.
     ///
     /// # Errors
-    /// [`Error::Duplicate`](crate::Error::Duplicate) if the key is taken; [`Error::Limit`](crate::Error::Limit) if key or
+    /// [`Error::Duplicate`](crate::Error::Duplicate) if the key exists; [`Error::Limit`](crate::Error::Limit) if key or
     /// value are too large.
     pub fn insert(&self, txn: &mut Transaction, key: impl AsKey<K>, value: impl AsRef<[u8]>) -> Result<()> {
         let table = self.at.plain(txn)?;
         txn.with(|engine| engine.insert(table, &key.to_key(), RowRef::new(value.as_ref())))
     }
 
-    /// Writes a value, whether or not one is there.
+    /// Inserts a value, or replaces the one under the key.
     ///
     /// # Errors
     /// [`Error::Limit`](crate::Error::Limit) if key or value are too large.
@@ -172,7 +171,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// Deletes the value under `key`; `false` if there is none.
     ///
     /// # Errors
-    /// As [`BytesTable::get`].
+    /// Errors of [`BytesTable::get`].
     pub fn delete(&self, txn: &mut Transaction, key: impl AsKey<K>) -> Result<bool> {
         let table = self.at.plain(txn)?;
         txn.with(|engine| engine.delete(table, &key.to_key()))
@@ -196,7 +195,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// The least key with its value.
     ///
     /// # Errors
-    /// As [`BytesTable::get`].
+    /// Errors of [`BytesTable::get`].
     pub fn first(&self, at: &Snapshot) -> Result<Option<(K::Owned, Vec<u8>)>> {
         self.at.walk_one(at, |of| Ok(Span::all(of)))?.next(entry::<K>).transpose()
     }
@@ -204,23 +203,23 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// The greatest key with its value.
     ///
     /// # Errors
-    /// As [`BytesTable::get`].
+    /// Errors of [`BytesTable::get`].
     pub fn last(&self, at: &Snapshot) -> Result<Option<(K::Owned, Vec<u8>)>> {
         self.at.walk_one(at, |of| Ok(Span::all(of)))?.next_back(entry::<K>).transpose()
     }
 
-    /// How many keys there are. Visits them all.
+    /// Counts the keys, by visiting all of them.
     ///
     /// # Errors
-    /// As [`BytesTable::get`].
+    /// Errors of [`BytesTable::get`].
     pub fn len(&self, at: &Snapshot) -> Result<u64> {
         at.count(Scan::table(self.at.plain(at)?))
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     ///
     /// # Errors
-    /// As [`BytesTable::get`].
+    /// Errors of [`BytesTable::get`].
     pub fn is_empty(&self, at: &Snapshot) -> Result<bool> {
         Ok(self.first(at)?.is_none())
     }
@@ -233,7 +232,7 @@ impl BytesTable<[u8]> {
     }
 }
 
-/// The entries of a range. After an error it ends.
+/// Iterator over the entries of a range. It ends after an error.
 #[derive(Debug)]
 #[must_use = "a range is read only when it is walked"]
 pub struct Entries<'s, K: ?Sized> {

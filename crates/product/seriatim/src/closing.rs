@@ -1,4 +1,4 @@
-//! The end of a database that nobody closed: bounded, whatever its disk does.
+//! Closing of a database whose last handle is dropped: in bounded time, even if the disk does not respond.
 
 use crate::{Error, Result};
 use env::thread::{self, spawn_named};
@@ -7,14 +7,14 @@ use model::Fault;
 use std::fmt;
 use std::sync::{Arc, mpsc};
 
-/// How the drop of the last handle waits for the disk.
+/// How long the drop of the last handle waits for the disk, and whom it reports a failure to.
 #[derive(Clone, Debug)]
 pub(crate) struct Closing {
     pub limit: Duration,
     pub on_failure: Option<OnFailure>,
 }
 
-/// Called with what kept a database from being closed.
+/// Called with the reason why a database could not be closed cleanly.
 #[derive(Clone)]
 pub(crate) struct OnFailure(pub Arc<dyn Fn(&Error) + Send + Sync>);
 

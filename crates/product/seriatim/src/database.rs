@@ -26,8 +26,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A database. Clones are handles of the same one and may be used from any thread; when the last handle, and the last
-/// transaction that was begun from one, is dropped, it closes cleanly.
+/// A database. Clones are handles of the same database and may be used from any thread. It is closed cleanly when the last
+/// handle and the last transaction are dropped.
 ///
 /// See the [crate] for a tour.
 #[derive(Clone)]
@@ -35,13 +35,13 @@ pub struct Database {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What handles and transactions share.
+/// State shared by handles and transactions.
 pub(crate) struct Shared {
-    /// Names this open database among those of the process, so that a table handle is not used with another.
+    /// Identifies this database among those open in the process, so that a table handle is not used with another one.
     pub id: u64,
     pub engine: Arc<dyn OpenEngine>,
     kind: Engine,
-    /// The longest wait of a transaction that does not say.
+    /// The wait limit of transactions that do not set one.
     pub wait_limit: Duration,
     #[cfg(feature = "sql")]
     pub memory_limit: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Shared {
 }
 
 impl Database {
-    /// Opens the database in the directory `path`, which is created where it is missing, and recovers what a crash left.
+    /// Opens the database in the directory `path`, creates it if it does not exist, and recovers it after a crash.
     ///
     /// ```
     /// # use seriatim::{BytesTable, Database, Error};
@@ -87,14 +87,14 @@ impl Database {
     /// # Errors
     /// [`Fault::Locked`](crate::Fault::Locked) if another process has it, [`Fault::Corruption`](crate::Fault::Corruption)
     /// if it is damaged (with file and offset), [`Fault::NewerFormat`](crate::Fault::NewerFormat) if a newer version has
-    /// written it, [`Invalid::Directory`](crate::Invalid::Directory) if there is no database in it and files that are none of one,
-    /// [`Fault::Disk`](crate::Fault::Disk) if the disk fails. A full disk is no error where a database is there already: see
+    /// written it, [`Invalid::Directory`](crate::Invalid::Directory) if the directory holds other files and no database,
+    /// [`Fault::Disk`](crate::Fault::Disk) if the disk fails. A full disk is not an error if the database exists already: see
     /// [`Database::read_only`].
     pub fn open(path: impl AsRef<Path>) -> Result<Database> {
         Database::builder().open(path)
     }
 
-    /// A database without a disk: as fast as it gets, and gone when it is dropped.
+    /// Creates a database without a disk. Its contents are lost when it is dropped.
     ///
     /// # Errors
     /// [`Error::Fault`] if the clock cannot be read.
@@ -102,7 +102,7 @@ impl Database {
         Database::builder().in_memory()
     }
 
-    /// Knobs, and then [`Builder::open`] or [`Builder::in_memory`].
+    /// Returns a builder, for options before [`Builder::open`] or [`Builder::in_memory`].
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -149,23 +149,23 @@ impl Database {
         })
     }
 
-    /// How its transactions are kept apart.
+    /// Returns the engine.
     pub fn engine(&self) -> Engine {
         self.shared.kind
     }
 
-    /// The directory it was opened in; `None` in memory.
+    /// Returns the directory; `None` in memory.
     pub fn path(&self) -> Option<&Path> {
         self.shared.place.as_deref()
     }
 
-    /// The table whose rows are `R`; created where it is missing.
+    /// Opens the table whose rows are `R`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape (the error says where they
-    /// differ, and what to do), or a
-    /// row that a field is too narrow for: where a record has fields of `i32` or `u32`, the first call for it reads the table.
-    /// [`Invalid::Schema`](crate::Invalid::Schema) if the record's own schema makes no sense.
+    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another definition (the error names the
+    /// difference and what to do), or has a value that does not fit into a field: if a record has fields of `i32` or `u32`, the
+    /// first call for it reads the whole table.
+    /// [`Invalid::Schema`](crate::Invalid::Schema) if the record's own schema is invalid.
     pub fn table<R: Record>(&self) -> Result<Table<R>> {
         let (at, schema) = self.open_or_create(R::schema().build()?, &R::defaults())?;
         if R::NARROW {
@@ -174,10 +174,10 @@ impl Database {
         Ok(Table::new(at))
     }
 
-    /// The table of bytes called `name`; created where it is missing. See [`BytesTable`].
+    /// Opens the table of bytes called `name`, and creates it if it does not exist. See [`BytesTable`].
     ///
     /// # Errors
-    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape.
+    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another definition.
     pub fn bytes_table<K: BytesKey + ?Sized>(&self, name: &str) -> Result<BytesTable<K>> {
         let (at, _) = self.open_or_create(crate::bytes::schema::<K>(name)?, &[])?;
         Ok(BytesTable::new(at))
@@ -187,23 +187,23 @@ impl Database {
     ///
     /// # Errors
     /// [`Invalid::TableExists`](crate::Invalid::TableExists), [`Invalid::Schema`](crate::Invalid::Schema) if the schema
-    /// makes no sense, [`Error::Limit`] with too many tables.
+    /// is invalid, [`Error::Limit`] with too many tables.
     pub fn create_table(&self, schema: impl IntoSchema) -> Result<RowTable> {
         let schema = Arc::new(schema.into_schema()?);
         Ok(RowTable::new(self.create_new(&schema)?, schema))
     }
 
-    /// Opens the table of this schema; creates it where it is missing.
+    /// Opens the table of this schema, and creates it if it does not exist.
     ///
     /// # Errors
-    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another shape,
-    /// [`Invalid::Schema`](crate::Invalid::Schema) if the schema makes no sense.
+    /// [`Invalid::Shape`](crate::Invalid::Shape) if a table of this name has another definition,
+    /// [`Invalid::Schema`](crate::Invalid::Schema) if the schema is invalid.
     pub fn create_table_if_missing(&self, schema: impl IntoSchema) -> Result<RowTable> {
         let (at, schema) = self.open_or_create(schema.into_schema()?, &[])?;
         Ok(RowTable::new(at, schema))
     }
 
-    /// Opens a table by its name, whatever its shape.
+    /// Opens a table by its name, whatever its columns are.
     ///
     /// # Errors
     /// [`Invalid::UnknownTable`](crate::Invalid::UnknownTable).
@@ -212,7 +212,8 @@ impl Database {
         Ok(RowTable::new(at, schema))
     }
 
-    /// Drops a table with all its rows. Handles of it answer [`Invalid::UnknownTable`](crate::Invalid::UnknownTable) from then on.
+    /// Drops a table with all its rows. Calls through its handles return
+    /// [`Invalid::UnknownTable`](crate::Invalid::UnknownTable) from then on.
     ///
     /// # Errors
     /// [`Invalid::UnknownTable`](crate::Invalid::UnknownTable), [`Error::Fault`].
@@ -220,20 +221,20 @@ impl Database {
         self.drop_any(name)
     }
 
-    /// The shapes of all tables that [`Database::open_table`] opens: those of programs, and those of SQL whose columns have
-    /// types that programs have.
+    /// Returns the schemas of all tables that [`Database::open_table`] opens: those made by programs, and those made by SQL whose
+    /// columns all have types that programs can use.
     pub fn tables(&self) -> Vec<Arc<Schema>> {
         self.shapes_of_all()
     }
 
-    /// Names of the tables of SQL that [`Database::open_table`] refuses: those without a primary key, and those with columns
-    /// of types that programs do not have.
+    /// Returns the names of the SQL tables that [`Database::open_table`] refuses: those without a primary key, and those with
+    /// columns of types that programs cannot use.
     pub fn tables_for_sql_alone(&self) -> Vec<String> {
         self.names_for_sql_alone()
     }
 
-    /// Begins a transaction to hold open. Its place in the serial order is fixed at its first statement; the sooner it ends,
-    /// the less it meets. [`Database::run`] retries, this does not.
+    /// Begins a transaction that the caller holds open. Its place in the serial order is fixed at its first statement; short
+    /// transactions have fewer conflicts. Unlike [`Database::run`], this does not retry.
     ///
     /// # Errors
     /// [`Error::Limit`] with too many open transactions, [`Error::Fault`] if the clock or the log has failed.
@@ -241,29 +242,29 @@ impl Database {
         self.begin_with(&TransactionOptions::new())
     }
 
-    /// As [`Database::begin`], with options.
+    /// Begins a transaction with options. See [`Database::begin`].
     ///
     /// # Errors
-    /// As [`Database::begin`].
+    /// Errors of [`Database::begin`].
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
         Ok(Transaction::new(Snapshot::begin(&self.shared, options.clone())?))
     }
 
-    /// One unchanging view of the database, to read from for as long as it is held. No conflict ends it, only the limits on
-    /// waiting and on age can; the longer it is held, the more old versions are kept for it.
+    /// Begins a snapshot: one unchanging view of the database, for as long as it is held. No conflict ends it; the limits on
+    /// waiting and on age can. Old versions are kept while a snapshot may read them.
     ///
     /// # Errors
-    /// As [`Database::begin`].
+    /// Errors of [`Database::begin`].
     pub fn snapshot(&self) -> Result<Snapshot> {
         Snapshot::begin(&self.shared, TransactionOptions::new().read_only())?.fix()
     }
 
-    /// As [`Database::snapshot`], with options: [`settled`](TransactionOptions::settled), the wait limit, the durability. It is
-    /// read only, whatever they say.
+    /// Begins a snapshot with options: [`settled`](TransactionOptions::settled), the wait limit, the durability. It is always
+    /// read-only. See [`Database::snapshot`].
     ///
     /// # Errors
-    /// As [`Database::begin`]; [`Error::Nested`] if it is settled and has waited inside the body of another transaction of the same
-    /// thread, perhaps for that one.
+    /// Errors of [`Database::begin`]; [`Error::Nested`] if it is settled and had to wait inside the body of another transaction of
+    /// the same thread, perhaps for that one.
     pub fn snapshot_with(&self, options: &TransactionOptions) -> Result<Snapshot> {
         if options.mode == model::Mode::Snapshot {
             return self.settled_snapshot(options);
@@ -271,9 +272,9 @@ impl Database {
         Snapshot::begin(&self.shared, options.clone().read_only())?.fix()
     }
 
-    /// Writes everything to a checkpoint, so that the log before it can go and the next start is quick. Transactions go on
-    /// meanwhile. What it reports counts the engine's tables: rows, index entries and the catalog alike. With
-    /// [`Builder::checkpoint_after`] it happens by itself.
+    /// Writes a checkpoint of the whole database, so that the log before it can be removed and the next start is quick.
+    /// Transactions run meanwhile. The report counts the engine's tables: rows, index entries and the catalog alike. With
+    /// [`Builder::checkpoint_after`] checkpoints are automatic.
     ///
     /// # Errors
     /// [`Invalid::Unsupported`](crate::Invalid::Unsupported) in memory, [`Error::Fault`] if the disk fails (the database stays as it was).
@@ -283,22 +284,22 @@ impl Database {
         Ok(maintenance.checkpoint(Pace::Full)?)
     }
 
-    /// Why nothing can be written at present, while reads work: `None` as long as it can.
+    /// Returns the reason why the database cannot be written at present; `None` if it can be. Reads work in any case.
     ///
-    /// A database that is opened on a full disk says [`Fault::DiskFull`](crate::Fault::DiskFull), and so does every commit that
-    /// wrote something; the first that finds space again ends that state, without a restart. One that was opened by
-    /// [`Builder::read_only`] says [`Fault::ReadOnly`](crate::Fault::ReadOnly), and one whose log has failed
-    /// [`Fault::LogFailed`](crate::Fault::LogFailed): that needs a restart.
+    /// [`Fault::DiskFull`](crate::Fault::DiskFull) if the database was opened on a full disk: commits that write fail with the
+    /// same, and the first one that finds space ends the state, without a restart. [`Fault::ReadOnly`](crate::Fault::ReadOnly)
+    /// if it was opened by [`Builder::read_only`]. [`Fault::LogFailed`](crate::Fault::LogFailed) if its log has failed: it has
+    /// to be opened again.
     pub fn read_only(&self) -> Option<Error> {
         self.shared.engine.maintenance()?.refuses_writes().map(Error::from)
     }
 
-    /// What opening found and did; `None` in memory.
+    /// Returns the report of recovery; `None` in memory.
     pub fn recovery(&self) -> Option<&RecoveryReport> {
         self.shared.engine.maintenance()?.recovery()
     }
 
-    /// Counters and gauges.
+    /// Returns counters and gauges.
     pub fn stats(&self) -> Stats {
         Stats {
             engine: self.shared.engine.stats(),
@@ -312,9 +313,9 @@ impl Database {
         self.shared.engine.clone()
     }
 
-    /// Closes the database now, whoever else has a handle: what they ask from then on is refused. Waits for the disk as long as
-    /// that takes. Dropping the last handle does the same for at most [`Builder::close_limit`], and tells a failure to
-    /// [`Builder::on_unclean_close`] alone.
+    /// Closes the database now, even if there are other handles: calls through them are refused from then on. Waits for the disk
+    /// without a limit. Dropping the last handle does the same for at most [`Builder::close_limit`], and reports a failure to
+    /// [`Builder::on_unclean_close`] only.
     ///
     /// # Errors
     /// [`Error::Fault`] if the rest of the log could not be written.
@@ -345,7 +346,7 @@ impl Shared {
         Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit, draws: None }
     }
 
-    /// The SQL database, made by the first that asks.
+    /// The SQL database, created at its first use.
     #[cfg(feature = "sql")]
     pub fn sql(
         &self,
@@ -358,8 +359,8 @@ impl Shared {
         }
     }
 
-    /// Checks that the rows of a table fit a record, the first time that it is asked for. Whoever writes by the record can
-    /// write none that does not.
+    /// Checks that the rows of a table fit a record, the first time that the record is opened. Writes through the record always
+    /// fit.
     fn check_once<R: Record>(self: &Arc<Shared>, table: TableRef, schema: &Schema) -> Result<()> {
         let checked = || self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         let this = (table.place, TypeId::of::<R>());
@@ -397,7 +398,7 @@ fn close(engine: &dyn OpenEngine, maintenance: &MaintenanceThread) -> Result<()>
 }
 
 impl Drop for Shared {
-    /// A restart recovers from a failure as from a crash.
+    /// Opening after a failure recovers as after a crash.
     fn drop(&mut self) {
         if *self.is_closed.get_mut() {
             return;
@@ -421,8 +422,8 @@ mod tests {
     use env::{Operation, SimDisk, SimDiskOptions, WatchedDisk};
     use std::sync::{RwLock, mpsc};
 
-    /// A disk that does not return holds a drop for no longer than the limit. The directory stays locked until it does return;
-    /// then the database is closed, and everything is there.
+    /// A disk that does not respond delays a drop by no more than the limit. The directory stays locked until it responds; then
+    /// the database is closed, and complete.
     #[test]
     fn a_drop_does_not_wait_for_a_disk_that_stands_still() {
         // Syncs pass the gate while nobody holds it.
@@ -465,12 +466,12 @@ mod tests {
     }
 }
 
-/// What can be given as a schema: one, or a builder of one.
+/// Converts to a schema: implemented for schemas and for their builders.
 pub trait IntoSchema {
-    /// The schema.
+    /// Returns the schema.
     ///
     /// # Errors
-    /// [`Invalid::Schema`](crate::Invalid::Schema) says what is wrong with it.
+    /// [`Invalid::Schema`](crate::Invalid::Schema) names what is wrong.
     fn into_schema(self) -> Result<Schema>;
 }
 
@@ -492,14 +493,14 @@ impl IntoSchema for SchemaBuilder {
     }
 }
 
-/// What a database counts.
+/// Counters and gauges of a database.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The engine's own: commits, aborts by rule, memory, the log.
+    /// Figures of the engine: commits, aborts by rule, memory, the log.
     pub engine: EngineStats,
-    /// How often [`Database::run`] had to run a body again, by the rule of the conflict.
+    /// Number of times that [`Database::run`] ran a body again, by the rule of the conflict.
     pub retries: Vec<(&'static str, u64)>,
-    /// Why the last automatic checkpoint failed, if it did. It is tried again.
+    /// Error of the last automatic checkpoint, if it failed. Checkpoints are tried again.
     pub checkpoint_failure: Option<Error>,
 }

@@ -1,7 +1,7 @@
 //! Tables in the catalog, and plain engine tables outside it.
 //!
-//! A table whose key is columns of its rows stands in the catalog that SQL uses too ([`tables::Tables`]). One whose key stands
-//! beside its rows (bytes) is an engine table that no definition names: SQL has no words for it.
+//! A table whose key is made of columns is in the catalog, which SQL uses too ([`tables::Tables`]). A table whose key is not part
+//! of its rows (a table of bytes) is an engine table without a definition: SQL does not see it.
 
 use crate::database::{Database, Shared};
 use crate::handles::Handles;
@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tables::storage::is_own;
 use tables::{Table, Tables, schema_of};
 
-/// What a database remembers of its tables.
+/// The tables that a database knows.
 pub(crate) struct KnownTables {
     store: Arc<dyn Store>,
-    /// Made by the first that needs it: a database of bytes alone has no catalog.
+    /// Created at its first use: a database with only tables of bytes has no catalog.
     tables: OnceLock<Tables>,
     making: Mutex<()>,
     pub handles: Handles,
 }
 
 impl KnownTables {
-    /// Makes the catalog ready, if there is one. Nobody uses the database yet.
+    /// Prepares the catalog, if there is one, before the database is used.
     pub fn open(store: Arc<dyn Store>, is_read_only: bool) -> Result<KnownTables> {
         let tables = OnceLock::new();
         if let Some(found) = open_tables(&store, is_read_only)? {
@@ -37,7 +37,7 @@ impl KnownTables {
         self.tables.get()
     }
 
-    /// The catalog, which is made where there is none.
+    /// The catalog, which is created if there is none.
     pub fn tables(&self) -> Result<&Tables> {
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if self.tables.get().is_none() {
@@ -61,7 +61,7 @@ fn open_tables(store: &Arc<dyn Store>, is_read_only: bool) -> Result<Option<Tabl
     }
 }
 
-/// Whether a schema is that of a table which no definition names.
+/// Returns whether a schema is that of a table which no definition names.
 fn is_plain(schema: &Schema) -> bool {
     schema.rows() == RowKind::Bytes || !matches!(schema.key(), KeyKind::Columns(_))
 }
@@ -86,7 +86,7 @@ impl Database {
         self.shared.kept.known().map_or(Ok(None), |tables| Ok(tables.find(name)?))
     }
 
-    /// Makes a table whose name nobody has.
+    /// Creates a table under a name that is free.
     pub(crate) fn create_new(&self, schema: &Arc<Schema>) -> Result<TableRef> {
         let taken = || Invalid::TableExists { table: schema.name().into() };
         if is_plain(schema) {
@@ -106,7 +106,7 @@ impl Database {
         Ok(self.defined(&table, schema.clone()))
     }
 
-    /// Opens the table of this schema, makes it where it is missing, and gives it the columns that it lacks.
+    /// Opens the table of this schema. Creates it if it does not exist, and adds the columns that it lacks.
     pub(crate) fn open_or_create(&self, wanted: Schema, defaults: &[(&str, Value)]) -> Result<(TableRef, Arc<Schema>)> {
         let wanted = Arc::new(wanted);
         loop {
@@ -153,7 +153,7 @@ impl Database {
         Ok(Some(self.defined(&table, wanted.clone())))
     }
 
-    /// Opens a table by its name, whatever its shape.
+    /// Opens a table by its name, whatever its columns are.
     pub(crate) fn open_any(&self, name: &str) -> Result<(TableRef, Arc<Schema>)> {
         if let Some(table) = self.find_defined(name)? {
             let shape = |what| Invalid::Shape { table: name.into(), what };
@@ -207,7 +207,7 @@ impl Database {
     }
 }
 
-/// `None` if somebody else has made the table.
+/// `None` if another thread has created the table meanwhile.
 fn made(table: Result<TableRef>) -> Result<Option<TableRef>> {
     match table {
         Err(crate::Error::Invalid(Invalid::TableExists { .. })) => Ok(None),
@@ -215,8 +215,8 @@ fn made(table: Result<TableRef>) -> Result<Option<TableRef>> {
     }
 }
 
-/// Whether a table has the first columns that are asked for, and lacks others that may be added: each is nullable, or has a
-/// default.
+/// Returns whether a table has the first columns that are asked for, and lacks others that may be added: each is nullable,
+/// or has a default.
 fn lacks_columns(table: &Table, wanted: &Schema, defaults: &[(&str, Value)]) -> bool {
     let Ok(stored) = schema_of(table, Some(wanted), wanted.storage()) else { return false };
     let (old, new) = (stored.columns(), wanted.columns());

@@ -1,4 +1,4 @@
-//! Directories: whether one holds a database, and what one may be used for.
+//! Checks of directories: whether one holds a database, and what it may be used for.
 
 use crate::{Database, Invalid, Result};
 use env::{Disk, RealDisk};
@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl Database {
-    /// Whether there is a database in the directory `path`, sound or damaged. (A replica of `seriatim order` counts as one, so
-    /// that opening it can say what it is.)
+    /// Returns whether there is a database in the directory `path`, sound or damaged. (A replica of `seriatim order` counts
+    /// as one, so that opening it can say what it is.)
     ///
     /// # Errors
     /// [`Fault::Disk`](crate::Fault::Disk) if the directory is there and cannot be read.
@@ -16,14 +16,14 @@ impl Database {
     }
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Nothing,
     Database,
-    /// A replica of `seriatim order`, which keeps a log of the same kind.
+    /// A replica of `seriatim order`, whose log has the same format.
     Replica,
-    /// Files that are no database's, of which this is one.
+    /// Other files, of which this is one.
     Foreign(String),
 }
 
@@ -45,12 +45,12 @@ impl Content {
     }
 }
 
-/// One such file is enough: which others are missing is for the log to say.
+/// One such file is enough: the log reports which others are missing.
 fn is_of_a_database(name: &str) -> bool {
     name == "CONTROL" || name == "CHECKPOINT" || (name.starts_with("wal-") && name.ends_with(".log"))
 }
 
-/// What a creation that was interrupted has left, what a file system brings along, and hidden files.
+/// Files that an interrupted creation leaves, that a file system creates by itself, and hidden files.
 fn may_lie_about(name: &str) -> bool {
     name == "LOCK" || name.ends_with(".tmp") || name == "lost+found" || name.starts_with('.')
 }
@@ -59,7 +59,7 @@ fn refuse(path: &Path, what: impl Into<String>) -> crate::Error {
     Invalid::Directory { path: path.display().to_string(), what: what.into() }.into()
 }
 
-/// Refuses to make a database among files that are not its own: a mistyped path. To be read, it must be there.
+/// Refuses to create a database among other files, in case of a mistyped path. A database that is only read must exist.
 pub(crate) fn check_to_open(path: &Path, is_read_only: bool) -> Result<()> {
     match Content::of(path)? {
         Content::Database => Ok(()),
@@ -75,8 +75,8 @@ pub(crate) fn check_to_open(path: &Path, is_read_only: bool) -> Result<()> {
     }
 }
 
-/// Refuses what cannot take a copy of the database in `of`: a directory in which something is, one in the database's own,
-/// and no directory at all.
+/// Refuses a path that cannot hold a backup of the database in `of`: a directory that is not empty or lies in the database's own,
+/// or something else than a directory.
 pub(crate) fn check_to_back_up(path: &Path, of: Option<&Path>) -> Result<()> {
     if of.is_some_and(|of| is_within(path, of)) {
         return Err(refuse(path, "a backup cannot be written into the directory of its own database: use another one"));
@@ -89,7 +89,7 @@ pub(crate) fn check_to_back_up(path: &Path, of: Option<&Path>) -> Result<()> {
     }
 }
 
-/// Whether `path`, or the nearest directory above it that is there, lies in `directory`, whatever both are called.
+/// Returns whether `path`, or the nearest directory above it that is there, lies in `directory`, whatever both are called.
 fn is_within(path: &Path, directory: &Path) -> bool {
     let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
     let found = path.ancestors().find_map(|above| here(above).canonicalize().ok());

@@ -18,7 +18,7 @@ pub enum Engine {
     #[default]
     Mvto,
     /// Strict two-phase locking, in memory only. Readers and writers of a row wait for each other, and a
-    /// [`Snapshot`](crate::Snapshot) can be aborted in favour of an older transaction. To compare with.
+    /// [`Snapshot`](crate::Snapshot) can be aborted in favour of an older transaction. For comparison.
     Twopl,
 }
 
@@ -31,23 +31,23 @@ impl fmt::Display for Engine {
     }
 }
 
-/// Counters and gauges of an engine. What an engine does not have is zero.
+/// Counters and gauges of an engine. Those that an engine does not have are zero.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct EngineStats {
     /// Transactions that committed.
     pub commits: u64,
-    /// Aborts by rule; rules that never struck are left out.
+    /// Aborts by rule; rules without aborts are left out.
     pub aborts: Vec<(&'static str, u64)>,
-    /// Transactions open now.
+    /// Open transactions.
     pub open: u64,
-    /// Transactions that wait now for others.
+    /// Transactions that are waiting for others.
     pub asleep: u64,
     /// Tables.
     pub tables: usize,
     /// Bytes of memory of rows, versions, indexes and write buffers. Zero: the engine does not count them.
     pub memory_bytes: usize,
-    /// Rows and index entries with replaced versions that wait to be given back.
+    /// Rows and index entries with replaced versions that are not collected yet.
     pub waiting_versions: usize,
     /// Figures of the log; `None` in memory.
     pub log: Option<LogStats>,
@@ -57,7 +57,7 @@ pub struct EngineStats {
 
 /// An open engine: `Interactive` as an object, and what the facade needs besides.
 pub(crate) trait OpenEngine: Store {
-    /// Creates a table that only transactions which begin later see.
+    /// Creates a table that is visible to later transactions only.
     fn create_table(&self, schema: Schema) -> model::Result<TableId>;
 
     /// Drops a table. Durable when it returns.
@@ -68,13 +68,13 @@ pub(crate) trait OpenEngine: Store {
 
     fn stats(&self) -> EngineStats;
 
-    /// Returns the care that the engine needs while it is open, if it needs any.
+    /// Returns the maintenance that the engine needs while it is open, if any.
     fn maintenance(&self) -> Option<&dyn Maintenance>;
 }
 
-/// Care of an engine that has versions to collect and, on a disk, a log to shorten.
+/// Maintenance of an engine that has versions to collect and, on a disk, a log to truncate.
 pub(crate) trait Maintenance {
-    /// Frees what nobody uses any more although no transaction runs.
+    /// Collects unused versions while no transaction runs.
     fn collect(&self);
 
     /// Writes a checkpoint, as fast as it can or at half of that.
@@ -201,7 +201,7 @@ pub(crate) fn open(settings: &Settings, disk: Option<Arc<dyn Disk>>) -> Result<A
     })
 }
 
-/// Refuses settings that the engine cannot meet, before anything is made for it.
+/// Refuses settings that the engine does not support, before anything is created.
 pub(crate) fn check(settings: &Settings, is_on_disk: bool) -> Result<()> {
     let unsupported = match settings.engine {
         Engine::Mvto => None,
@@ -215,7 +215,7 @@ pub(crate) fn check(settings: &Settings, is_on_disk: bool) -> Result<()> {
     unsupported.map_or(Ok(()), |what| Err(Invalid::Unsupported { what }.into()))
 }
 
-/// Returns the knobs that every engine has.
+/// Returns the options that every engine has.
 fn twopl_options(settings: &Settings) -> twopl::Options {
     let knobs = &settings.engine_options;
     twopl::Options {
@@ -245,5 +245,5 @@ fn open_mvto(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Mvto> {
     }
 }
 
-/// How long a lock is left alone between two attempts.
+/// Pause between two attempts to lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! The one error of this crate.
+//! The error type of this crate.
 
 use crate::{AbortClass, Fault, Invalid, Limit, LimitKind, Schema, SerialPoint, TransactionId};
 use model::{Abort, Key, Target};
@@ -6,14 +6,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The result of whatever is asked of a database.
+/// Result of the operations of a database.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why something was not done.
+/// An error of an operation.
 ///
-/// The kinds are never mixed, since each wants another answer: run an aborted transaction again (as
-/// [`Database::run`](crate::Database::run) does by itself), do less at a limit, mend a mistake, decide what a duplicate
-/// means, and look after the machine at a fault. [`Error::sqlstate`] gives PostgreSQL's five characters for each.
+/// The kinds call for different reactions: run an aborted transaction again (as [`Database::run`](crate::Database::run) does), do
+/// less in one transaction at a limit, correct a mistake of the program, decide what a duplicate means, and repair the machine at
+/// a fault. [`Error::sqlstate`] returns PostgreSQL's five-character code.
 ///
 /// ```
 /// # use seriatim::{Database, Error, Schema, ColumnType};
@@ -34,27 +34,27 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The transaction was aborted: nothing of it happened, and it answers only this from now on.
+    /// The transaction was aborted: it has no effect, and every further call of it returns this error.
     Aborted(Conflict),
-    /// A transaction was run again and again, and the limit on attempts or on time was reached.
+    /// A transaction was retried until the limit on attempts or on time was reached.
     GaveUp(Box<GaveUp>),
-    /// A transaction inside the body of another one waited, perhaps for that one, which cannot end meanwhile: both belong to one
-    /// thread. Do it in one transaction, or in one after the other.
+    /// A transaction inside the body of another one of the same thread had to wait, perhaps for that one, which cannot end meanwhile.
+    /// Use one transaction for both, or run them one after the other.
     Nested(Conflict),
-    /// A limit was reached. The statement did not happen; the transaction lives on.
+    /// A limit was exceeded. The statement had no effect; the transaction can continue.
     Limit(Limit),
-    /// The caller asked for something that makes no sense. The statement did not happen; the transaction lives on.
+    /// The request is invalid. The statement had no effect; the transaction can continue.
     Invalid(Invalid),
-    /// A key or an entry of a unique index is taken. The statement did not happen; the transaction lives on.
+    /// A key or an entry of a unique index exists already. The statement had no effect; the transaction can continue.
     Duplicate(Duplicate),
     /// The disk, the clock or the data directory failed.
     Fault(Fault),
     /// A table handle of one database was used in a transaction of another.
     OtherDatabase,
-    /// What a statement of SQL failed with.
+    /// An SQL statement failed.
     #[cfg(feature = "sql")]
     Sql(::sql::SqlError),
-    /// Whatever the body of a transaction wanted to say ([`Error::body`]).
+    /// An error of a transaction's body ([`Error::body`]).
     Body(Arc<dyn std::error::Error + Send + Sync>),
 }
 
@@ -74,7 +74,7 @@ impl Error {
         Error::Body(error.into().into())
     }
 
-    /// Whether running the same transaction again can succeed.
+    /// Returns whether running the same transaction again can succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
             Error::Aborted(conflict) => conflict.class().is_retryable(),
@@ -85,13 +85,13 @@ impl Error {
         }
     }
 
-    /// Whether another transaction stood in the way.
+    /// Returns whether a conflict with another transaction caused the error.
     pub fn is_conflict(&self) -> bool {
         self.conflict().is_some_and(|with| with.class().is_conflict())
     }
 
-    /// What the abort was about, if it was one: the rule, the table, the key and the other transaction. After
-    /// [`Error::GaveUp`] it is the last attempt's.
+    /// Returns the conflict of an abort: the rule, the table, the key and the other transaction. After [`Error::GaveUp`] it is that
+    /// of the last attempt.
     pub fn conflict(&self) -> Option<&Conflict> {
         match self {
             Error::Aborted(conflict) | Error::Nested(conflict) => Some(conflict),
@@ -100,13 +100,13 @@ impl Error {
         }
     }
 
-    /// Whether it is unknown if the transaction happened: the log failed after it was installed. Reopen the database and
-    /// look.
+    /// Returns whether it is unknown if the transaction committed: the log failed after its writes became visible. Reopen the
+    /// database to find out.
     pub fn is_outcome_unknown(&self) -> bool {
         matches!(self, Error::Fault(Fault::OutcomeUnknown { .. } | Fault::LogFailed { .. }))
     }
 
-    /// The five characters by which PostgreSQL's clients know this error.
+    /// Returns PostgreSQL's five-character code for this error.
     pub fn sqlstate(&self) -> &'static str {
         match self {
             Error::Aborted(conflict) => model::Error::Aborted(conflict.abort.clone()).sqlstate(),

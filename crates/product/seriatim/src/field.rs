@@ -39,7 +39,7 @@ pub trait Field: Sized {
     /// Whether the column may be NULL.
     const NULLABLE: bool;
 
-    /// Whether the column's type has values that this Rust type has not, as `i32` in a column of 64-bit integers.
+    /// Whether the column's type has values that this Rust type lacks, as `i32` in a column of 64-bit integers.
     const NARROW: bool = false;
 
     /// The value to store.
@@ -138,8 +138,8 @@ impl fmt::Display for DateTime {
     }
 }
 
-/// What can be given where a key of type `K` is wanted: the key itself, a reference to it, `&str` for `String`, a tuple of
-/// such things for a composite key, and for byte keys ([`BytesTable`](crate::BytesTable)) whatever is made of bytes.
+/// Types that can be given as a key of type `K`: the key itself, a reference to it, `&str` for `String`, a tuple of such types
+/// for a composite key, and for byte keys ([`BytesTable`](crate::BytesTable)) anything made of bytes.
 pub trait AsKey<K: ?Sized> {
     /// Appends the encoded key.
     fn append_to(&self, key: &mut Key);
@@ -152,7 +152,7 @@ pub trait AsKey<K: ?Sized> {
     }
 }
 
-/// What can be given for the first components of a composite key of type `K`: `(a,)` for `(A, B)`, `(a,)` or `(a, b)` for
+/// Types that can be given for the first components of a composite key of type `K`: `(a,)` for `(A, B)`, `(a,)` or `(a, b)` for
 /// `(A, B, C)`, and so on.
 pub trait AsPrefix<K: ?Sized> {
     /// Appends the encoded components.

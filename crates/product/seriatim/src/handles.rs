@@ -11,7 +11,7 @@ use std::iter;
 use std::sync::{Arc, PoisonError, RwLock};
 use tables::Layout;
 
-/// What a handle asks for, and what it stood for when it was last looked up.
+/// The schema that a handle requires, and the layout to which it was last resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
     /// The table's identifier.
@@ -46,7 +46,7 @@ impl Handles {
         number as u32
     }
 
-    /// Notes what a handle stands for, for later transactions.
+    /// Records the layout of a handle, for later transactions.
     pub fn note(&self, number: u32, layout: &Arc<Layout>) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut changed = all.to_vec();
@@ -63,7 +63,7 @@ const LISTED_WORDS: usize = 4;
 pub(crate) struct Used {
     /// The list, since the first was used.
     list: OnceCell<Arc<[Handle]>>,
-    /// Handles that stand for what the list says, a bit for each.
+    /// Handles whose layout is that of the list, a bit for each.
     as_listed: [Cell<u64>; LISTED_WORDS],
     /// The other ones: a definition has changed since the list was made, or there are many handles.
     others: OnceCell<Box<Other>>,
@@ -77,7 +77,7 @@ struct Other {
 }
 
 impl Used {
-    /// What a handle stands for, if the transaction has used it.
+    /// The layout of a handle, if the transaction has used it.
     pub fn get(&self, number: u32) -> Option<&Layout> {
         if self.is_as_listed(number) {
             return self.listed(number).map(|layout| &**layout);
@@ -85,13 +85,13 @@ impl Used {
         self.others().find(|other| other.number == number).map(|other| &*other.layout)
     }
 
-    /// What a handle stood for when the transaction used the first.
+    /// The layout of a handle when the transaction used its first handle.
     pub fn guess(&self, handles: &Handles, number: u32) -> Option<&Arc<Layout>> {
         self.list.get_or_init(|| handles.all());
         self.listed(number)
     }
 
-    /// Adds a handle that stands for what was guessed: the transaction has read that definition.
+    /// Adds a handle whose layout is that of the list: the transaction has read that definition.
     pub fn confirm<'u>(&'u self, number: u32, guess: &'u Arc<Layout>) -> &'u Layout {
         let (word, bit) = place_of(number);
         match self.as_listed.get(word) {
@@ -103,7 +103,7 @@ impl Used {
         }
     }
 
-    /// Adds a handle that stands for something else than the list says.
+    /// Adds a handle whose layout differs from the list's.
     pub fn add(&self, number: u32, layout: Arc<Layout>) -> &Layout {
         let end = iter::successors(Some(&self.others), |at| at.get().map(|other| &other.next)).last();
         let end = end.expect("the first place is always there");
@@ -123,7 +123,7 @@ impl Used {
         iter::successors(self.others.get(), |other| other.next.get()).map(|other| &**other)
     }
 
-    /// What the handles that it has used stand for.
+    /// The layouts of the handles that it has used.
     pub fn layouts(&self) -> impl Iterator<Item = &Layout> {
         let handles = self.list.get().map_or(0, |list| list.len() as u32);
         let listed = (0..handles).filter(|number| self.is_as_listed(*number)).filter_map(|number| self.listed(number));
@@ -137,7 +137,7 @@ fn place_of(number: u32) -> (usize, u64) {
 }
 
 impl Drop for Used {
-    /// One after the other: a chain of boxes drops itself by recursion.
+    /// Drops them one after the other: dropping a chain of boxes would recurse.
     fn drop(&mut self) {
         let mut next = self.others.take();
         while let Some(mut other) = next {

@@ -10,8 +10,8 @@ use model::Fault;
 use mvto::Pace;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How often the thread collects, and looks at the log. A second's worth of log beyond the threshold costs a start
-/// nothing that matters, and commits need not signal anybody.
+/// How often the thread collects, and checks the log's length. A second's worth of log beyond the threshold hardly delays a
+/// start, and commits need not signal the thread.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A thread that collects, and takes a checkpoint each time the log has grown by enough.
@@ -34,8 +34,8 @@ struct Status {
 }
 
 impl MaintenanceThread {
-    /// Without a thread if the engine needs no care. With checkpoints when the log has grown by `after_bytes`, and by
-    /// half of the last checkpoint; or without.
+    /// Starts the thread, unless the engine needs no maintenance. It takes a checkpoint each time the log has grown by `after_bytes`
+    /// and by half of the last checkpoint; none if `after_bytes` is `None`.
     pub fn start(engine: Arc<dyn OpenEngine>, after_bytes: Option<u64>, backlog: u64) -> Result<MaintenanceThread> {
         let state = Arc::<State>::default();
         if engine.maintenance().is_none() {
@@ -105,11 +105,11 @@ impl State {
     }
 }
 
-/// How much log there is that no checkpoint covers.
+/// Amount of log that no checkpoint covers.
 struct Growth {
-    /// Bytes that were there when the database was opened.
+    /// Bytes when the database was opened.
     backlog: u64,
-    /// What had been written when the last checkpoint began.
+    /// Bytes written when the last checkpoint began.
     base: u64,
 }
 
@@ -118,8 +118,8 @@ impl Growth {
         self.backlog + written.saturating_sub(self.base)
     }
 
-    /// Whether a checkpoint pays: it writes everything, so that much log must have come that it is at most three times
-    /// as much writing in all.
+    /// Returns whether a checkpoint pays off. It writes the whole database, so enough log must have been written for the total to
+    /// be at most three times as much.
     fn is_enough(&self, written: u64, after_bytes: u64, last_checkpoint: u64) -> bool {
         self.since_checkpoint(written) >= after_bytes.max(last_checkpoint / 2)
     }

@@ -4,7 +4,7 @@ use crate::Durability;
 use model::{Mode, RetryPolicy};
 use std::time::Duration;
 
-/// How a transaction runs. The defaults are the database's.
+/// Options of one transaction. What is not set here is as the database's [`Builder`](crate::Builder) has it.
 ///
 /// ```
 /// # use seriatim::{Database, Durability, Error, TransactionOptions};
@@ -25,46 +25,46 @@ pub struct TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// The database's defaults.
+    /// Creates options in which everything is as the database has it.
     pub fn new() -> TransactionOptions {
         TransactionOptions::default()
     }
 
-    /// Reads only: meets no conflict. It can end at a limit: on waiting, or on its age.
+    /// Makes the transaction read-only: it has no conflicts. It can still end at a limit, on waiting or on age.
     pub fn read_only(mut self) -> TransactionOptions {
         self.mode = Mode::ReadOnly;
         self
     }
 
-    /// Reads only, at a point before which every transaction has ended: waits for those at the beginning, and then neither
-    /// delays nor is delayed by anybody. For long reports.
+    /// Makes the transaction read-only, at a point in the serial order before which every transaction has ended. It waits for
+    /// those when it begins; afterwards it neither delays other transactions nor waits for them. For long reports.
     pub fn settled(mut self) -> TransactionOptions {
         self.mode = Mode::Snapshot;
         self
     }
 
-    /// Takes hold of a row at the statement that writes it, so that on hot rows younger transactions of this kind queue instead of
-    /// failing at commit. Transactions of other kinds read beside it; it then takes a later place in the order, if what it has
-    /// read is the same there. [`Database::run`](crate::Database::run) turns to it by itself after some conflicts
+    /// Owns a row from the statement on that writes it, so that younger transactions of this kind queue on hot rows instead of
+    /// failing at commit. Other transactions can still read the row; this one then commits at a later place in the serial order,
+    /// if what it has read is unchanged there. [`Database::run`](crate::Database::run) switches to it after some conflicts
     /// ([`RetryPolicy::own_after_attempts`]).
     pub fn own_at_statement(mut self) -> TransactionOptions {
         self.mode = Mode::OwnAtStatement;
         self
     }
 
-    /// What the acknowledgement waits for.
+    /// Sets what the acknowledgement waits for.
     pub fn durability(mut self, durability: Durability) -> TransactionOptions {
         self.durability = Some(durability);
         self
     }
 
-    /// The longest wait for one other transaction; beyond it the transaction is aborted.
+    /// Sets the longest wait for one other transaction; beyond it the transaction is aborted.
     pub fn wait_limit(mut self, limit: Duration) -> TransactionOptions {
         self.wait_limit = Some(limit);
         self
     }
 
-    /// When [`Database::run_with`](crate::Database::run_with) gives up.
+    /// Sets when [`Database::run_with`](crate::Database::run_with) gives up.
     pub fn retry(mut self, policy: RetryPolicy) -> TransactionOptions {
         self.retry = Some(policy);
         self

@@ -7,12 +7,12 @@ use model::{Access, Columns, Direction, Key, RowRef, Scan, ScanEnd, TableId};
 use std::ops::{Bound, ControlFlow, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use tables::IndexId;
 
-/// A range of keys of type `K`: whatever `RangeBounds` is made of (`..`, `a..`, `..b`, `a..b`, `a..=b`, `..=b`, a pair of
-/// [`Bound`]s), over whatever can be given as a key.
+/// A range of keys of type `K`: `..`, `a..`, `..b`, `a..b`, `a..=b`, `..=b` or a pair of [`Bound`]s, over anything that can be
+/// given as a key.
 ///
 /// Unlike `RangeBounds` it needs no type annotation for `..`, and a range that ends before it starts is empty.
 pub trait KeyRange<K: ?Sized> {
-    /// The encoded bounds.
+    /// Returns the encoded bounds.
     fn bounds(&self) -> (Bound<Key>, Bound<Key>);
 }
 
@@ -41,7 +41,7 @@ key_range! {
     (Bound<Q>, Bound<Q>), it => it.0.as_ref().map(AsKey::to_key), it.1.as_ref().map(AsKey::to_key);
 }
 
-/// What a walk covers: a range of an engine table, which holds rows, or entries that lead to them.
+/// The extent of an iteration: a range of an engine table that holds rows, or index entries that lead to rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     table: TableId,
@@ -90,8 +90,8 @@ impl Span {
         Ok(Span::entries(of, index)?.at_prefix(stored_entry(of, index, key)?))
     }
 
-    /// Entries of an index whose columns are in the range. An entry may go on behind its columns (with the row's key), so a
-    /// bound that leaves a value out, or an upper one that takes it in, moves behind all entries with that value.
+    /// Entries of an index whose columns are in the range. An entry may continue after its columns (with the row's key), so an
+    /// excluded lower bound and an included upper bound move behind all entries with their value.
     pub fn entries_between(
         of: ResolvedTable<'_>,
         index: IndexId,
@@ -157,18 +157,18 @@ fn stored_entry(of: ResolvedTable<'_>, index: IndexId, key: &Key) -> Result<Key>
     }
 }
 
-/// The first rows fetched at once; doubles from fetch to fetch, so that a short walk protects little and a long one calls
+/// Number of rows in the first batch. It doubles from batch to batch, so that a short iteration reads little and a long one calls
 /// the engine seldom.
 const FIRST_FETCH_ROWS: usize = 16;
 const MAX_FETCH_ROWS: usize = 1024;
 const MAX_FETCH_BYTES: usize = 256 * 1024;
 
-/// Walks a span from both ends, fetching rows in batches. What it has fetched is protected by the transaction, whether or
-/// not it is looked at.
+/// Iterates over a span from both ends, fetching rows in batches. Fetched rows count as read by the transaction, whether or not
+/// the caller sees them.
 #[derive(Debug)]
 pub(crate) struct Cursor<'s> {
     snapshot: &'s Snapshot,
-    /// What has not been fetched.
+    /// The part that has not been fetched.
     rest: Span,
     finished: bool,
     fetch_rows: usize,
@@ -189,7 +189,7 @@ impl<'s> Cursor<'s> {
         }
     }
 
-    /// For callers that want one row: fetches no more than that.
+    /// For callers that need one row: fetches no more than that.
     pub fn one(snapshot: &'s Snapshot, span: Span) -> Cursor<'s> {
         Cursor { fetch_rows: 1, ..Cursor::new(snapshot, span) }
     }
@@ -224,7 +224,7 @@ impl<'s> Cursor<'s> {
         Some(make(key, row))
     }
 
-    /// A walk that failed has nothing more to show.
+    /// After an error there are no more rows.
     fn fail(&mut self, error: Error) -> Error {
         self.finished = true;
         self.front = Batch::default();
@@ -264,14 +264,14 @@ impl<'s> Cursor<'s> {
 #[derive(Debug, Default)]
 struct Batch {
     bytes: Vec<u8>,
-    /// Where each row stands.
+    /// Position of each row.
     places: Vec<Place>,
-    /// What has not been taken: `first..last` of `places`.
+    /// The rows not yet returned: `first..last` of `places`.
     first: usize,
     last: usize,
 }
 
-/// Where a row's key starts and ends, and where the row behind it ends.
+/// Start and end of a row's key, and the end of the row after it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     start: usize,

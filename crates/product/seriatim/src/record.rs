@@ -5,15 +5,15 @@ use model::{Key, RowBuf, RowRef, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A struct that is a row of a table. Made by [`record!`](crate::record); opened by
+/// A struct that is a row of a table. Implemented by [`record!`](crate::record); its table is opened by
 /// [`Database::table`](crate::Database::table).
 pub trait Record: Sized + 'static {
-    /// What its primary key is made of: one field's type, or a tuple of several.
+    /// Type of the primary key: one field's type, or a tuple of several.
     type Key;
     /// The table's name.
     const TABLE: &'static str;
 
-    /// The table's shape. [`record!`](crate::record) has checked nothing of it: mistakes show when the table is opened.
+    /// Returns the table's schema. [`record!`](crate::record) does not check it; mistakes are reported when the table is opened.
     fn schema() -> SchemaBuilder;
 
     /// Values of fields in rows that were written before the record had them.
@@ -30,11 +30,11 @@ pub trait Record: Sized + 'static {
     /// The record in `row`; `None` if the row is not one (a number out of the field's range).
     fn decode(row: RowRef<'_>) -> Option<Self>;
 
-    /// Whether a row of the right columns can still be none of these records: a field is narrower than its column
+    /// Whether a row of the right columns may not fit this record, since a field is narrower than its column
     /// ([`Field::NARROW`](crate::Field::NARROW)).
     const NARROW: bool = false;
 
-    /// The field, and its type, that cannot hold what `row` has for it; `None` if all can.
+    /// Returns the field, and its type, that cannot hold its value in `row`; `None` if all can.
     fn mismatch(row: RowRef<'_>) -> Option<(&'static str, &'static str)> {
         let _ = row;
         None
@@ -49,12 +49,12 @@ pub struct Index<R, K> {
 }
 
 impl<R: Record, K> Index<R, K> {
-    /// The index at this place of [`Schema::indexes`](crate::Schema::indexes).
+    /// The index at this position of [`Schema::indexes`](crate::Schema::indexes).
     pub const fn new(number: u16) -> Index<R, K> {
         Index { number, of: PhantomData }
     }
 
-    /// Its place in [`Schema::indexes`](crate::Schema::indexes).
+    /// Its position in [`Schema::indexes`](crate::Schema::indexes).
     pub const fn number(&self) -> u16 {
         self.number
     }
@@ -74,7 +74,7 @@ impl<R: Record, K> fmt::Debug for Index<R, K> {
     }
 }
 
-/// The place of an index among those of a record; for [`record!`](crate::record), at compile time.
+/// Position of an index among those of a record; for [`record!`](crate::record), at compile time.
 #[doc(hidden)]
 pub const fn __index_number(all: &[&str], wanted: &str) -> u16 {
     let mut number = 0;
@@ -103,10 +103,9 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// Declares a struct whose values are the rows of a table, and implements [`Record`] for it.
 ///
-/// Fields are [`Field`](crate::Field)s. A field with a default (`pub stock: i64 = 0`), or an `Option`, can be added behind the
-/// others later: rows that are there get the default, or `None`. After the struct come the table's name, its key
-/// (one field or several), and its
-/// indexes; each index becomes an associated function that names it for [`Table::by`](crate::Table::by).
+/// Fields are [`Field`](crate::Field)s. A field with a default (`pub stock: i64 = 0`), or an `Option`, can be added after the
+/// others later: existing rows get the default, or `None`. After the struct come the table's name, its key (one field or
+/// several), and its indexes; each index becomes an associated function that names it for [`Table::by`](crate::Table::by).
 ///
 /// ```
 /// use seriatim::{record, Database, Error};

@@ -20,16 +20,16 @@ pub(crate) struct TableRef {
     pub place: Place,
 }
 
-/// Where a table is.
+/// The kind of a table, and its identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
-    /// An engine table that no definition names: keys beside rows, no columns that anybody else understands.
+    /// An engine table without a definition: its keys are not part of its rows, and its rows have no columns.
     Plain(TableId),
     /// A table of the catalog, by the number of its handle.
     Defined(u32),
 }
 
-/// What a handle stands for in one transaction.
+/// A handle as resolved in one transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ResolvedTable<'s> {
     Plain(TableId),
@@ -37,7 +37,7 @@ pub(crate) enum ResolvedTable<'s> {
 }
 
 impl TableRef {
-    /// What the handle stands for in `snapshot`'s transaction, if that is of its database.
+    /// Resolves the handle in `snapshot`'s transaction, which must be of its database.
     pub fn resolve(self, snapshot: &Snapshot) -> Result<ResolvedTable<'_>> {
         snapshot.check_database(self.database)?;
         match self.place {
@@ -54,7 +54,7 @@ impl TableRef {
         }
     }
 
-    /// The engine table of a table that no definition names.
+    /// The engine table of the rows.
     pub fn plain(self, snapshot: &Snapshot) -> Result<TableId> {
         match self.resolve(snapshot)? {
             ResolvedTable::Plain(table) => Ok(table),
@@ -62,7 +62,7 @@ impl TableRef {
         }
     }
 
-    /// Walks what `span` says of the table.
+    /// Iterates over the span of the table that `span` computes.
     pub fn walk<'s>(self, snapshot: &'s Snapshot, span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>) -> Walk<'s> {
         let begun = self.resolve(snapshot).and_then(|resolved| Ok((span(resolved)?, resolved)));
         match begun {
@@ -71,7 +71,7 @@ impl TableRef {
         }
     }
 
-    /// As [`TableRef::walk`], for callers that want one row.
+    /// Same as [`TableRef::walk`], for callers that need one row.
     pub fn walk_one<'s>(
         self,
         snapshot: &'s Snapshot,
@@ -91,7 +91,7 @@ impl ResolvedTable<'_> {
         }
     }
 
-    /// Whether a write to the table writes entries of indexes too.
+    /// Returns whether a write to the table writes entries of indexes too.
     pub fn has_entries(&self) -> bool {
         matches!(self, ResolvedTable::Defined(layout) if layout.has_entries())
     }
@@ -120,7 +120,7 @@ impl ResolvedTable<'_> {
     }
 }
 
-/// A cursor, or why there is none.
+/// An iteration, or the error that prevented it.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a walk lives on the stack; a box would be an allocation for each")]
 pub(crate) enum Walk<'s> {
@@ -153,8 +153,8 @@ impl Walk<'_> {
 }
 
 impl Shared {
-    /// What a handle stands for in a transaction, by the definition that it reads. The answer is protected: the definition cannot
-    /// change unnoticed while the transaction runs.
+    /// Returns the layout of a handle by reading the table's definition. The read is protected: the definition cannot change
+    /// unnoticed while the transaction runs.
     pub fn layout<A: Access + ?Sized>(&self, access: &mut A, handle: u32) -> Result<Arc<Layout>> {
         let Handle { relation, schema, layout } = self.kept.handles.all()[handle as usize].clone();
         let unknown = || Invalid::UnknownTable { table: schema.name().into() };
@@ -171,7 +171,7 @@ impl Shared {
         Ok(layout)
     }
 
-    /// Puts a conflict in a table of the catalog into its users' words: their name of the table, their keys.
+    /// Translates a conflict in a table of the catalog into the names that its users know: the table's name, their keys.
     pub fn explain(&self, used: &Used, error: tables::Error) -> Error {
         match error {
             tables::Error::Engine(model::Error::Aborted(abort)) => {
@@ -193,7 +193,7 @@ impl Shared {
     }
 }
 
-/// Whether a table has the shape that a handle asks for.
+/// Returns whether a table has the schema that a handle requires.
 pub(crate) fn check_shape(table: &Table, wanted: &Schema) -> Result<()> {
     let what = match schema_of(table, Some(wanted), wanted.storage()) {
         Ok(stored) => difference(&stored, wanted),

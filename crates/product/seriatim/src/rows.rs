@@ -1,4 +1,4 @@
-//! Tables whose shape is known only at run time.
+//! Tables whose columns are known only at run time.
 
 use crate::range::Span;
 use crate::resolve::{ResolvedTable, TableRef, Walk};
@@ -8,8 +8,8 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-/// A table of typed rows, by its [`Schema`]: for programs that learn the columns at run time. Where they are known at
-/// compile time, [`Table`](crate::Table) is shorter and checked by the compiler.
+/// A table of typed rows, by its [`Schema`], for programs that learn the columns at run time. If they are known at compile time,
+/// [`Table`](crate::Table) is shorter and checked by the compiler.
 ///
 /// ```
 /// # use seriatim::{ColumnType, Database, Error, Schema, Value};
@@ -48,21 +48,21 @@ impl RowTable {
         RowTable { at, schema }
     }
 
-    /// The table's shape.
+    /// Returns the table's schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         self.schema.name()
     }
 
-    /// The row under a key: the values of the key columns, in the key's order.
+    /// Returns the row under a key: the values of the key columns, in the key's order.
     ///
     /// # Errors
-    /// [`Invalid::Key`] if these cannot be the table's key columns; [`Error::Aborted`](crate::Error::Aborted) in a
-    /// transaction that may write, as every read and write below.
+    /// [`Invalid::Key`] if the values do not fit the key columns; [`Error::Aborted`](crate::Error::Aborted) in a
+    /// transaction that may write; this holds for every read and write below.
     pub fn get(&self, at: &Snapshot, key: impl IntoValues) -> Result<Option<Row>> {
         let resolved = self.at.resolve(at)?;
         let key = self.key(&key.into_values())?;
@@ -70,11 +70,11 @@ impl RowTable {
         at.read(resolved.rows(), &stored, Columns::All, |row| Ok(self.row(resolved, &key, row.row())))
     }
 
-    /// Writes a row where none is: a value for each column, in the schema's order.
+    /// Inserts a row under a key that has none: a value for each column, in the schema's order.
     ///
     /// # Errors
     /// [`Invalid::Row`] if the values do not fit the columns; [`Error::Duplicate`](crate::Error::Duplicate) if the key or
-    /// an entry of a unique index is taken; [`Error::Limit`](crate::Error::Limit) if the row is too large.
+    /// its entry in a unique index exists; [`Error::Limit`](crate::Error::Limit) if the row is too large.
     pub fn insert(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
         let resolved = self.at.resolve(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
@@ -84,10 +84,10 @@ impl RowTable {
         })
     }
 
-    /// Writes a row, whether or not one is there.
+    /// Inserts a row, or replaces the one under its key.
     ///
     /// # Errors
-    /// As [`RowTable::insert`].
+    /// Errors of [`RowTable::insert`].
     pub fn put(&self, txn: &mut Transaction, row: impl IntoValues) -> Result<()> {
         let resolved = self.at.resolve(txn)?;
         let (key, row) = self.encode(&row.into_values())?;
@@ -138,7 +138,7 @@ impl RowTable {
     /// Deletes the row under a key; `false` if there is none.
     ///
     /// # Errors
-    /// As [`RowTable::get`].
+    /// Errors of [`RowTable::get`].
     pub fn delete(&self, txn: &mut Transaction, key: impl IntoValues) -> Result<bool> {
         let resolved = self.at.resolve(txn)?;
         let key = self.key(&key.into_values())?;
@@ -154,7 +154,7 @@ impl RowTable {
     }
 
     /// The rows whose keys are in a range. A bound may name only the first key columns: it then stands for all keys that
-    /// begin so. See [`Table::range`](crate::Table::range) for how rows are fetched.
+    /// begin with them. See [`Table::range`](crate::Table::range) for how rows are fetched.
     pub fn range<'s, V: IntoValues + Clone>(&self, at: &'s Snapshot, range: impl RangeBounds<V>) -> Rows<'s> {
         let columns = match self.schema.key() {
             KeyKind::Columns(columns) => columns.clone(),
@@ -180,18 +180,18 @@ impl RowTable {
         Ok(self.walk(at, |of| Span::entries_between(of, id, bounds)))
     }
 
-    /// How many rows there are. Visits them all.
+    /// Counts the rows, by visiting all of them.
     ///
     /// # Errors
-    /// As [`RowTable::get`].
+    /// Errors of [`RowTable::get`].
     pub fn len(&self, at: &Snapshot) -> Result<u64> {
         at.count(Scan::table(self.at.resolve(at)?.rows()))
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     ///
     /// # Errors
-    /// As [`RowTable::get`].
+    /// Errors of [`RowTable::get`].
     pub fn is_empty(&self, at: &Snapshot) -> Result<bool> {
         Ok(self.at.walk_one(at, |of| Ok(Span::all(of)))?.next(|_, _, _| Ok(())).transpose()?.is_none())
     }
@@ -243,7 +243,7 @@ impl RowTable {
         Ok(key.ok_or_else(|| Invalid::Key { table: self.name().into() })?)
     }
 
-    /// The encoded first key (or index) columns; `None` if the values cannot be theirs.
+    /// Returns the encoded first key (or index) columns; `None` if the values do not fit them.
     fn key_prefix(&self, columns: &[u16], values: &[Value]) -> Option<Key> {
         let mut key = Key::new();
         for (position, value) in values.iter().enumerate() {
@@ -330,7 +330,7 @@ impl fmt::Debug for Row {
     }
 }
 
-/// The rows of a range. After an error it ends.
+/// Iterator over the rows of a range. It ends after an error.
 #[derive(Debug)]
 #[must_use = "a range is read only when it is walked"]
 pub struct Rows<'s> {
@@ -358,7 +358,7 @@ fn read_row(schema: &Arc<Schema>, resolved: ResolvedTable<'_>, key: &[u8], row: 
     Row { schema: schema.clone(), key: resolved.program_key(key), row: RowBuf::from_bytes(row.bytes()) }
 }
 
-/// What can be given as the values of a row, or of a key: one value, a tuple, an array, a slice or a vector of them.
+/// Converts to the values of a row or of a key: one value, a tuple, an array, a slice or a vector of them.
 pub trait IntoValues {
     /// The values.
     fn into_values(self) -> Vec<Value>;

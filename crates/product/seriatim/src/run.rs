@@ -1,4 +1,4 @@
-//! Running a body until it commits.
+//! Transactions as closures: run until they commit, or once over a snapshot.
 
 use crate::options::TransactionOptions;
 use crate::snapshot::Snapshot;
@@ -9,14 +9,14 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 impl Database {
-    /// Runs `body` in a transaction, commits, and returns once the commit is as durable as the database asks. After a
-    /// conflict everything is taken back and the body runs again, after a short random delay: it must have no effect but
-    /// through the transaction.
+    /// Runs `body` in a transaction, commits, and returns once the commit is as durable as the database requires. After a conflict
+    /// the transaction is rolled back, and the body runs again after a short random delay: it must have no effects except through
+    /// the transaction.
     ///
-    /// To return errors of your own, wrap them by [`Error::body`], or use [`Database::try_run`].
+    /// To return errors of your own type, wrap them with [`Error::body`], or use [`Database::try_run`].
     ///
-    /// A `run` inside the body of another is a transaction of its own, which commits before the outer one and stays if that
-    /// one fails. If both touch the same rows they cannot both succeed, and the error is [`Error::Nested`]: pass `txn` on
+    /// A `run` inside the body of another one is a separate transaction, which commits before the outer one and remains if the
+    /// outer one fails. If both access the same rows they cannot both succeed, and the error is [`Error::Nested`]: pass `txn` on
     /// instead.
     ///
     /// ```
@@ -35,12 +35,13 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// The body's; [`Error::GaveUp`] at the limits of the [`RetryPolicy`](crate::RetryPolicy); [`Error::Fault`] if the log failed.
+    /// Errors of the body; [`Error::GaveUp`] at the limits of the [`RetryPolicy`](crate::RetryPolicy); [`Error::Fault`] if the log failed.
     pub fn run<T>(&self, body: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
         self.try_run(body)
     }
 
-    /// As [`Database::run`], for bodies with an error type of their own. An error of theirs rolls back and is not retried.
+    /// Same as [`Database::run`], for bodies with an error type of their own. Such an error rolls back, and is
+    /// not retried.
     ///
     /// ```
     /// # use seriatim::{Database, Error};
@@ -58,16 +59,16 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// As [`Database::run`], in the body's type.
+    /// Errors of [`Database::run`], in the body's type.
     pub fn try_run<T, E: From<Error>>(&self, body: impl FnMut(&mut Transaction) -> Result<T, E>) -> Result<T, E> {
         Ok(self.run_with(&TransactionOptions::new(), body)?.0)
     }
 
-    /// As [`Database::read`], with options: [`settled`](TransactionOptions::settled), the wait limit, the durability. What is
-    /// read is read only, whatever they say.
+    /// Same as [`Database::read`], with options: [`settled`](TransactionOptions::settled), the wait limit, the durability.
+    /// It is always read-only.
     ///
     /// # Errors
-    /// As [`Database::read`], in the body's type.
+    /// Errors of [`Database::read`], in the body's type.
     pub fn read_with<T, E: From<Error>>(
         &self,
         options: &TransactionOptions,
@@ -76,10 +77,10 @@ impl Database {
         finish_reading(self.snapshot_with(options)?, body)
     }
 
-    /// As [`Database::try_run`] with options, and returns the receipt too.
+    /// Same as [`Database::try_run`], with options; also returns the receipt.
     ///
     /// # Errors
-    /// As [`Database::run`], in the body's type.
+    /// Errors of [`Database::run`], in the body's type.
     pub fn run_with<T, E: From<Error>>(
         &self,
         options: &TransactionOptions,
@@ -137,7 +138,7 @@ impl Database {
         })
     }
 
-    /// Inside the body of another transaction, where it may be that one which is waited for, waits are short.
+    /// Shortens waits inside the body of another transaction, since they may be for that one.
     fn limit_wait(&self, nest: &NestingGuard, mut options: TransactionOptions) -> TransactionOptions {
         if nest.is_inner {
             let limit = options.wait_limit.unwrap_or(self.shared.wait_limit);
@@ -146,8 +147,7 @@ impl Database {
         options
     }
 
-    /// A view at a point before which every writer has ended. Inside the body of another transaction, that one may be such a
-    /// writer, and cannot end.
+    /// Begins a settled snapshot. Inside the body of another transaction it may wait for that one, which cannot end meanwhile.
     pub(crate) fn settled_snapshot(&self, options: &TransactionOptions) -> Result<Snapshot> {
         let nest = NestingGuard::enter(self.shared.id);
         let options = self.limit_wait(&nest, options.clone());
@@ -157,9 +157,9 @@ impl Database {
         }
     }
 
-    /// Runs `body` on one unchanging view of the database, and returns once everything that it saw is durable. It runs once:
-    /// no writer can make it abort. (What can end it are limits that have names: on its age, if one is set, and on the wait
-    /// for a writer that is about to commit what it reads.)
+    /// Runs `body` on one unchanging view of the database, and returns once everything that it has read is durable. It runs once:
+    /// no writer can make it abort. (Two limits can end it: the age limit, if one is set, and the wait limit, if it waits for a
+    /// writer that is about to commit what it reads.)
     ///
     /// ```
     /// # use seriatim::{Database, BytesTable, Error};
@@ -173,15 +173,15 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// The body's; [`Error::Limit`] and [`Error::Fault`].
+    /// Errors of the body; [`Error::Limit`] and [`Error::Fault`].
     pub fn read<T>(&self, body: impl FnOnce(&Snapshot) -> Result<T>) -> Result<T> {
         self.try_read(body)
     }
 
-    /// As [`Database::read`], for bodies with an error type of their own.
+    /// Same as [`Database::read`], for bodies with an error type of their own.
     ///
     /// # Errors
-    /// As [`Database::read`], in the body's type.
+    /// Errors of [`Database::read`], in the body's type.
     pub fn try_read<T, E: From<Error>>(&self, body: impl FnOnce(&Snapshot) -> Result<T, E>) -> Result<T, E> {
         finish_reading(self.snapshot()?, body)
     }
@@ -200,17 +200,17 @@ fn finish_reading<T, E: From<Error>>(snapshot: Snapshot, body: impl FnOnce(&Snap
     }
 }
 
-/// The longest wait of a transaction inside the body of another.
+/// Wait limit of a transaction inside the body of another one.
 const NESTED_WAIT: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// The databases whose transactions this thread runs, each inside the body of the one before.
+    /// The databases whose transactions this thread is running, each inside the body of the one before.
     static RUNNING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A place among the transactions that this thread runs, while its body runs.
+/// Registers a transaction among those that this thread is running, while its body runs.
 struct NestingGuard {
-    /// Another transaction of the same database runs around it.
+    /// Whether it runs inside the body of another transaction of the same database.
     is_inner: bool,
 }
 
@@ -223,9 +223,9 @@ impl NestingGuard {
         })
     }
 
-    /// Whether a conflict may be of this thread's own making: the transaction around this one cannot end while it is waited
-    /// for. (One that an inner one has overtaken can succeed the next time; if it cannot, it takes hold of its rows after
-    /// some attempts, and is then waited for.)
+    /// Returns whether a conflict may be with an outer transaction of the same thread, which cannot end while it is waited for. (An
+    /// outer transaction that an inner one has overtaken can succeed the next time; if not, it owns its rows at the statement after
+    /// some attempts, and the inner one then waits for it.)
     fn is_own_doing(&self, conflict: &Conflict) -> bool {
         self.is_inner && conflict.class() == AbortClass::WaitLimit
     }
@@ -237,7 +237,7 @@ impl Drop for NestingGuard {
     }
 }
 
-/// A failure that another attempt would not cure.
+/// A failure that a retry would not cure.
 fn failed<E: From<Error>>(error: Error) -> Failure<Conflict, E> {
     Failure::Final(error.into())
 }

@@ -9,11 +9,11 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What to do about a shape that has changed.
+/// Advice for a schema that differs.
 const WAY_OUT: &str = "a table keeps the shape that it was created with: ask for that one, or copy the rows into a table of another \
                        name (Database::open_table opens a table whatever its shape)";
 
-/// Where two shapes differ, and what to do; `None` if they do not.
+/// Describes the first difference of two schemas, and what to do; `None` if they are equal.
 pub(crate) fn difference(stored: &Schema, wanted: &Schema) -> Option<String> {
     if stored == wanted {
         return None;
@@ -85,7 +85,7 @@ fn names<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
     columns.map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// A column's type, as errors say it.
+/// A column's type, as errors show it.
 struct Of<'a>(&'a Column);
 
 impl fmt::Display for Of<'_> {
@@ -94,8 +94,8 @@ impl fmt::Display for Of<'_> {
     }
 }
 
-/// Finds a row that is no `R`, although it has the columns of one: a field has become narrower than what was stored. Better
-/// at once than at whatever moment the row is read.
+/// Finds a row that does not fit an `R` although it has its columns, since a field is narrower than a stored value. The error is
+/// reported when the table is opened, not when the row happens to be read.
 pub(crate) fn check_rows<R: Record>(shared: &Arc<Shared>, table: TableRef, schema: &Schema) -> Result<()> {
     let snapshot = Snapshot::begin(shared, TransactionOptions::new().read_only())?;
     let layout = table.layout(&snapshot)?;

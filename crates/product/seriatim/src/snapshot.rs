@@ -14,16 +14,16 @@ use tables::Layout;
 /// The engine's transaction behind every view.
 pub(crate) type Open = Box<dyn model::Transaction>;
 
-/// One unchanging view of the whole database: what every transaction that came before it wrote, and nothing of those
-/// after it.
+/// One unchanging view of the whole database: the writes of every transaction before it in the serial order, and of none after
+/// it.
 ///
-/// [`Database::read`](crate::Database::read) and [`Database::snapshot`](crate::Database::snapshot) give one to read from,
-/// and a [`Transaction`](crate::Transaction) is one that can also write: wherever a `&Snapshot` is wanted, a transaction
-/// can be given. It owns a handle of the database, has no lifetime, may move between threads, and keeps the database open.
+/// [`Database::read`](crate::Database::read) and [`Database::snapshot`](crate::Database::snapshot) begin one. A
+/// [`Transaction`](crate::Transaction) is a snapshot that can also write: it can be passed wherever a `&Snapshot` is expected. A
+/// snapshot owns a handle of the database, has no lifetime, may move between threads, and keeps the database open.
 ///
-/// No writer can make a read-only snapshot abort. It is `Send` and not `Sync`: a thread may take it over, and threads that
-/// read at once take one each. What it shows may be newer than what the disk holds, so its end waits until that is durable,
-/// and only then may it be told to others: [`Snapshot::finish`] says whether it is; dropping it waits, too.
+/// No writer can make a read-only snapshot abort. It is `Send` but not `Sync`: it can move to another thread, and threads that
+/// read at the same time use one each. It may show what is not durable yet, so its end waits until that is durable; only then may
+/// it be disclosed to others. [`Snapshot::finish`] reports whether it is durable; dropping waits, too.
 ///
 /// ```
 /// # use seriatim::{Database, BytesTable, Error};
@@ -46,8 +46,8 @@ pub struct Snapshot {
     options: TransactionOptions,
 }
 
-/// What a call needs exclusively. Reads go through a shared reference, so that walks over several tables can be nested;
-/// no call of the user happens while it is borrowed.
+/// State that a call needs exclusively. Reads go through a shared reference, so that iterations over several tables can be
+/// nested; no code of the caller runs while it is borrowed.
 struct Core {
     /// `None` after the end, which comes before the database may close.
     engine: Option<Open>,
@@ -73,7 +73,7 @@ impl Snapshot {
         Ok(self)
     }
 
-    /// Whether `database` is where this view is of.
+    /// Checks that this view is of `database`.
     pub(crate) fn check_database(&self, database: u64) -> Result<()> {
         if self.shared.id == database { Ok(()) } else { Err(Error::OtherDatabase) }
     }
@@ -82,7 +82,7 @@ impl Snapshot {
         RefMut::map(self.core.borrow_mut(), Core::engine)
     }
 
-    /// What the engine does, with its conflicts in the words of the tables' users.
+    /// Runs an operation of the engine, and translates its conflicts into the names that the tables' users know.
     pub(crate) fn with<T, E: Into<tables::Error>>(
         &self,
         work: impl FnOnce(&mut Open) -> std::result::Result<T, E>,
@@ -91,8 +91,8 @@ impl Snapshot {
         done.map_err(|error| self.explain(error))
     }
 
-    /// A statement on a table, and takes back what it wrote if it fails: with index entries (`writes_entries`) it writes several
-    /// engine rows, and any of them may meet a limit.
+    /// Runs a statement on a table, and undoes its writes if it fails: with index entries (`writes_entries`) it writes several
+    /// engine rows, each of which may reach a limit.
     pub(crate) fn statement<T>(
         &self,
         writes_entries: bool,
@@ -110,7 +110,7 @@ impl Snapshot {
         outcome
     }
 
-    /// As [`Snapshot::statement`], with a row that `make` fills before the engine is borrowed.
+    /// Same as [`Snapshot::statement`], with a row that `make` fills before the engine is borrowed.
     pub(crate) fn statement_with_row<T>(
         &self,
         writes_entries: bool,
@@ -132,7 +132,7 @@ impl Snapshot {
         self.shared.explain(&self.used, error.into())
     }
 
-    /// What the handle of a table of the catalog stands for. The definition is read once.
+    /// Returns the layout of a table of the catalog by its handle. The definition is read once.
     pub(crate) fn layout(&self, handle: u32) -> Result<&Layout> {
         match self.used.get(handle) {
             Some(layout) => Ok(layout),
@@ -165,7 +165,7 @@ impl Snapshot {
         self.read_row(|engine, row| engine.read(table, key, columns, row), make)
     }
 
-    /// As [`Snapshot::read`], by any way of reading.
+    /// Same as [`Snapshot::read`], with any reading operation.
     pub(crate) fn read_row<T>(
         &self,
         read: impl FnOnce(&mut Open, &mut RowBuf) -> model::Result<bool>,
@@ -185,7 +185,7 @@ impl Snapshot {
         self.with(|engine| engine.scan(scan, visit))
     }
 
-    /// How many rows a scan visits; it copies nothing.
+    /// Returns the number of rows that a scan visits, without copying them.
     pub(crate) fn count(&self, scan: Scan<'_>) -> Result<u64> {
         let mut count = 0;
         self.scan(&scan.columns(Columns::None), &mut |_| {
@@ -195,16 +195,16 @@ impl Snapshot {
         Ok(count)
     }
 
-    /// The error that this transaction answers with since it was aborted.
+    /// The error that every call of this transaction returns since it was aborted.
     pub(crate) fn poison(&self) -> Option<Error> {
         let poison = self.engine().poison().cloned();
         poison.map(|error| self.explain(error))
     }
 
-    /// Ends the view and waits until everything that it showed is durable: then it may be told to others.
+    /// Ends the view, and waits until everything that it showed is durable, so that it may be disclosed to others.
     ///
     /// # Errors
-    /// [`Error::Fault`] if the log failed first: what was shown may be gone after a restart.
+    /// [`Error::Fault`] if the log failed first: what was shown may be lost after a restart.
     pub fn finish(self) -> Result<Receipt> {
         self.end()?.wait()
     }
@@ -216,12 +216,12 @@ impl Snapshot {
         Ok(Pending { committed, shared: self.shared.clone() })
     }
 
-    /// Takes everything back and waits until what was shown is durable.
+    /// Rolls back, and waits until what was shown is durable.
     pub(crate) fn abort(mut self) -> Result<()> {
         self.abort_durably()
     }
 
-    /// Takes everything back and waits for nothing: nobody will be told what was shown.
+    /// Rolls back without waiting: what was shown is not disclosed to anybody.
     pub(crate) fn forget(mut self) {
         self.take_engine();
     }
@@ -237,14 +237,14 @@ impl Snapshot {
         self.core.get_mut().engine.take()
     }
 
-    /// Whether writes are refused.
+    /// Returns whether writes are refused.
     pub fn is_read_only(&self) -> bool {
         matches!(self.options.mode, Mode::ReadOnly | Mode::Snapshot)
     }
 }
 
 impl Drop for Snapshot {
-    /// An error that leaves a function with `?` drops the view before anybody hears of it: it tells of what was read.
+    /// An error returned with `?` drops the view before the caller sees the error, which may disclose what was read.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.take_engine();

@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use tables::{IndexId, Layout};
 
-/// A table whose rows are `R`: a small handle, to be copied freely and used in any transaction of its database.
+/// A table whose rows are `R`: a handle that is cheap to copy and can be used in any transaction of its database.
 ///
 /// Reads take a [`Snapshot`] or a [`Transaction`], writes a transaction. See [`record!`](crate::record) for an example.
 pub struct Table<R> {
@@ -37,29 +37,29 @@ impl<R: Record> Table<R> {
         Table { at, rows: PhantomData }
     }
 
-    /// The record under `key`.
+    /// Returns the record under `key`.
     ///
     /// # Errors
-    /// [`Error::Aborted`] in a transaction that may write, as every read and write below; never in a read-only one.
+    /// [`Error::Aborted`] in a transaction that may write, never in a read-only one; this holds for every read and write below.
     pub fn get(&self, at: &Snapshot, key: impl AsKey<R::Key>) -> Result<Option<R>> {
         let layout = self.at.layout(at)?;
         at.read(layout.rows(), &layout.stored_key(&key.to_key())?, Columns::All, |row| decode_stored(layout, row.row()))
     }
 
-    /// Whether there is a record under `key`.
+    /// Returns whether there is a record under `key`.
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// Errors of [`Table::get`].
     pub fn contains(&self, at: &Snapshot, key: impl AsKey<R::Key>) -> Result<bool> {
         let layout = self.at.layout(at)?;
         Ok(at.read(layout.rows(), &layout.stored_key(&key.to_key())?, Columns::None, |_| Ok(()))?.is_some())
     }
 
-    /// As [`Table::get`], and announces that the record will be written: with
+    /// Same as [`Table::get`], for a record that the transaction is going to write: with
     /// [`own_at_statement`](crate::TransactionOptions::own_at_statement) the row is held from here on.
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// Errors of [`Table::get`].
     pub fn get_for_update(&self, txn: &mut Transaction, key: impl AsKey<R::Key>) -> Result<Option<R>> {
         self.read_for_update(txn, &key.to_key())
     }
@@ -73,10 +73,10 @@ impl<R: Record> Table<R> {
         )
     }
 
-    /// Writes a record where none is.
+    /// Inserts a record under a key that has none.
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if its key, or an entry of a unique index, is taken; [`Error::Limit`] if it is too large.
+    /// [`Error::Duplicate`] if its key, or its entry in a unique index, exists; [`Error::Limit`] if it is too large.
     pub fn insert(&self, txn: &mut Transaction, record: &R) -> Result<()> {
         let (layout, key) = (self.at.layout(txn)?, record.key());
         txn.statement_with_row(
@@ -86,10 +86,10 @@ impl<R: Record> Table<R> {
         )
     }
 
-    /// Writes a record, whether or not one is there.
+    /// Inserts a record, or replaces the one under its key.
     ///
     /// # Errors
-    /// [`Error::Duplicate`] if an entry of a unique index is taken by another record; [`Error::Limit`] if it is too large.
+    /// [`Error::Duplicate`] if another record has its entry in a unique index; [`Error::Limit`] if it is too large.
     pub fn put(&self, txn: &mut Transaction, record: &R) -> Result<()> {
         let (layout, key) = (self.at.layout(txn)?, record.key());
         txn.statement_with_row(
@@ -99,7 +99,7 @@ impl<R: Record> Table<R> {
         )
     }
 
-    /// Changes the record under `key`, and returns what it has become; `None` if there is none.
+    /// Changes the record under `key`, and returns the new record; `None` if there is none.
     ///
     /// ```
     /// # use seriatim::{record, Database, Error};
@@ -115,7 +115,7 @@ impl<R: Record> Table<R> {
     /// ```
     ///
     /// # Errors
-    /// [`Invalid::Key`] if `change` changed the key (delete and insert instead), else as [`Table::put`].
+    /// [`Invalid::Key`] if `change` changed the key (delete and insert instead); errors of [`Table::put`].
     pub fn update(
         &self,
         txn: &mut Transaction,
@@ -135,7 +135,7 @@ impl<R: Record> Table<R> {
     /// Deletes the record under `key`; `false` if there is none.
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// Errors of [`Table::get`].
     pub fn delete(&self, txn: &mut Transaction, key: impl AsKey<R::Key>) -> Result<bool> {
         let layout = self.at.layout(txn)?;
         txn.statement(layout.has_entries(), |engine| layout.delete(engine, &key.to_key()))
@@ -143,8 +143,7 @@ impl<R: Record> Table<R> {
 
     /// The records whose keys are in `range`, in key order; from both ends, by `rev()` and `next_back()`.
     ///
-    /// Records are fetched in batches that grow from 16 rows to 1,024, and what was fetched is what the transaction has
-    /// read.
+    /// Records are fetched in batches that grow from 16 rows to 1,024. Fetched records count as read by the transaction.
     ///
     /// ```
     /// # use seriatim::{record, Database, Error};
@@ -188,7 +187,7 @@ impl<R: Record> Table<R> {
     /// The record with the least key.
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// Errors of [`Table::get`].
     pub fn first(&self, at: &Snapshot) -> Result<Option<R>> {
         self.at.walk_one(at, |of| Ok(Span::all(of)))?.next(|_, _, row| decode(row)).transpose()
     }
@@ -196,23 +195,23 @@ impl<R: Record> Table<R> {
     /// The record with the greatest key.
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// Errors of [`Table::get`].
     pub fn last(&self, at: &Snapshot) -> Result<Option<R>> {
         self.at.walk_one(at, |of| Ok(Span::all(of)))?.next_back(|_, _, row| decode(row)).transpose()
     }
 
-    /// How many records there are. Visits them all.
+    /// Counts the records, by visiting all of them.
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// Errors of [`Table::get`].
     pub fn len(&self, at: &Snapshot) -> Result<u64> {
         at.count(Scan::table(self.at.resolve(at)?.rows()))
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// Errors of [`Table::get`].
     pub fn is_empty(&self, at: &Snapshot) -> Result<bool> {
         Ok(self.first(at)?.is_none())
     }
@@ -264,7 +263,7 @@ impl<R: Record, K> TableBy<R, K> {
     /// A record whose indexed columns are `key`: the only one, if the index is unique.
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// Errors of [`Table::get`].
     pub fn get(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<Option<R>> {
         let walk = self.table.at.walk_one(at, |of| Span::entries_with(of, self.id(), &key.to_key()));
         walk?.next(|_, _, row| decode(row)).transpose()
@@ -284,7 +283,7 @@ impl<R: Record, K> TableBy<R, K> {
     }
 }
 
-/// The records of a range. After an error it ends.
+/// Iterator over the records of a range. It ends after an error.
 #[derive(Debug)]
 #[must_use = "a range is read only when it is walked"]
 pub struct Records<'s, R> {

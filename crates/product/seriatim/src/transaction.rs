@@ -8,14 +8,14 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A transaction: a [`Snapshot`] that can also write, and sees its own writes.
+/// A transaction: a [`Snapshot`] that can also write and sees its own writes.
 ///
-/// [`Database::run`](crate::Database::run) gives one to its body and is what most code wants, since it runs the body again
-/// after a conflict. [`Database::begin`](crate::Database::begin) gives one to hold: it owns a handle of the database, has
-/// no lifetime, may move between threads, and takes everything back when it is dropped without a commit.
+/// Most code uses [`Database::run`](crate::Database::run), which passes a transaction to its body and runs the body again after
+/// a conflict. [`Database::begin`](crate::Database::begin) returns one to the caller: it owns a handle of the database, has no
+/// lifetime, may move between threads, and is rolled back when it is dropped without a commit.
 ///
-/// Reads borrow it shared and writes borrow it exclusively, so a loop over a range may read other tables, and the compiler
-/// refuses one that writes to what it walks over.
+/// Reads borrow it shared and writes borrow it exclusively: a loop over a range can read other tables, and the compiler refuses
+/// a loop that writes while it iterates.
 ///
 /// ```
 /// # use seriatim::{Database, BytesTable, Error};
@@ -30,7 +30,7 @@ use std::task::{Context, Poll};
 ///
 /// let mut txn = db.begin()?;
 /// stock.put(&mut txn, 1, "0")?;
-/// drop(txn); // takes it back
+/// drop(txn); // rolls back
 /// assert_eq!(db.read(|snapshot| stock.get(snapshot, 1))?.unwrap(), b"39");
 /// # Ok(())
 /// # }
@@ -45,18 +45,18 @@ impl Transaction {
         Transaction { view }
     }
 
-    /// Commits, and waits as long as the transaction's [`Durability`] asks.
+    /// Commits, and waits for what the transaction's [`Durability`] requires.
     ///
     /// # Errors
-    /// [`Error::Aborted`](crate::Error::Aborted) with the conflict: nothing happened, begin again.
+    /// [`Error::Aborted`](crate::Error::Aborted) with the conflict: the transaction had no effect and may be tried again.
     /// [`Error::Fault`](crate::Error::Fault) if the log failed; [`Error::is_outcome_unknown`](crate::Error::is_outcome_unknown)
-    /// tells whether it may have happened nevertheless.
+    /// tells whether it may have committed nevertheless.
     pub fn commit(self) -> Result<Receipt> {
         self.commit_unsynced()?.wait()
     }
 
-    /// Commits without waiting for the disk: others see the writes, and [`PendingCommit::wait`] says when a crash cannot
-    /// undo them. Many transactions can so share one wait.
+    /// Commits without waiting for the disk: the writes are visible to others, and [`PendingCommit::wait`] returns when a crash can
+    /// no longer undo them. Many transactions can share one wait in this way.
     ///
     /// ```
     /// # use seriatim::{Database, BytesTable, Error};
@@ -70,19 +70,19 @@ impl Transaction {
     ///     pending.push(txn.commit_unsynced()?);
     /// }
     /// for commit in pending {
-    ///     commit.wait()?; // durable, and may be told to others
+    ///     commit.wait()?; // durable: may be acknowledged to others
     /// }
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// As [`Transaction::commit`].
+    /// Errors of [`Transaction::commit`].
     pub fn commit_unsynced(self) -> Result<PendingCommit> {
         Ok(PendingCommit(self.view.end()?))
     }
 
-    /// What this transaction's acknowledgement waits for.
+    /// Sets what this transaction's acknowledgement waits for.
     ///
     /// ```
     /// # use seriatim::{BytesTable, Database, Durability, Error};
@@ -90,7 +90,7 @@ impl Transaction {
     /// # let db = Database::in_memory()?;
     /// # let clicks: BytesTable<u64> = db.bytes_table("clicks")?;
     /// db.run(|txn| {
-    ///     txn.set_durability(Durability::Async); // a click more or less
+    ///     txn.set_durability(Durability::Async); // losing a click is acceptable
     ///     clicks.put(txn, 1, "home")
     /// })?;
     /// # Ok(())
@@ -100,21 +100,21 @@ impl Transaction {
         self.view.engine().set_durability(durability);
     }
 
-    /// Takes everything back, and waits until what it has read is durable: then that may be told to others. Dropping the
-    /// transaction does the same, and cannot say if it failed.
+    /// Rolls back, and waits until everything that the transaction has read is durable, so that it may be disclosed to others.
+    /// Dropping the transaction does the same, but cannot report a failure.
     ///
     /// # Errors
-    /// [`Error::Fault`](crate::Error::Fault) if the log failed first: what was read may be gone after a restart.
+    /// [`Error::Fault`](crate::Error::Fault) if the log failed first: what was read may be lost after a restart.
     pub fn rollback(self) -> Result<()> {
         self.view.abort()
     }
 
-    /// Takes everything back before another attempt.
+    /// Rolls back before another attempt.
     pub(crate) fn forget(self) {
         self.view.forget();
     }
 
-    /// Marks this point, to come back to.
+    /// Sets a savepoint, to which [`Transaction::rollback_to`] returns.
     ///
     /// ```
     /// # use seriatim::{Database, BytesTable, Error};
@@ -124,7 +124,7 @@ impl Transaction {
     /// db.run(|txn| {
     ///     table.put(txn, "a", "kept")?;
     ///     let before = txn.savepoint()?;
-    ///     table.put(txn, "b", "taken back")?;
+    ///     table.put(txn, "b", "rolled back")?;
     ///     txn.rollback_to(&before)
     /// })?;
     /// assert_eq!(db.read(|snapshot| table.len(snapshot))?, 1);
@@ -138,20 +138,19 @@ impl Transaction {
         Ok(Savepoint(self.view.engine().savepoint()?))
     }
 
-    /// Takes back everything since the savepoint; it stays, and can be come back to again. What was read stays read: it
-    /// can still conflict.
+    /// Undoes the writes since the savepoint, which stays valid. Reads since then still count: they can cause conflicts.
     ///
     /// # Errors
-    /// [`Invalid::UnknownSavepoint`](crate::Invalid::UnknownSavepoint) if an earlier one was come back to in between,
-    /// or it is another transaction's.
+    /// [`Invalid::UnknownSavepoint`](crate::Invalid::UnknownSavepoint) if the transaction was rolled back to an earlier savepoint in
+    /// between, or if the savepoint is another transaction's.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         Ok(self.view.engine().rollback_to(&savepoint.0)?)
     }
 
-    /// Runs `body`, and takes back what it wrote if it fails: a statement of several steps that happens as a whole or not.
+    /// Runs `body`, and undoes its writes if it fails: a statement of several steps that takes effect wholly or not at all.
     ///
     /// # Errors
-    /// The body's.
+    /// Errors of the body.
     pub fn atomically<T, E: From<crate::Error>>(
         &mut self,
         body: impl FnOnce(&mut Transaction) -> Result<T, E>,
@@ -174,23 +173,23 @@ impl Deref for Transaction {
     }
 }
 
-/// A point of a transaction to come back to.
+/// A savepoint of a transaction.
 #[derive(Clone, Debug)]
 pub struct Savepoint(model::Savepoint);
 
-/// A transaction that others see, and that a crash may still undo. Dropping it waits for nothing. It is waited for by
-/// [`PendingCommit::wait`], or awaited by a task.
+/// A transaction that is visible to others, but that a crash may still undo. [`PendingCommit::wait`] waits until it cannot, or a
+/// task awaits it. Dropping it does not wait.
 #[derive(Debug)]
 #[must_use = "until `wait` has returned, a crash may undo the transaction"]
 pub struct PendingCommit(Pending);
 
 impl PendingCommit {
-    /// The transaction's place in the serial order, as in [`Receipt::serial_point`].
+    /// Returns the transaction's place in the serial order, as in [`Receipt::serial_point`].
     pub fn serial_point(&self) -> Option<SerialPoint> {
         self.0.committed.serial_point
     }
 
-    /// Waits as long as the transaction's [`Durability`] asks.
+    /// Waits for what the transaction's [`Durability`] requires.
     ///
     /// # Errors
     /// [`Error::Fault`](crate::Error::Fault) if the log failed first: the outcome is unknown.
@@ -199,7 +198,7 @@ impl PendingCommit {
     }
 }
 
-/// Awaits what [`PendingCommit::wait`] waits for, without a thread, on any runtime or none.
+/// Awaits the same as [`PendingCommit::wait`], without blocking a thread, on any runtime.
 impl IntoFuture for PendingCommit {
     type Output = Result<Receipt>;
     type IntoFuture = DurableCommit;
@@ -209,7 +208,7 @@ impl IntoFuture for PendingCommit {
     }
 }
 
-/// The future of a [`PendingCommit`]. Dropping it waits for nothing.
+/// The future of a [`PendingCommit`]. Dropping it does not wait.
 #[derive(Debug)]
 #[must_use = "until it has ended, a crash may undo the transaction"]
 pub struct DurableCommit(model::Pending<Result<Receipt>>);

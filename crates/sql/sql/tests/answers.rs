@@ -36,7 +36,7 @@ fn with_undurable_row() -> (SimDisk, Arc<Database>, Client) {
     (disk, database, client)
 }
 
-/// Whether the row is there after a power cut that leaves only what was synced.
+/// Returns whether the row is there after a power cut that leaves only what was synced.
 fn survives(disk: &SimDisk) -> bool {
     let database = reopen(&disk.power_cut_with(Survival::SyncedOnly));
     Client::new(&database).show("SELECT count(*) FROM stock WHERE id = 7") == "1"

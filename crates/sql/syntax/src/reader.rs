@@ -18,7 +18,7 @@ pub(crate) struct Reader<'a> {
 /// Reads a whole statement.
 ///
 /// # Errors
-/// Those of `read`, 42601 if it leaves something.
+/// Errors of `read`, 42601 if it leaves something.
 pub(crate) fn whole<T>(
     text: &str,
     tokens: &[TokenWithSpan],
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
     /// An expression.
     ///
     /// # Errors
-    /// Those of [`crate::expression`].
+    /// Errors of [`crate::expression`].
     pub(crate) fn expression(&mut self) -> Result<ast::Expr> {
         let read = self.parser.parse_expr();
         lower::expr(self.right(read)?).map_err(|refusal| refusal.in_text(self.text))
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
     /// An expression in parentheses.
     ///
     /// # Errors
-    /// Those of [`Reader::expression`].
+    /// Errors of [`Reader::expression`].
     pub(crate) fn expression_in_parentheses(&mut self) -> Result<ast::Expr> {
         self.expect_token(&Token::LParen)?;
         let read = self.expression()?;
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
     /// DEFAULT of a column, which ends before NOT NULL and COLLATE. The word itself comes next.
     ///
     /// # Errors
-    /// Those of [`Reader::expression`].
+    /// Errors of [`Reader::expression`].
     pub(crate) fn column_default(&mut self) -> Result<ast::Expr> {
         let read = self.parser.parse_optional_column_option();
         match self.right(read)? {
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
     /// One thing or more, with commas between them.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// Errors of `read`.
     pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let mut all = vec![read(self)?];
         while self.take_token(&Token::Comma) {

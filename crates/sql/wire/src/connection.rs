@@ -1,4 +1,4 @@
-//! One client's connection, from its first byte to its last.
+//! The connection of one client.
 
 use crate::codec::backend;
 use crate::conversation::{Conversation, Next};
@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-/// Bytes that are read at once. A buffer that a long message has made larger is not kept.
+/// Bytes read at once. A buffer enlarged by a long message is not kept.
 const READ: usize = 32 << 10;
 
 /// Serves a connection until one side ends it.
@@ -40,7 +40,7 @@ pub async fn serve(mut stream: TcpStream, client: SocketAddr, shared: Arc<Shared
             converse(Arc::new(stream), connect, &shared, phases).await;
         }
         Ok(Start::Cancel { process, secret }) => {
-            // The client is not told whether the session existed.
+            // The protocol does not report whether the session existed.
             shared.database.sessions.cancel(process, secret);
         }
         Ok(Start::Refused(error)) => refuse(&stream, &error),
@@ -48,15 +48,15 @@ pub async fn serve(mut stream: TcpStream, client: SocketAddr, shared: Arc<Shared
     }
 }
 
-/// Says why there will be no session.
+/// Sends the reason why the connection is refused.
 pub fn refuse(stream: &TcpStream, error: &SqlError) {
     let mut answer = Vec::new();
     backend::error(&mut answer, "FATAL", error);
-    // It fits into the empty buffer of a connection that has carried next to nothing.
+    // It fits into the empty send buffer of a new connection.
     let _ = stream.try_write(&answer);
 }
 
-/// Runs what may wait or take long, on this thread, after another one has taken its place in the reactor.
+/// Runs blocking or long work on this thread, after another thread has taken its place in the reactor.
 fn off_reactor<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
     tokio::task::block_in_place(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| broken(&*panic))
 }
@@ -93,11 +93,11 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
     drop((running, connected));
 }
 
-/// Interval of the checks that a client that has sent more while its statement waits is still connected.
+/// Interval of checking the connection of a client that has sent more messages while its statement waits.
 pub const LOOK: Duration = Duration::from_secs(1);
 
 /// Ends the session if its client disconnects while its statement waits for another session, or long for the log: the answer
-/// would have no receiver, and others wait for what the session holds. For as long as the returned sender lives.
+/// would have no receiver, and others may wait for its rows. Watches as long as the returned sender lives.
 fn watch_while_waiting(stream: &Arc<TcpStream>, cancel: &Arc<Cancel>) -> watch::Sender<()> {
     let (connected, over) = watch::channel(());
     let (stream, runtime) = (Arc::downgrade(stream), Handle::current());
@@ -120,7 +120,7 @@ fn watch_while_waiting(stream: &Arc<TcpStream>, cancel: &Arc<Cancel>) -> watch::
     connected
 }
 
-/// Ends the session once its client is gone; returns when it waits no more.
+/// Ends the session once its client has disconnected; returns when the session does not wait any more.
 async fn end_when_gone(stream: &TcpStream, cancel: &Cancel) {
     while cancel.is_waiting() {
         match stream.ready(Interest::READABLE).await {
@@ -191,8 +191,8 @@ async fn exchange(
     }
 }
 
-/// Goes on until the connection waits for more, or ends: then it says false. While the answers wait long for the log the session
-/// is parked: it holds no thread, and only its end ends the wait.
+/// Continues until the connection waits for more messages (true) or ends (false). While the answers wait long for the log the session
+/// is parked: it holds no thread, and only the end of the session ends the wait.
 async fn settle(
     mut next: Result<Next, SqlError>,
     conversation: &mut Conversation,
@@ -214,7 +214,7 @@ async fn settle(
     }
 }
 
-/// Waits until the statement is to stop whose data the client owes.
+/// Waits for a reason to stop the statement that waits for the client's data.
 async fn stopped(cancel: &Cancel) {
     let deadline = cancel.wait_limit().and_then(|left| Instant::now().checked_add(left));
     let raised = cancel.unless(Wait::ClientRead, |cancel| cancel.check().is_err(), std::future::pending::<()>());

@@ -1,4 +1,4 @@
-//! Messages on a connection after start-up: one after another, each with its response.
+//! The message flow of a connection after start-up: messages are handled in order, each with its response.
 
 use crate::codec::backend;
 use crate::codec::frame::Frame;
@@ -12,67 +12,67 @@ use sql::session::{Outcome, Session, Status};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Bytes of a message beside a statement's text: names, types, ends.
+/// Bytes of a message in addition to a statement's text: names, types, terminators.
 const BESIDES: usize = 4096;
 
-/// Messages that are no longer than this are not counted while they are received.
+/// Messages up to this length are not counted as memory while they are received.
 const UNCOUNTED: usize = 64 << 10;
 
-/// A session, and its client's state in the protocol.
+/// A session, and the protocol state of its client.
 pub struct Conversation {
     session: Session,
     output: Output,
-    /// Bytes that a statement, or its values, may have.
+    /// Maximum bytes of a statement, or of its values.
     limit: usize,
     mode: Mode,
-    /// The message of which only a part has arrived, if it is one that is not kept until it is whole.
+    /// The message that is being received, if it is one that is handled in pieces.
     partial: Option<Partial>,
-    /// Memory of the message that is being received, part of the sum of all statements.
+    /// Memory of the message that is being received, counted in the limit of all statements.
     received: Option<Memory>,
-    /// The formats that Bind requested, by portal; `""` is the unnamed one.
+    /// Formats requested by Bind, by portal; `""` is the unnamed one.
     formats: HashMap<String, Formats>,
 }
 
 /// Messages that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Anything.
+    /// Any message.
     Ready,
-    /// A message of the extended protocol has failed: nothing counts until Sync.
+    /// A message of the extended protocol has failed: messages are ignored until Sync.
     Skipping,
-    /// Data of a COPY that a simple query began, or a portal.
+    /// Data of a COPY, begun by a simple query or by a portal.
     Copying(Protocol),
 }
 
-/// Which way a statement came.
+/// The protocol by which a statement was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Simple,
     Extended,
 }
 
-/// A message that is taken in pieces.
+/// A message that is handled in pieces.
 #[derive(Debug)]
 enum Partial {
-    /// COPY data, with so many bytes to come.
+    /// COPY data, with the number of bytes still to come.
     Copy { left: usize },
-    /// A message that cannot be taken, of which so many bytes are still to be passed over, and why.
+    /// A refused message: the number of bytes still to skip, and the reason.
     Refused { kind: u8, left: usize, error: SqlError },
 }
 
-/// Whether a connection goes on.
+/// Next step of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It waits for more.
+    /// Wait for more messages.
     Read,
-    /// It waits for the log, and that lasts: [`Conversation::answer`] goes on, then [`Conversation::run`].
+    /// Wait for the log without a thread: continue with [`Conversation::answer`], then [`Conversation::run`].
     Park,
-    /// It ends.
+    /// End the connection.
     Close,
 }
 
 impl Conversation {
-    /// Greets the client of a new session.
+    /// Sends the first messages of a new session.
     pub fn begin(session: Session, mut output: Output, limit: usize) -> Conversation {
         output.put(|out| {
             backend::authentication_ok(out);
@@ -127,7 +127,7 @@ impl Conversation {
         }
     }
 
-    /// Counts the message that is being received, if it is long. One that finds no room is passed over.
+    /// Counts the memory of the message that is being received, if it is long. A message beyond the limit is skipped.
     fn admit(&mut self, input: &mut BytesMut) -> bool {
         let Some((kind, body)) = Frame::announced(input).filter(|(_, body)| *body > UNCOUNTED) else { return true };
         if self.received.is_some() {
@@ -143,8 +143,8 @@ impl Conversation {
         self.received.is_some()
     }
 
-    /// Runs everything in `input` that is whole, and sends the answers once what they acknowledge is durable. Blocks, but not for
-    /// long where answers wait for the log.
+    /// Handles all complete messages in `input`, and sends the answers once everything that they acknowledge is durable. Blocks; a
+    /// long wait for the log ends it with [`Next::Park`].
     pub fn run(&mut self, input: &mut BytesMut) -> Next {
         let mut next = Next::Read;
         while next == Next::Read && self.has_work(input) {
@@ -163,8 +163,8 @@ impl Conversation {
         }
     }
 
-    /// After [`Next::Park`]: waits, without a thread, until the answers may leave, and sends what the client takes at once. Returns
-    /// what comes next, and whether everything was sent; else [`Conversation::send`] comes first.
+    /// Continues after [`Next::Park`]: waits without a thread until the answers may be sent, and sends what the client accepts at once.
+    /// Returns the next step, and whether everything was sent; otherwise call [`Conversation::send`] first.
     pub async fn answer(&mut self) -> (Next, bool) {
         let durable = self.session.durable().await;
         let next = self.allow(durable);
@@ -174,7 +174,7 @@ impl Conversation {
         }
     }
 
-    /// Sends the answers that may leave; returns whether the client has taken them. Blocks.
+    /// Sends the answers that may be sent, and returns whether the client has received them. Blocks.
     pub fn send(&mut self) -> bool {
         self.output.send().is_ok()
     }
@@ -183,7 +183,7 @@ impl Conversation {
     pub fn end(&mut self, error: &SqlError) {
         self.output.drop_unfinished();
         self.output.put(|out| backend::error(out, "FATAL", error));
-        // A client that does not listen any more has ended it itself.
+        // A client that does not read any more has ended the conversation itself.
         self.flush_blocking();
     }
 
@@ -258,7 +258,7 @@ impl Conversation {
                 self.unreadable(kind, &error);
             }
             Message::Sync => self.sync(),
-            // The rest of a failed COPY.
+            // The remaining data of a failed COPY.
             Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => {}
             Message::Flush => return self.flush(),
             Message::Password => return self.fatal(&violation(format!("invalid frontend message type {kind}"))),
@@ -416,8 +416,7 @@ impl Conversation {
         self.mode = Mode::Skipping;
     }
 
-    /// A message that cannot be done, of whatever kind: those of the extended protocol are followed by a Sync, the others
-    /// end by themselves.
+    /// Refuses a message of any kind. Those of the extended protocol are followed by a Sync.
     fn unreadable(&mut self, kind: u8, error: &SqlError) {
         match (self.mode, kind) {
             (Mode::Skipping, _) => {}
@@ -443,7 +442,7 @@ impl Conversation {
                 let error = self.session.copy_fail(why);
                 self.copy_failed(protocol, &error);
             }
-            // Clients may say these at any time.
+            // Clients may send these at any time.
             Ok(Message::Flush | Message::Sync) => {}
             Ok(_) => {
                 self.fail(&violation(format!("unexpected message type 0x{kind:02X} during COPY from stdin")));
@@ -470,9 +469,9 @@ impl Conversation {
         }
     }
 
-    /// The COPY fails for a reason that the session does not know.
+    /// Fails the COPY for a reason outside of the session.
     fn fail_copy(&mut self, protocol: Protocol, error: &SqlError) {
-        // What it makes of the reason is for clients that give up by themselves.
+        // The session's own error is for clients that cancel the COPY.
         self.session.copy_fail(error.message());
         self.copy_failed(protocol, error);
     }
@@ -489,7 +488,7 @@ impl Conversation {
         Next::Close
     }
 
-    /// Sends the answers once what they acknowledge is durable, unless that lasts.
+    /// Sends the answers once everything that they acknowledge is durable, unless the wait is long.
     fn flush(&mut self) -> Next {
         if self.output.is_empty() {
             return Next::Read;
@@ -500,7 +499,7 @@ impl Conversation {
         }
     }
 
-    /// Sends the answers once what they acknowledge is durable, however long that lasts.
+    /// Sends the answers once everything that they acknowledge is durable, however long the wait is.
     fn flush_blocking(&mut self) -> Next {
         if self.output.is_empty() {
             return Next::Read;
@@ -514,7 +513,7 @@ impl Conversation {
         if self.send() { next } else { Next::Close }
     }
 
-    /// Lets the answers leave, or the error in their place if nobody knows what became of what they acknowledge.
+    /// Sends the answers, or an error in their place if the outcome of what they acknowledge is unknown.
     fn allow(&mut self, durable: Result<()>) -> Next {
         let Err(error) = durable else { return Next::Read };
         self.output.clear();

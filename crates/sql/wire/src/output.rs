@@ -17,16 +17,16 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// Rows beyond this leave before their statement is done.
+/// Bytes of rows beyond which they are sent before their statement is complete.
 const FULL: usize = 64 << 10;
 
-/// A buffer that a single large row has made larger than this is not kept.
+/// A buffer larger than this, after a single large row, is not kept.
 const KEPT: usize = 1 << 20;
 
-/// The answers of a connection: encoded as they are given, sent when asked, or when there are many.
+/// The answers of a connection: encoded as they are produced, and sent on request or when there are many.
 ///
-/// Sending waits for the client to read, so it must happen off the reactor. A client that reads nothing for too long is given
-/// up: its transaction holds what others want.
+/// Sending waits for the client to read, so it must happen off the reactor. The connection of a client that reads
+/// nothing for too long is closed, since its transaction may hold rows that others wait for.
 pub struct Output {
     stream: Arc<TcpStream>,
     phases: Phases,
@@ -55,7 +55,7 @@ struct Rows {
 }
 
 impl Output {
-    /// Nothing to send yet.
+    /// Creates an empty output.
     pub fn new(stream: Arc<TcpStream>, phases: Phases, cancel: Arc<Cancel>, read_limit: Duration) -> Output {
         Output {
             stream,
@@ -69,20 +69,20 @@ impl Output {
         }
     }
 
-    /// Appends what `write` appends: whole messages.
+    /// Appends the complete messages that `write` writes.
     pub fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         self.unfinished = Some(self.buffer.len());
         write(&mut self.buffer);
         self.unfinished = None;
     }
 
-    /// The next rows are those of a simple query: described, and in text.
+    /// Prepares for the rows of a simple query: with a row description, and as text.
     pub fn expect_described_rows(&mut self) {
         self.rows.described = true;
         self.rows.formats.clear();
     }
 
-    /// The next rows are those of a portal.
+    /// Prepares for the rows of a portal.
     pub fn expect_rows(&mut self, formats: &Formats) {
         self.rows.described = false;
         self.rows.formats.clone_from(formats);
@@ -93,14 +93,14 @@ impl Output {
         self.buffer.is_empty()
     }
 
-    /// Forgets what has not been sent.
+    /// Discards everything that has not been sent.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.statement = None;
         self.unfinished = None;
     }
 
-    /// Forgets the message in whose midst a panic has struck.
+    /// Discards the incomplete message that a panic has left.
     pub fn drop_unfinished(&mut self) {
         if let Some(start) = self.unfinished.take() {
             self.buffer.truncate(start);
@@ -110,12 +110,12 @@ impl Output {
     /// Sends everything, as fast as the client reads it.
     ///
     /// # Errors
-    /// The client is gone, or has read nothing for too long, or the session is to end. Unsent data is lost.
+    /// The client has disconnected, or has read nothing for too long, or the session is to end. Unsent data is lost.
     pub fn send(&mut self) -> Result<()> {
         self.send_for(Purpose::Answers).inspect_err(|_| self.clear())
     }
 
-    /// Sends what the client takes at once, without waiting; returns whether that was everything. The rest stays.
+    /// Sends what the client accepts at once, without waiting, and returns whether that was everything. The rest stays.
     ///
     /// # Errors
     /// The client is gone. Unsent data is lost.
@@ -154,7 +154,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what lies behind the first `sent` bytes, and counts it; returns whether the client has taken everything.
+    /// Writes the bytes after the first `sent`, and adds to `sent`. Returns whether everything is written.
     fn write(&self, sent: &mut usize) -> Result<bool> {
         while *sent < self.buffer.len() {
             match self.stream.try_write(&self.buffer[*sent..]) {
@@ -176,8 +176,8 @@ impl Output {
         }
     }
 
-    /// Waits until the client has taken something. A statement can be stopped meanwhile, and then holds nothing any more while
-    /// the client takes the rest; what comes after it is stopped by the end of the session only.
+    /// Waits until the client has accepted some bytes. A statement can be stopped meanwhile, and then holds nothing any more while the
+    /// client reads the rest; after a statement only the end of the session ends the wait.
     fn wait_until_writable(&mut self, purpose: Purpose) -> Result<()> {
         let Output { stream, phases, cancel, read_limit, .. } = self;
         let (in_statement, read_limit) = (purpose == Purpose::Statement, *read_limit);

@@ -18,13 +18,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, watch};
 
-/// Connections beyond the sessions' limit: those that are being refused because of it, and cancel requests.
+/// Connections beyond the limit on sessions: those that are being refused, and cancel requests.
 const SPARE: usize = 64;
 
-/// Connections that the system may hold for us.
+/// Backlog of connections in the operating system.
 const BACKLOG: u32 = 1024;
 
-/// Statements may be deep; a thread's stack takes no memory that it does not use.
+/// Statements may nest deeply; unused pages of a thread's stack take no memory.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Options of a server. Those of sessions belong to the database ([`sql::database::Options`]).
@@ -40,7 +40,7 @@ pub struct Options {
     /// Maximum time that a client may read nothing of its output before its connection is closed; zero: no limit. Default 10
     /// min. The connection's locks and memory are held for as long, and others may wait for them.
     pub send_timeout: Duration,
-    /// Threads that wait for bytes. Default 2.
+    /// Threads of the reactor. Default 2.
     pub reactor_threads: usize,
 }
 
@@ -59,18 +59,18 @@ impl Default for Options {
 /// Phase of the server's shutdown. Later phases compare greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// It serves.
+    /// The server is running.
     Serving,
     /// Every session ends after the statement that it runs.
     Stopping,
-    /// Nobody is waited for any more.
+    /// Sessions are not waited for any more.
     Abandoning,
 }
 
 /// Notifies connections of the phase.
 pub type Phases = watch::Receiver<Phase>;
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     runtime: Runtime,
     listener: TcpListener,
@@ -87,17 +87,17 @@ pub struct Shared {
     next: AtomicU64,
 }
 
-/// A session's place among those that are cancelled at the end.
+/// Registration of a session among those to cancel at shutdown.
 pub struct Running {
     shared: Arc<Shared>,
     number: u64,
 }
 
 impl Server {
-    /// Listens. Clients that connect are served once it runs.
+    /// Listens on the address. Clients are served once the server runs.
     ///
     /// # Errors
-    /// The address is not one of the loopback, or is taken.
+    /// The address is not a loopback address, or is in use.
     pub fn bind(database: Arc<Database>, options: Options) -> io::Result<Server> {
         if !options.address.ip().is_loopback() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, not_loopback(options.address)));
@@ -126,7 +126,7 @@ impl Server {
         self.address
     }
 
-    /// Ends when the process is asked to (SIGTERM, SIGINT), from this call on. A terminal that closes does not end it (SIGHUP).
+    /// Completes at SIGTERM or SIGINT, from this call on. A closing terminal (SIGHUP) has no effect.
     ///
     /// # Errors
     /// The signals cannot be watched.
@@ -194,7 +194,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
             }
         };
         trouble.pass().iter().for_each(|news| log(format_args!("{news}")));
-        // Without them small answers are late, and clients whose machine has died stay for long: nothing else.
+        // Without these options small answers are late, and connections of dead machines stay for long: no reason to refuse.
         let _ = stream.set_nodelay(true);
         let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
         let Ok(place) = places.clone().try_acquire_owned() else {
@@ -213,17 +213,16 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
 const KEEPALIVE: TcpKeepalive =
     TcpKeepalive::new().with_time(Duration::from_secs(60)).with_interval(Duration::from_secs(15));
 
-/// Why no connection can be accepted, for as long as that is so. Mostly out of descriptors: it passes when a client
-/// disconnects.
+/// Repeated failure to accept connections. Mostly the process is out of descriptors, until a client disconnects.
 #[derive(Default)]
 struct Trouble {
-    /// Last error of the system, and how often in a row.
+    /// Last error of the system, and its number of repetitions.
     error: Option<Option<i32>>,
     times: u32,
 }
 
 impl Trouble {
-    /// Returns the message to log, if it is new, and the delay before the next attempt: longer and longer, up to a second.
+    /// Returns the message to log, if it is new, and the delay before the next attempt, which grows to a second.
     fn meet(&mut self, error: &io::Error) -> (Option<String>, Duration) {
         let crosses_limit = self.error.replace(error.raw_os_error()) != Some(error.raw_os_error());
         self.times = self.times.saturating_add(1);
@@ -231,14 +230,14 @@ impl Trouble {
         (news, Duration::from_millis(10 << self.times.min(7)).min(Duration::from_secs(1)))
     }
 
-    /// A connection was accepted: what there is to say of that.
+    /// Returns the message to log when a connection is accepted again.
     fn pass(&mut self) -> Option<String> {
         self.error.take()?;
         Some(format!("connections are accepted again, after {} attempts", std::mem::take(&mut self.times)))
     }
 }
 
-/// Says something on standard error, whose reader may be gone.
+/// Writes a line to standard error, ignoring errors.
 fn log(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "seriatim: {what}");
 }
@@ -248,7 +247,7 @@ fn near(used: usize, limit: usize, what: &str, then: &str) {
     log(format_args!("WARNING: {what} took {used} of {limit} bytes of memory: {then}; --memory sets the limit"));
 }
 
-/// So many are connected that one more is refused before its request is read.
+/// Returns whether the limit on connections is reached, so that another one is refused before its request is read.
 fn too_many() -> SqlError {
     SqlError::new(state::TOO_MANY_CONNECTIONS, "sorry, too many clients already")
 }
@@ -259,7 +258,7 @@ impl Shared {
         self.phase.subscribe()
     }
 
-    /// Notes a session, to cancel what it runs when the server does not wait any more.
+    /// Registers a session, to cancel its statement when the grace period of a shutdown ends.
     pub fn enlist(self: &Arc<Self>, cancel: Arc<Cancel>) -> Running {
         // Only uniqueness matters, so no order is needed.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -268,12 +267,12 @@ impl Shared {
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<u64, Arc<Cancel>>> {
-        // The map is right whatever a panicking thread was doing.
+        // The map is consistent even if a thread panicked under the lock.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parks the sessions that have waited for the log since the look before, and tells them that they wait, so that somebody looks
-    /// whether their clients are still there. Either at each wait would cost every commit. Does not return.
+    /// Parks the sessions that have been waiting for the log since the previous check, and starts to watch whether their clients are
+    /// still connected. To do either at each wait would slow down every commit. Does not return.
     async fn watch_log_waits(&self) {
         let mut before = HashMap::new();
         loop {
@@ -336,7 +335,7 @@ impl Drop for Running {
 mod tests {
     use super::*;
 
-    /// One line when it begins, one for each other reason, one when it is over; and a second between attempts in the end.
+    /// Logs one line when failures begin, one for each other reason, and one when they end. Attempts are up to a second apart.
     #[test]
     fn trouble_is_told_once() {
         let mut trouble = Trouble::default();

@@ -1,4 +1,4 @@
-//! Start-up, before there is a session: protocol version, user and database.
+//! Start-up of a connection: protocol version, user and database.
 
 use crate::codec::backend;
 use crate::codec::frontend::{utf8, violation};
@@ -25,7 +25,7 @@ pub enum Start {
         /// Secret key that authorizes the cancellation.
         secret: i32,
     },
-    /// Something that is refused.
+    /// A refused request.
     Refused(SqlError),
 }
 
@@ -66,7 +66,7 @@ fn cancel(body: &[u8]) -> Start {
     }
 }
 
-/// A minor version that is newer, and options of the protocol that are unknown, are negotiated away.
+/// Negotiates a newer minor version, and unknown options of the protocol, down to the supported ones.
 async fn start(version: u32, body: &[u8], stream: &mut (impl AsyncWriteExt + Unpin)) -> io::Result<Start> {
     if version >> 16 != 3 {
         return Ok(Start::Refused(unsupported_version(version)));

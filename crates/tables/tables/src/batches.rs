@@ -48,7 +48,7 @@ impl Batches {
     /// transaction, takes from a clone.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn next<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<Option<Batch>> {
         let Some(scan) = &self.rest else { return Ok(None) };
         let (mut batch, mut bytes) = (Batch::new(), 0);
@@ -69,7 +69,7 @@ impl Batches {
     /// After conflicts it runs again. Where a batch is more than a transaction may write, it is tried with fewer rows.
     ///
     /// # Errors
-    /// The body's, and the engine's.
+    /// Errors of the body, and errors of the engine.
     pub fn transact_each(
         mut self,
         engine: &dyn Store,

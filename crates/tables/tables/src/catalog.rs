@@ -146,16 +146,16 @@ impl<T, M> Catalog<T, M> {
     /// [`Catalog::relation`] does: each change of a definition writes another.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn version_row<A: Access + ?Sized>(&self, access: &mut A, oid: Oid, row: &mut RowBuf) -> Result<bool> {
         access.read(self.table, &oid_key(oid), Columns::All, row)
     }
 
-    /// Whether the relation of this name in a schema still has the definition of this identifier and version, by its version
-    /// row, which is read into `row`. Protects the answer if it is `true`.
+    /// Returns whether the relation of this name in a schema still has the definition of this identifier and version, by its
+    /// version row, which is read into `row`. Protects the answer if it is `true`.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn is_still<A: Access + ?Sized>(
         &self,
         access: &mut A,
@@ -180,7 +180,7 @@ where
     /// Finds the catalog's engine table, or makes it.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn open(engine: &dyn Store) -> Result<Catalog<T, M>> {
         match Catalog::find(engine) {
             Some(catalog) => Ok(catalog),
@@ -233,10 +233,10 @@ where
         })
     }
 
-    /// Whether the tables that programs made stand in the catalog.
+    /// Returns whether the tables that programs made stand in the catalog.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn has_tables_of_programs<A: Access + ?Sized>(&self, access: &mut A) -> Result<bool> {
         let mut form = RowBuf::new();
         Ok(access.read(self.table, FORM_KEY, Columns::All, &mut form)? && form.bytes() != WITHOUT_PROGRAMS)
@@ -264,7 +264,7 @@ where
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(&oid).map(|known| known.relation.clone())
     }
 
-    /// Forgets a relation that is gone.
+    /// Removes a dropped relation from the cache.
     pub fn forget(&self, oid: Oid) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&oid);
     }
@@ -273,7 +273,7 @@ where
     /// it unnoticed while the transaction runs.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relation<A: Access + ?Sized>(
         &self,
         access: &mut A,
@@ -294,7 +294,7 @@ where
     /// The relation with this identifier: where it was seen last, or where the catalog says. Protects the answer.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relation_by_oid<A: Access + ?Sized>(&self, access: &mut A, oid: Oid) -> Result<Option<Relation<T, M>>> {
         if let Some(guess) = self.last_known(oid)
             && let Some(found) = self.relation(access, guess.schema(), guess.name())?
@@ -312,7 +312,7 @@ where
     /// All relations.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relations<A: Access + ?Sized>(&self, access: &mut A) -> Result<Vec<Relation<T, M>>> {
         self.scan(access, all_relations(), |row| self.decode(row))
     }
@@ -320,7 +320,7 @@ where
     /// The relations of a schema.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relations_in<A: Access + ?Sized>(&self, access: &mut A, schema: &str) -> Result<Vec<Relation<T, M>>> {
         self.scan(access, relations_of(schema), |row| self.decode(row))
     }
@@ -328,7 +328,7 @@ where
     /// All schemas that are stored.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn namespaces<A: Access + ?Sized>(&self, access: &mut A) -> Result<Vec<Namespace>> {
         self.scan(access, all_namespaces(), decode)
     }
@@ -336,7 +336,7 @@ where
     /// The stored schema of this name.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn namespace<A: Access + ?Sized>(&self, access: &mut A, name: &str) -> Result<Option<Namespace>> {
         let mut row = RowBuf::new();
         if !access.read(self.table, &namespace_key(name), Columns::All, &mut row)? {
@@ -373,7 +373,7 @@ where
     /// Replaces the definition of a relation that keeps its name, under a fresh version.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn replace<A: Access + ?Sized>(
         &self,
         access: &mut A,
@@ -389,7 +389,7 @@ where
     /// Replaces a definition by one with another name, or in another schema.
     ///
     /// # Errors
-    /// As [`Catalog::insert`].
+    /// Errors of [`Catalog::insert`].
     pub fn rename<A: Access + ?Sized>(
         &self,
         access: &mut A,
@@ -404,7 +404,7 @@ where
     /// Removes a relation. Its storage is another matter.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn remove<A: Access + ?Sized>(&self, access: &mut A, relation: &Relation<T, M>) -> Result<()> {
         access.delete(self.table, &key_of(relation.schema(), relation.name()))?;
         access.delete(self.table, &oid_key(relation.oid()))?;
@@ -439,7 +439,7 @@ where
     /// Enters a schema, or replaces it.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn insert_namespace<A: Access + ?Sized>(&self, access: &mut A, namespace: &Namespace) -> Result<()> {
         let row = encode(namespace, Vec::new())?;
         access.put(self.table, &namespace_key(&namespace.name), RowRef::new(&row))
@@ -448,7 +448,7 @@ where
     /// Removes a schema.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn remove_namespace<A: Access + ?Sized>(&self, access: &mut A, name: &str) -> Result<()> {
         access.delete(self.table, &namespace_key(name))?;
         Ok(())

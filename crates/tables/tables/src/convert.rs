@@ -2,7 +2,7 @@
 //! these tables.
 //!
 //! Such a table is an engine table of typed rows whose key is columns of the row; this layer makes none. Its definition still
-//! says which indexes it had ([`model::Schema::former_indexes`]). It is taken in step by step, each a transaction:
+//! says which indexes it had ([`model::Schema::former_indexes`]). It is converted step by step, each a transaction:
 //!
 //! 1. a note in the catalog says which definition, with new storage, the table is going to have;
 //! 2. batch by batch its rows move into that storage, where they get their entries; no row is ever in both, so there is need for
@@ -11,7 +11,7 @@
 //!
 //! Then the old table is dropped. After a crash the next opening goes on at the step that it finds: with the rows that have not
 //! moved, with the definition, or with the drop. Storage that was made before the note, and is in none, is removed as all such
-//! storage is (T3). When all tables are taken in, the catalog gets its present form; an old table that is found after that is one
+//! storage is (T3). When all tables are converted, the catalog gets its present form; an old table that is found after that is one
 //! that was to be dropped. Reasons: docs/decisions/0054.
 
 use crate::batches::{BatchSize, Batches};
@@ -46,7 +46,7 @@ pub(crate) fn refuse_old(engine: &dyn Store, catalog: Option<&Catalog>) -> Resul
     Err(Invalid::Shape { table: schema.name().into(), what: what.into() }.into())
 }
 
-/// How far a table has been taken in.
+/// State of a table's conversion.
 enum State {
     /// Not at all.
     Untouched,
@@ -56,7 +56,7 @@ enum State {
     Done,
 }
 
-/// Takes in the tables of an earlier version.
+/// Converts the tables of an earlier version.
 pub(crate) fn convert_old_tables(
     engine: &dyn Store,
     catalog: &Catalog,

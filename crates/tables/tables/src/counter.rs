@@ -18,11 +18,11 @@ pub(crate) struct Counter {
     key: Key,
     last: i64,
     is_called: bool,
-    /// How many steps of `increment` from `last` are logged as taken already.
+    /// Number of steps of `increment` from `last` that are logged as drawn.
     reserved: i64,
     increment: i64,
     block: i64,
-    /// What must be durable before anybody outside is told of a value.
+    /// Log position that must be durable before a value is disclosed.
     rests_on: LogPosition,
 }
 
@@ -42,7 +42,7 @@ impl Counter {
         Ok(Counter { key, last, is_called, reserved: 0, increment: 0, block: FIRST_BLOCK, rests_on })
     }
 
-    /// What must be durable before anybody outside is told of the last value.
+    /// Log position that must be durable before the last value is disclosed.
     pub(crate) fn rests_on(&self) -> LogPosition {
         self.rests_on
     }
@@ -115,7 +115,7 @@ impl Counter {
         (self.last, self.is_called)
     }
 
-    /// What to write so that the rest of the block is not lost; `None` if nothing would be.
+    /// The record to write so that the rest of the block is not lost; `None` if nothing would be.
     pub(crate) fn exact(&self) -> Option<(Key, Vec<u8>)> {
         (self.reserved > 0).then(|| (self.key.clone(), encode(self.last, self.is_called)))
     }

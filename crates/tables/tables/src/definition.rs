@@ -204,7 +204,7 @@ pub struct ForeignKey {
     pub comment: Option<String>,
 }
 
-/// What happens to referencing rows.
+/// Action on referencing rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// An error at the end of the statement (or transaction), if they are still there.
@@ -219,7 +219,7 @@ pub enum Action {
     SetDefault,
 }
 
-/// What the catalog keeps under an index's name.
+/// The catalog's entry under an index's name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexEntry {
     /// The index.
@@ -313,17 +313,17 @@ impl<T, M> Table<T, M> {
 }
 
 impl Index {
-    /// Whether it is unique, and has entries beside the table's own keys.
+    /// Returns whether it is unique, and has entries beside the table's own keys.
     pub(crate) fn is_secondary_unique(&self) -> bool {
         self.unique && !self.primary && self.storage.is_some()
     }
 
-    /// Whether a column, by its place in the index, prints as descending.
+    /// Returns whether a column, by its place in the index, prints as descending.
     pub fn descends(&self, place: usize) -> bool {
         self.descending.get(place).copied().unwrap_or(false)
     }
 
-    /// Whether a column, by its place in the index, prints with its NULLs first.
+    /// Returns whether a column, by its place in the index, prints with its NULLs first.
     pub fn nulls_first(&self, place: usize) -> bool {
         self.descends(place) != self.nulls_reversed.contains(&place)
     }

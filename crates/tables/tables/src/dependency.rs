@@ -30,7 +30,7 @@ impl<T, M> Catalog<T, M> {
     /// Records that a relation depends on others.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn depend<A: Access + ?Sized>(
         &self,
         access: &mut A,
@@ -48,7 +48,7 @@ impl<T, M> Catalog<T, M> {
     /// Returns the relations that depend on a relation, oldest first.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn dependents<A: Access + ?Sized>(&self, access: &mut A, on: Oid) -> Result<Vec<Oid>> {
         self.others(access, DEPENDENTS, on)
     }
@@ -56,7 +56,7 @@ impl<T, M> Catalog<T, M> {
     /// Forgets on what a relation depends.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn forget_dependencies<A: Access + ?Sized>(&self, access: &mut A, dependent: Oid) -> Result<()> {
         let table = self.table();
         for on in self.others(access, DEPENDS_ON, dependent)? {

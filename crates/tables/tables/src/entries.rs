@@ -45,7 +45,7 @@ pub trait Rows {
     /// The caller's.
     fn columns(&self, index: &Index, row: &Self::Row) -> std::result::Result<(Key, bool), Self::Error>;
 
-    /// Whether two rows agree in the columns of an index.
+    /// Returns whether two rows agree in the columns of an index.
     fn agree(&self, index: &Index, left: &Self::Row, right: &Self::Row) -> bool;
 
     /// An error of the engine about a row (`index` is `None`) or its entry in an index, in the caller's words.
@@ -88,7 +88,7 @@ pub struct Change<'a, R: ?Sized> {
 /// Replaces a row. Entries are touched only where their columns, or the row's key, change: another update writes one engine row.
 ///
 /// # Errors
-/// As [`insert`].
+/// Errors of [`insert`].
 pub fn replace<A, R, T, M>(
     access: &mut A,
     rows: &R,
@@ -119,7 +119,7 @@ where
 /// Removes a row and its entries; `false` if it was gone already.
 ///
 /// # Errors
-/// The engine's, as the caller explains it.
+/// Errors of the engine, as the caller explains it.
 pub fn remove<A, R, T, M>(
     access: &mut A,
     rows: &R,
@@ -141,7 +141,7 @@ where
 /// Writes a row's entry in one index: all that filling a new index takes. Nothing for an index without entries of its own.
 ///
 /// # Errors
-/// As [`insert`].
+/// Errors of [`insert`].
 pub fn add_entry<A, R>(
     access: &mut A,
     rows: &R,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The result of a statement.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a statement was not done.
+/// An error of a statement.
 #[derive(Clone, Debug)]
 pub enum Error {
     /// The engine's, or a mistake.

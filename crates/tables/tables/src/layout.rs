@@ -36,7 +36,7 @@ pub struct Layout {
 /// declared, under the names that the program gave. Indexes that were made by SQL count where `wanted` asks for such a one.
 ///
 /// # Errors
-/// What of the table a program cannot have.
+/// Part of a table that programs cannot use.
 pub fn schema_of(table: &Table, wanted: Option<&Schema>, by: model::Storage) -> std::result::Result<Schema, String> {
     let mut schema = Schema::table(&table.name).storage(by);
     for (_, column) in table.live_columns() {
@@ -121,11 +121,12 @@ impl Layout {
         &self.table
     }
 
-    /// Whether the catalog still has the definition that this was made of, for the transaction that asks, which thereby has read
-    /// it (T2). Nothing is decoded: no two definitions have one version, and one that was rolled back had its own.
+    /// Returns whether the catalog still has the definition that this was made of, for the transaction that asks, which
+    /// thereby has read it (T2). Nothing is decoded: no two definitions have one version, and one that was rolled back had
+    /// its own.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn is_current<A: Access + ?Sized>(&self, access: &mut A, catalog: &Catalog, row: &mut RowBuf) -> Result<bool> {
         Ok(catalog.version_row(access, self.table.oid, row)? && row.bytes() == self.version_row)
     }
@@ -135,7 +136,7 @@ impl Layout {
         &self.schema
     }
 
-    /// Whether the table has indexes with entries of their own: a statement then writes several engine rows.
+    /// Returns whether the table has indexes with entries of their own: a statement then writes several engine rows.
     pub fn has_entries(&self) -> bool {
         self.has_entries
     }
@@ -264,7 +265,7 @@ impl Layout {
         buffer.row()
     }
 
-    /// Whether a program may write here.
+    /// Returns whether a program may write here.
     ///
     /// # Errors
     /// [`Invalid::Row`] if the table has rules that only SQL checks.
@@ -275,7 +276,7 @@ impl Layout {
         }
     }
 
-    /// Whether a program may remove a row here, or change the columns of one of its unique indexes.
+    /// Returns whether a program may remove a row here, or change the columns of one of its unique indexes.
     ///
     /// # Errors
     /// [`Invalid::Row`] if other tables refer to this one.
@@ -297,7 +298,7 @@ fn narrow(table: &Table) -> impl Iterator<Item = (usize, Type, i32)> {
     })
 }
 
-/// Why a program may not write to a table: it has rules in the language of SQL.
+/// Reason why a program may not write to a table: it has rules that only SQL applies.
 fn only_sql_writes(table: &Table) -> Option<String> {
     let rule = if let Some(check) = table.checks.first() {
         format!("constraint {}", check.name)

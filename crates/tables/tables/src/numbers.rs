@@ -57,7 +57,7 @@ impl Numbers {
         Ok(u64::from_le_bytes(row.bytes().try_into().map_err(|_| damaged())?))
     }
 
-    /// Gives back what remains of the block, if nobody has taken a later one.
+    /// Returns the rest of the block, if no later one was taken.
     pub(crate) fn give_back<A: Access + ?Sized>(&self, access: &mut A, table: TableId) -> Result<()> {
         if self.next < self.ceiling && self.stored(access, table)? == self.ceiling {
             access.put(table, &self.key, RowRef::new(&self.next.to_le_bytes()))?;

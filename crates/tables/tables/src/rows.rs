@@ -44,7 +44,7 @@ impl Layout {
     /// Writes a row, whether or not one is there.
     ///
     /// # Errors
-    /// As [`Layout::insert`], except that its key may be taken.
+    /// Errors of [`Layout::insert`], except that its key may be taken.
     pub fn put<A: Access + ?Sized>(&self, access: &mut A, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.check_writable()?;
         let mut buffer = RowBuf::new();
@@ -76,7 +76,7 @@ impl Layout {
     /// Changes columns of the row under `key`; `false` if there is none.
     ///
     /// # Errors
-    /// As [`Layout::put`]; [`Invalid::Row`] if a sum is out of range, or the key would change.
+    /// Errors of [`Layout::put`]; [`Invalid::Row`] if a sum is out of range, or the key would change.
     pub fn update<A: Access + ?Sized>(&self, access: &mut A, key: &[u8], delta: &Delta) -> Result<bool> {
         let (mut old, mut buffer) = (RowBuf::new(), RowBuf::new());
         let stored_key = self.stored_key(key)?;

@@ -22,7 +22,7 @@ const FIRST_OID: u64 = 16_384;
 /// A sequence, and which of its states: each RESTART begins another.
 type CounterName = (Oid, u64);
 
-/// Why there is no next number.
+/// Reason why there is no next number.
 #[derive(Clone, Debug)]
 pub enum Exhausted {
     /// The engine failed.
@@ -79,7 +79,7 @@ impl Sequences {
     /// Finds the states' engine table, or makes it.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn open(engine: Arc<dyn Store>) -> Result<Sequences> {
         let table = match find(&*engine, SEQUENCES) {
             Some(table) => table,
@@ -107,7 +107,7 @@ impl Sequences {
     /// A number for a changed definition, never given before.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn fresh_version(&self) -> std::result::Result<u64, Exhausted> {
         lock(&self.versions).next(&*self.engine, self.table)
     }
@@ -115,7 +115,7 @@ impl Sequences {
     /// A row number for a table without a primary key, never given before.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn row_number(&self, table: Oid) -> std::result::Result<u64, Exhausted> {
         let numbers = {
             let mut all = lock(&self.row_numbers);
@@ -149,7 +149,7 @@ impl Sequences {
     /// Sets the last value of a sequence, and whether it was given. Returns what must be durable before anybody outside is told.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn set_value<T>(&self, sequence: &Sequence<T>, value: i64, is_called: bool) -> Result<LogPosition> {
         let counter = self.counter(sequence)?;
         let mut counter = lock(&counter);
@@ -157,10 +157,10 @@ impl Sequences {
         Ok(counter.rests_on())
     }
 
-    /// The last value of a sequence, and whether it was given; and what must be durable before anybody outside is told of it.
+    /// The last value of a sequence, whether it was returned, and the log position that must be durable before it is disclosed.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn state<T>(&self, sequence: &Sequence<T>) -> Result<((i64, bool), LogPosition)> {
         let counter = self.counter(sequence)?;
         let counter = lock(&counter);

@@ -31,7 +31,7 @@ pub struct TouchedStorage {
 /// waits for a disk.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub fn create_row_storage(
     engine: &dyn Store,
     sequences: &Sequences,
@@ -51,7 +51,7 @@ pub fn create_row_storage(
 /// Makes an engine table for the entries of an index.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub fn create_index_storage(
     engine: &dyn Store,
     sequences: &Sequences,
@@ -91,7 +91,7 @@ pub fn relation_of(engine_table: &str) -> Option<Oid> {
     relation.parse().ok()
 }
 
-/// Whether an engine table of this name belongs to this layer: to a definition, or to the catalog.
+/// Returns whether an engine table of this name belongs to this layer: to a definition, or to the catalog.
 pub fn is_own(engine_table: &str) -> bool {
     engine_table.starts_with(PREFIX)
 }
@@ -177,7 +177,7 @@ where
 /// Removes the relations of one session's temporary schema, in a transaction of its own, and drops their storage.
 ///
 /// # Errors
-/// The engine's; what remains goes when the database is opened next.
+/// Errors of the engine; what remains goes when the database is opened next.
 pub fn drop_temporary<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, schema: &str) -> Result<()>
 where
     T: Clone + Serialize + DeserializeOwned,

@@ -28,7 +28,7 @@ const NAME_BYTES: usize = 63;
 /// earlier runs left. To be called once, before anybody uses the tables of an engine.
 ///
 /// # Errors
-/// The engine's; [`Invalid::Shape`] if a table of an earlier version cannot be taken in.
+/// Errors of the engine; [`Invalid::Shape`] if a table of an earlier version cannot be taken in.
 pub fn prepare<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, sequences: &Sequences) -> Result<()>
 where
     T: Clone + Serialize + DeserializeOwned,
@@ -37,10 +37,10 @@ where
     prepare_in_batches(engine, catalog, sequences, BatchSize::default())
 }
 
-/// As [`prepare`]; rows are moved in batches of this size.
+/// Same as [`prepare`]; rows are moved in batches of this size.
 ///
 /// # Errors
-/// As [`prepare`].
+/// Errors of [`prepare`].
 pub fn prepare_in_batches<T, M>(
     engine: &dyn Store,
     catalog: &Catalog<T, M>,
@@ -92,7 +92,7 @@ impl Tables {
     /// Opens the catalog, which is made where it is missing, and makes it ready ([`prepare`]).
     ///
     /// # Errors
-    /// As [`prepare`].
+    /// Errors of [`prepare`].
     pub fn open(engine: Arc<dyn Store>) -> Result<Tables> {
         let catalog = Catalog::open(&*engine)?;
         let sequences = Sequences::open(engine.clone())?;
@@ -112,7 +112,7 @@ impl Tables {
         Ok(Some(Tables { engine, catalog, sequences }))
     }
 
-    /// Whether a database has a catalog, or tables that belong into one.
+    /// Returns whether a database has a catalog, or tables that belong into one.
     pub fn are_in(engine: &dyn Store) -> bool {
         Catalog::<Type, Modifier>::find(engine).is_some() || convert::old_tables(engine).next().is_some()
     }
@@ -137,7 +137,7 @@ impl Tables {
     /// All tables of the schema `public`.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn all(&self) -> Result<Vec<Arc<Table>>> {
         let found = transact(&*self.engine, Mode::ReadOnly, |access| self.catalog.relations_in(access, PUBLIC))?;
         Ok(found
@@ -207,7 +207,7 @@ impl Tables {
         unreachable!("the last pass returns")
     }
 
-    /// Whether the definition is still this one.
+    /// Returns whether the definition is still this one.
     fn is_same(&self, access: &mut dyn Access, table: &Table) -> Result<bool> {
         let found = self.catalog.relation_by_oid(access, table.oid)?;
         Ok(matches!(&found, Some(Relation::Table(now)) if now.version == table.version))

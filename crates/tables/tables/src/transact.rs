@@ -8,7 +8,7 @@ use model::{Abort, AbortClass, Access, Begin, Error, Finish, LogPosition, Mode, 
 /// that remains undone is done when the database is opened next.
 ///
 /// # Errors
-/// The body's, or the engine's after many conflicts.
+/// Errors of the body, or the engine's after many conflicts.
 pub fn transact<T>(store: &dyn Store, mode: Mode, body: impl FnMut(&mut dyn Access) -> Result<T>) -> Result<T> {
     transact_as(store, Begin { mode, ..Begin::default() }, body)
 }
@@ -17,7 +17,7 @@ pub fn transact<T>(store: &dyn Store, mode: Mode, body: impl FnMut(&mut dyn Acce
 /// is. Also returns the position that an answer about it must wait for.
 ///
 /// # Errors
-/// As [`transact`].
+/// Errors of [`transact`].
 pub(crate) fn transact_unawaited<T>(
     store: &dyn Store,
     mode: Mode,
@@ -26,7 +26,7 @@ pub(crate) fn transact_unawaited<T>(
     attempt(store, Begin { mode, ..Begin::default() }, body)
 }
 
-/// As [`transact`], with all that can be said of a transaction.
+/// Same as [`transact`], with all that can be said of a transaction.
 pub(crate) fn transact_as<T>(
     store: &dyn Store,
     how: Begin,
@@ -52,7 +52,7 @@ fn attempt<T>(
     done.map_err(Failure::into_error)
 }
 
-/// Whoever used up a limit on waiting does not wait again.
+/// A statement that used up its wait limit is not retried.
 fn into_failure(error: Error) -> Failure<Error, Error> {
     match error.conflict() {
         Some(Abort { class: AbortClass::WaitLimit, .. }) => Failure::Final(error),

@@ -14,7 +14,7 @@ use std::ops::{Bound, ControlFlow};
 pub(crate) struct WiderCopy<'d> {
     /// The table that is copied.
     pub from: TableId,
-    /// The copy, which nobody else sees.
+    /// The copy, which is not visible yet.
     pub to: TableId,
     /// Columns of the copy.
     pub width: usize,

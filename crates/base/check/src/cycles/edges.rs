@@ -33,7 +33,7 @@ impl Kind {
         self.0 & other.0 != 0
     }
 
-    /// Whether an edge of this kind belongs to the subgraph of `allowed` kinds.
+    /// Returns whether an edge of this kind belongs to the subgraph of `allowed` kinds.
     pub(super) fn within(self, allowed: Kind) -> bool {
         self.0 & !(allowed.0 | Kind::ON.0) == 0
     }

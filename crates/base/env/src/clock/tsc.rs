@@ -20,7 +20,7 @@ impl TscClock {
     /// compares the counters of all cores, keeps time by it. The first call in a process spins for up to 10 ms.
     ///
     /// # Errors
-    /// Why it cannot be trusted.
+    /// Reason why it cannot be trusted.
     pub fn new() -> Result<Self, ClockError> {
         static RESULT: OnceLock<Result<TscClock, ClockError>> = OnceLock::new();
         RESULT.get_or_init(Self::check_and_calibrate).clone()

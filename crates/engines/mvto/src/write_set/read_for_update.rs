@@ -21,7 +21,7 @@ impl ReadForUpdate {
         }
     }
 
-    /// Gives up the tuple of a key to whoever writes it, with its pin.
+    /// Takes the tuple of a key for the write, with its pin.
     pub fn take(&mut self, table: TableId, key: &[u8]) -> Option<Pinned> {
         let at = self.0.iter().position(|(of, tuple)| *of == table && tuple.key() == key)?;
         Some(self.0.swap_remove(at).1)

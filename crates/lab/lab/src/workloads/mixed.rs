@@ -491,7 +491,7 @@ fn visit<A: Access + ?Sized>(
 }
 
 impl Step {
-    /// Whether it writes several rows: half of it must not stay.
+    /// Returns whether it writes several rows: half of it must not stay.
     fn writes_entries(self) -> bool {
         matches!(self, Step::Write { table: ITEMS, .. })
     }

@@ -45,7 +45,7 @@ impl NodeClock {
     }
 }
 
-/// Told whenever who leads has changed.
+/// Called whenever the leader has changed.
 pub(super) type OnLeader = Box<dyn FnMut(Option<ReplicaId>) + Send>;
 
 /// The thread's state.
@@ -87,7 +87,7 @@ impl<C: Core> CoreLoop<C> {
         }
     }
 
-    /// Runs until the inbox is closed, or something fails.
+    /// Runs until the inbox is closed, or an operation fails.
     pub(super) fn run(mut self) -> Result<(), NodeError> {
         let outcome = self.serve();
         match (outcome, self.journal) {

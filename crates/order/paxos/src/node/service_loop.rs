@@ -27,11 +27,11 @@ pub(crate) enum Job {
 pub(super) struct ServiceLoop<A> {
     application: A,
     shared: Arc<Shared>,
-    /// The core has been told that instances below are executed.
+    /// Instances below this were reported to the core as executed.
     reported: Instance,
-    /// It has been woken to hear so of instances below.
+    /// Instances below this were reported with a wake-up.
     woken: Instance,
-    /// It is woken after so many instances; else it hears of them when it is awake.
+    /// Number of instances after which the core is woken; fewer are reported when it is awake.
     wake_after: u64,
 }
 
@@ -43,7 +43,7 @@ impl<A: Application> ServiceLoop<A> {
         Self { application, shared, reported: 0, woken: 0, wake_after }
     }
 
-    /// Runs until there is nobody to work for, or a state cannot be read.
+    /// Runs until the consumer has gone, or a snapshot cannot be read.
     pub(super) fn run(mut self) -> Result<(), NodeError> {
         let mut jobs = Vec::new();
         while self.shared.jobs.take(&mut jobs, None).is_ok() {

@@ -154,7 +154,7 @@ impl Application for OrderApplication {
         (self.next, Image(out.into()))
     }
 
-    /// The payloads before the snapshot are in nobody's log any more: unless they were delivered in an earlier life, they are missed.
+    /// The payloads before the snapshot are in no log any more: unless they were delivered in an earlier life, they are missed.
     fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
         let (next, last, lives) = checked(&image.0)?;
         if next != at {

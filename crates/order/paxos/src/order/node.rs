@@ -120,7 +120,7 @@ impl NodeOrder {
         self.node.stop()
     }
 
-    /// Takes what waits. Proposals that are due are handed over again meanwhile.
+    /// Takes the waiting deliveries. Proposals that are due are submitted again meanwhile.
     fn refill(&self, taken: &mut VecDeque<Delivered>, give_up: Option<Instant>) -> Result<(), OrderError> {
         let mut together = Vec::new();
         loop {
@@ -200,7 +200,7 @@ impl Shared {
         }
     }
 
-    /// Something has become of an own proposal, and so there may be room for others.
+    /// Handles the delivery or loss of an own proposal, which may make room for others.
     fn on_own_proposal(&self, own: Own) {
         self.change(|proposer, now| match own {
             Own::Delivered(submission) => proposer.delivered(now, submission),
@@ -214,7 +214,7 @@ impl Shared {
         self.poll(&mut proposer);
     }
 
-    /// Hands over what is due, and says when to look again.
+    /// Submits the proposals that are due, and returns the time of the next step.
     fn resend(&self) -> Option<Instant> {
         let mut proposer = self.lock();
         self.poll(&mut proposer);

@@ -119,7 +119,7 @@ impl Proposer {
         if self.pending.is_empty() { Moment::NEVER } else { self.resend_at }
     }
 
-    /// Hands over what was not, as long as there is room.
+    /// Submits the payloads that are not submitted yet, as long as there is room.
     pub(super) fn poll(&mut self, now: Moment, has_room: impl Fn() -> bool, mut submit: impl FnMut(Chunk)) {
         if self.deadline() <= now {
             self.lost(now);
@@ -164,7 +164,7 @@ mod tests {
         Proposer::new(2, LIFE, LIMIT, RETRY)
     }
 
-    /// A node whose order loses, repeats and mixes what it is handed.
+    /// A node whose order loses, repeats and reorders submissions.
     struct FaultyOrder {
         lives: Lives,
         proposer: Proposer,

@@ -162,7 +162,7 @@ impl Batcher {
         self.full.push_front(batch);
     }
 
-    /// This replica leads no more: what was forwarded to it is the new leader's, to whom it will be sent again.
+    /// This replica does not lead any more: requests forwarded to it will be sent again to the new leader.
     pub(super) fn drop_foreign(&mut self) {
         if self.foreign_bytes == 0 {
             return;

@@ -56,7 +56,7 @@ pub(super) struct CatchUp {
     answers: RoundTrip,
     /// The next instance to execute, and since when it is missing.
     missing: Option<(Instance, Moment)>,
-    /// It will not come by itself: fetch it now, and go on until nothing is missing.
+    /// Starts fetching: the missing instances will not be sent unasked.
     fetching: bool,
     /// No query before then.
     not_before: Moment,
@@ -83,7 +83,7 @@ impl CatchUp {
         }
     }
 
-    /// A peer has forgotten what this replica needs, so that it will not come by itself.
+    /// Called when a peer has truncated instances that this replica needs, which will not be sent unasked.
     pub(super) fn hurry(&mut self) {
         self.fetching = true;
     }
@@ -128,7 +128,7 @@ impl CatchUp {
         (self.query, self.missing, self.fetching) = (None, None, false);
     }
 
-    /// Others have executed what is missing here, at `executed`. Whether to ask now.
+    /// Returns whether to ask now for instances from `executed` on, which others have executed.
     fn wants(&mut self, executed: Instance, now: Moment) -> bool {
         if self.missing.is_none_or(|(instance, _)| instance != executed) {
             self.missing = Some((executed, now));
@@ -165,7 +165,7 @@ impl CatchUp {
         self.answers.timeout(self.silences, INITIAL_TIMEOUT, FLOOR, self.cap)
     }
 
-    /// Nobody has anything: all may be asked again, later.
+    /// Pauses when no peer has newer instances: all may be asked again, later.
     fn rest(&mut self, now: Moment) {
         self.done();
         self.passed_over.clear();

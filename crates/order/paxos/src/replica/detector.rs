@@ -35,17 +35,17 @@ pub(super) struct Detector {
     suspicion: Duration,
     ballot: Ballot,
     role: Role,
-    /// The ballot's owner was heard leading in it, or this replica leads in it.
+    /// Whether a message of the ballot's owner as its leader was received, or this replica leads in it.
     led: bool,
-    /// Silence is borne until then.
+    /// Time at which silence becomes suspicion.
     silence_ends: Moment,
     /// Since when the leader is suspected.
     suspecting: Option<Moment>,
-    /// When this was said last.
+    /// Time of the last announcement.
     said: Option<Moment>,
     /// When a candidate tries again.
     retry_at: Moment,
-    /// Candidacies since a leader was last heard.
+    /// Candidacies since the last message of a leader.
     candidacies: u32,
     /// As the leader: time of the next check for contact to a majority.
     contact_ends: Moment,
@@ -134,7 +134,7 @@ impl Detector {
         }
     }
 
-    /// Looks at the time: suspects, or finds that a majority is there again.
+    /// Updates the state by the time: suspects the leader, or finds that a majority can be reached again.
     pub(super) fn look(&mut self, now: Moment, peers: &Peers) {
         match self.role {
             Role::Follower if now >= self.silence_ends => self.suspect(now),
@@ -161,7 +161,7 @@ impl Detector {
         }
     }
 
-    /// It is said. Answers the ballot to name.
+    /// Records an announcement of the suspicion. Returns the ballot to name.
     pub(super) fn announce(&mut self, now: Moment) -> Ballot {
         self.said = Some(now);
         self.ballot
@@ -190,7 +190,7 @@ impl Detector {
         turn * u32::try_from(turns).unwrap_or(u32::MAX)
     }
 
-    /// When [`look`](Self::look) finds something else than now, or it is time to say it; not counting what others may say until then.
+    /// Next time at which [`look`](Self::look) changes the state, or at which an announcement is due, if no message arrives until then.
     pub(super) fn deadline(&self) -> Moment {
         let look = match self.role {
             _ if self.suspects() => Moment::NEVER,

@@ -12,7 +12,7 @@ impl<C: Core> Replica<C> {
         self.settle(effects);
     }
 
-    /// Own messages come back at once, and what is decided is delivered.
+    /// Passes messages to itself back to the core at once, and delivers decided instances.
     pub(super) fn settle(&mut self, effects: &mut Vec<Effect>) {
         while let Some(message) = self.own.pop_front() {
             if let Message::Accept(ballot, instance) = &message {
@@ -26,7 +26,7 @@ impl<C: Core> Replica<C> {
         }
     }
 
-    /// Delivers what is decided, while the service keeps up.
+    /// Delivers decided instances, as long as the service keeps up.
     fn deliver(&mut self, effects: &mut Vec<Effect>) {
         while self.ready && self.untaken.has_room() {
             let before = self.view.executed;
@@ -116,7 +116,7 @@ impl<C: Core> Replica<C> {
 
     fn broadcast(&mut self, message: Message, effects: &mut Vec<Effect>) {
         let alive = matches!(message, Message::Alive(..));
-        // Values reach learners as answers to their queries; all that they need is to know what there is.
+        // Learners get values as answers to their queries; they only need to know which instances are decided.
         let news = alive || matches!(message, Message::Commit(..));
         let learners = self.peers.learners().filter(|_| news);
         for peer in self.peers.voters().chain(learners) {

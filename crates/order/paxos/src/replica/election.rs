@@ -32,7 +32,7 @@ impl Heartbeats {
 }
 
 impl<C: Core> Replica<C> {
-    /// Suspects, says so, comes forward.
+    /// Suspects the leader, announces that, and becomes a candidate.
     pub(super) fn fail_over(&mut self, effects: &mut Vec<Effect>) {
         self.detector.look(self.now, &self.peers);
         if self.detector.announce_at() <= self.now {
@@ -126,7 +126,7 @@ impl<C: Core> Replica<C> {
         self.listeners = None;
     }
 
-    /// Tells own clients who leads, when that has changed, or when what was forwarded may be lost.
+    /// Reports the leader to the own clients, when it has changed, or when forwarded requests may be lost.
     pub(super) fn tell_leader(&mut self, effects: &mut Vec<Effect>) {
         let leader = self.detector.leader();
         let ballot = leader.map_or(0, |_| self.view.promised);
@@ -139,7 +139,7 @@ impl<C: Core> Replica<C> {
         effects.push(Effect::Leader(leader, self.view.promised));
     }
 
-    /// A peer can be reached again. What was sent before may be lost.
+    /// Handles a new connection to a peer: messages sent before may be lost.
     pub(super) fn connected(&mut self, peer: ReplicaId, effects: &mut Vec<Effect>) {
         self.peers.connect(peer);
         self.met_by(peer, effects);

@@ -27,7 +27,7 @@ struct Forward {
 
 #[derive(Debug)]
 pub(super) struct Forwards {
-    /// Bytes under way, at most: what a leader's window takes, twice.
+    /// Maximum bytes in flight: twice a leader's window.
     limit: usize,
     /// The first wait for the oldest one, before clients are told.
     time_limit: Duration,

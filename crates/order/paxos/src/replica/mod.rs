@@ -100,21 +100,21 @@ pub struct Replica<C: Core = Proved> {
     now: Moment,
     randomness: Randomness,
     counters: Counters,
-    /// The state to begin with, if the journal had one that is not told yet.
+    /// The initial state from the journal, until it is delivered.
     recovered: Option<(Instance, Image)>,
     /// Messages to itself.
     own: VecDeque<Message>,
     /// Empty between steps: kept for its memory.
     outputs: Vec<Output>,
-    /// Something was decided since the core last had nothing to deliver.
+    /// Whether an instance was decided since the core last had nothing to deliver.
     ready: bool,
     /// Deliveries that the application has not executed yet.
     untaken: Untaken,
     /// Leader and ballot as last reported to clients.
     reported: (Option<ReplicaId>, Ballot),
-    /// This replica was elected, and has not said so.
+    /// Whether this replica was elected, and has not announced it.
     announce: bool,
-    /// During a heartbeat: for whom it is.
+    /// During a heartbeat: its receivers.
     listeners: Option<PeerSet>,
     peers: Peers,
     admission: Admission,
@@ -186,7 +186,7 @@ impl<C: Core> Replica<C> {
         }
     }
 
-    /// Takes an input at a moment, and does what is due then; appends what is to be done to `effects`. Moments do not go back: an earlier
+    /// Handles an input at a moment, and everything due then; appends the effects to `effects`. Moments do not go back: an earlier
     /// one counts as the latest so far.
     pub fn handle(&mut self, now: Moment, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
@@ -248,7 +248,7 @@ impl<C: Core> Replica<C> {
         &self.options
     }
 
-    /// The state from the journal comes first, then what was decided after it.
+    /// Delivers the state from the journal first, then the instances decided after it.
     fn begin(&mut self, effects: &mut Vec<Effect>) {
         if let Some((at, image)) = self.recovered.take() {
             effects.push(Effect::Install(at, image));
@@ -279,9 +279,9 @@ pub enum Input {
         /// Its pieces may be handed in as well, without their bytes: they show that it is on its way.
         message: PeerMessage,
     },
-    /// The connection to a peer was made (again): what was sent before may be lost.
+    /// Handles a new connection to a peer: messages sent before may be lost.
     Connected(ReplicaId),
-    /// The connection to a peer is gone.
+    /// Handles the loss of the connection to a peer.
     Disconnected(ReplicaId),
     /// Requests of own clients, in order. See [`Replica::room`].
     Submit(Chunk),
@@ -329,7 +329,7 @@ pub struct Counters {
     pub candidacies: u64,
     /// Times that it became the leader.
     pub elections: u64,
-    /// Queries for what was missed.
+    /// Queries for missed instances.
     pub queries: u64,
     /// Snapshots taken, and installed.
     pub snapshots_taken: u64,

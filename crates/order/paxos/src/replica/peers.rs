@@ -42,7 +42,7 @@ impl FromIterator<ReplicaId> for PeerSet {
     }
 }
 
-/// No bit for what is no replica.
+/// Numbers that are no replica's have no bit.
 fn bit(peer: ReplicaId) -> u64 {
     u32::try_from(peer).ok().and_then(|peer| 1_u64.checked_shl(peer)).unwrap_or(0)
 }
@@ -52,7 +52,7 @@ fn bit(peer: ReplicaId) -> u64 {
 pub(super) struct Peer {
     /// When anything last came from it.
     pub(super) heard: Option<Moment>,
-    /// When it was last sent something that shows that this replica lives: see [`Peers::shown`].
+    /// Time of the last message to it that shows that this replica is alive: see [`Peers::shown`].
     shown: Option<Moment>,
     /// Time of its last report that it receives no leader.
     pub(super) suspected: Option<Moment>,
@@ -121,17 +121,17 @@ impl Peers {
         count as u64 * 2 > self.replicas
     }
 
-    /// Something came from the peer.
+    /// Records a message from the peer.
     pub(super) fn heard(&mut self, peer: ReplicaId, now: Moment) {
         self.change(peer, |peer| peer.heard = Some(now));
     }
 
-    /// The peer was sent something by which it knows that this replica lives, and (if it leads) that it leads.
+    /// Records a message to the peer that shows that this replica is alive and, if it leads, that it leads.
     pub(super) fn shown(&mut self, peer: ReplicaId, now: Moment) {
         self.change(peer, |peer| peer.shown = Some(now));
     }
 
-    /// When a peer must be shown something again, if that is due every `interval`.
+    /// Next time at which a peer must get such a message, if one is due every `interval`.
     pub(super) fn show_at(&self, peer: ReplicaId, now: Moment, interval: Duration) -> Moment {
         self.get(peer).shown.map_or(now, |shown| shown + interval)
     }
@@ -155,7 +155,7 @@ impl Peers {
         usize::try_from(last).ok().and_then(|last| heard.get(last)).map(|at| *at + lifetime)
     }
 
-    /// The peer says that whatever is below `executed` is chosen.
+    /// Records a peer's report that all instances below `executed` are chosen.
     pub(super) fn claim(&mut self, peer: ReplicaId, executed: Instance) {
         self.goal = self.goal.max(executed);
         self.change(peer, |peer| peer.executed = peer.executed.max(executed));

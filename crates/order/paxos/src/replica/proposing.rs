@@ -6,7 +6,7 @@ use crate::core::{Core, Event, ReplicaId, Role, Value};
 use crate::request::Chunk;
 use env::Moment;
 
-/// Bytes that a follower forwards and that are not delivered yet, at most: what the leader's window takes, twice.
+/// Maximum bytes that a follower has forwarded and that are not delivered yet: twice the leader's window.
 pub(super) fn forward_limit(options: &Options) -> usize {
     let window = usize::try_from(options.window).unwrap_or(usize::MAX);
     options.batch_bytes.saturating_mul(window).saturating_mul(2)

@@ -18,7 +18,7 @@ use env::Moment;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The shortest time after which something is sent again.
+/// Shortest time before a resend.
 const FLOOR: Duration = Duration::from_millis(10);
 
 /// The time before anything was measured.
@@ -41,7 +41,7 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Retransmission {
     id: ReplicaId,
-    /// The longest time after which something is sent again.
+    /// Longest time before a resend.
     cap: Duration,
     ballot: Ballot,
     /// The instance of the first one in `open`.
@@ -167,7 +167,7 @@ impl Retransmission {
         }
     }
 
-    /// Proposals that are due again, with those who have voted for them.
+    /// Proposals that are due to be resent, with the replicas that have voted for them.
     fn due(&mut self, now: Moment) -> Vec<(Instance, Value, PeerSet)> {
         let mut due = Vec::new();
         let timeouts = (self.votes, self.cap);

@@ -81,7 +81,7 @@ impl Truncation {
             bytes <= TAIL_BYTES
         };
         let tail = self.lengths.iter().rev().take_while(fits).count() as u64;
-        // What was delivered before a restart is not counted, and not worth more care.
+        // Deliveries before a restart are not counted, which is harmless.
         let tail = if tail == self.lengths.len() as u64 { self.span / 4 } else { tail.min(self.span / 4) };
         view.snapshot_at.min(view.executed.saturating_sub(tail))
     }
@@ -101,7 +101,7 @@ const RECORD_BYTES: u64 = 32;
 /// Length of the journal, and the threshold of a compaction.
 #[derive(Debug)]
 pub(super) struct Compaction {
-    /// It is not written anew while it is shorter.
+    /// The journal is not rewritten while it is shorter.
     least_bytes: u64,
     bytes: u64,
     /// It is looked at when it is as long as that.

@@ -18,8 +18,8 @@ use super::{Net, link};
 use crate::core::ReplicaId;
 use crate::membership::{Greeted, GreetingError, Identity, Refusal};
 
-/// Connections that have not greeted yet, at most. One more takes the place of the oldest that has said nothing, or of the oldest: so
-/// whoever fills the seats with silent sockets keeps nobody out, and peers say who they are at once.
+/// Maximum number of connections that have not completed the handshake. Another one replaces the oldest that has sent nothing, or the
+/// oldest: so silent sockets cannot keep peers out, which send their greeting at once.
 pub const MAX_PENDING_HANDSHAKES: usize = 256;
 
 /// The operating system may have no descriptor left for a while.
@@ -28,7 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// A connection that has not greeted yet.
 #[derive(Debug, Default)]
 struct PendingHandshake {
-    /// It has said who it is, without a proof so far.
+    /// It has sent its identity, but no proof yet.
     has_spoken: Cell<bool>,
     /// Its place is another's.
     dismissed: Notify,

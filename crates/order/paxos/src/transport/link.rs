@@ -50,7 +50,7 @@ pub(super) struct Link {
     limit: usize,
     figures: Arc<PeerFigures>,
     queue: RefCell<Queue>,
-    /// The queue has something.
+    /// The queue is not empty.
     filled: Notify,
     /// A newer connection has taken the place of this one.
     replaced: Notify,
@@ -73,7 +73,7 @@ enum Ended {
     BadFrame(BadFrame),
     Snapshot(SnapshotTooLong),
     Greeting(GreetingError),
-    /// The other end has forgotten something.
+    /// The other end has lost records.
     Forgetful(Refusal),
     NoKey(NoKey),
     /// The address is malformed, or there is no such host.

@@ -1,4 +1,4 @@
-//! A client for programs that wait: each call runs the client until its answer is there.
+//! A blocking client: each call runs the client until its answer arrives.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::remote::{self, Answer, Client, ClientError, ClientOptions};
 
-/// A client that blocks its caller. Between calls nothing runs: a connection that breaks meanwhile is made anew by the next call.
+/// A client that blocks its caller. Nothing runs between calls: a connection that breaks meanwhile is replaced by the next call.
 pub struct BlockingClient {
     client: Client,
     options: ClientOptions,

@@ -114,7 +114,7 @@ impl Connection {
         self.replica
     }
 
-    /// Waits for something to come and appends the messages that are whole, perhaps none. Nothing is lost if it is given up.
+    /// Waits for bytes, and appends the complete messages, perhaps none. Safe to cancel.
     pub(crate) async fn receive(&mut self, messages: &mut Vec<ReplicaMessage>) -> Result<(), ConnectError> {
         // What came with the greeting is there already.
         if self.decode(messages)? {
@@ -143,7 +143,7 @@ impl Connection {
         let _ = self.packer.push(message);
     }
 
-    /// Sends what was pushed. Not to be given up halfway.
+    /// Sends the pushed messages. Not safe to cancel.
     pub(crate) async fn flush(&mut self) -> Result<(), ConnectError> {
         if self.packer.is_empty() {
             return Ok(());

@@ -37,7 +37,7 @@ pub struct Route {
     position: usize,
     /// The leader as another replica named it: number and address.
     redirection: Option<(ReplicaId, String)>,
-    /// The leader that could not be reached where it was said to be.
+    /// The leader that could not be reached at its reported address.
     unreachable: Option<ReplicaId>,
     redirections: u32,
     backoff: Backoff,

@@ -111,7 +111,7 @@ pub struct ClientSession {
     sent: usize,
     open_sent: bool,
     next_ticket: u64,
-    /// There is a connection, and the replica at its end knows a leader.
+    /// Whether there is a connection to a replica that knows a leader.
     online: bool,
     /// There is a connection, and the replica at its end has known no leader since, or since that was last reported.
     leaderless: Option<Moment>,
@@ -223,7 +223,7 @@ impl ClientSession {
         }
     }
 
-    /// No session is to be had: what waited for one was never sent.
+    /// Fails the requests that waited for a session, since none could be opened: they were never sent.
     fn give_up(&mut self, limit: u64, completed: &mut Vec<Completed>) {
         let waiting = self.pending.drain(..).filter(|pending| pending.answer != Answer::Done);
         completed.extend(waiting.map(|Pending { ticket, .. }| {
@@ -302,7 +302,7 @@ impl ClientSession {
         self.sent = self.sent.saturating_sub(1);
     }
 
-    /// Moves what is pending to a new session.
+    /// Moves the pending requests to a new session.
     fn reopen(&mut self, now: Moment) {
         self.nonce = self.nonce.wrapping_add(NONCE_STEP);
         self.session = None;
@@ -328,7 +328,7 @@ impl ClientSession {
         self.resend_at = now + self.retry * (1 << self.doublings);
     }
 
-    /// The next moment at which [`poll`](Self::poll) has something to do without anything having happened.
+    /// Next time at which [`poll`](Self::poll) has something to do if no message arrives.
     #[must_use]
     pub fn deadline(&self) -> Moment {
         match self.leaderless {

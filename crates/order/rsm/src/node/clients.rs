@@ -44,7 +44,7 @@ pub(super) type LocalId = u64;
 /// Messages that other threads have for clients.
 #[derive(Debug)]
 pub(super) enum Post {
-    /// To all: who leads.
+    /// To all: the leader.
     Leader(Option<ReplicaId>),
     /// To the clients whose they are.
     Replies(Vec<Reply>),

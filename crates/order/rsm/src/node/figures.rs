@@ -11,7 +11,7 @@ pub(super) struct Figures {
     service: Mutex<ServiceFigures>,
     /// Clients that are connected.
     pub(super) connected: AtomicUsize,
-    /// Clients that were disconnected because of what they did.
+    /// Clients that were disconnected for misbehaviour.
     pub(super) dismissed: AtomicU64,
 }
 

@@ -55,7 +55,7 @@ impl LocalClient {
     /// Says this. Replies come to [`receive`](Self::receive), in any order.
     ///
     /// # Errors
-    /// [`LocalError`]: nothing was said.
+    /// [`LocalError`]: nothing was sent.
     pub fn send(&self, messages: Vec<ClientMessage>) -> Result<(), LocalError> {
         if !self.submitter.has_room() {
             return Err(LocalError::Busy);
@@ -67,7 +67,7 @@ impl LocalClient {
         })
     }
 
-    /// Appends what the node has said; if that is nothing, waits for it until the deadline.
+    /// Appends the node's messages; if there are none, waits for some until the deadline.
     ///
     /// # Errors
     /// [`LocalError::Stopped`].

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Addresses of the replicas that `seriatim order cluster 3` starts.
 pub const DEFAULT_ADDRESSES: [&str; 3] = ["127.0.0.1:7400", "127.0.0.1:7401", "127.0.0.1:7402"];
 
-/// Which replicas.
+/// Replica addresses.
 #[derive(Args)]
 pub struct Addresses {
     /// Replica addresses. One that answers is enough; it redirects to the leader.
@@ -29,7 +29,7 @@ impl Addresses {
     }
 }
 
-/// With what right.
+/// The key of clients.
 #[derive(Args)]
 pub struct KeyFile {
     /// Key file for clients, if the replicas use one.
@@ -44,7 +44,7 @@ impl KeyFile {
     }
 }
 
-/// With what right, and how patiently.
+/// The key of clients, and the time limit.
 #[derive(Args)]
 pub struct Access {
     #[command(flatten)]
@@ -79,7 +79,7 @@ pub fn status(client: &BlockingClient, address: &str) -> Result<Json, String> {
     if json.get("id").is_some() { Ok(json) } else { Err("it has only just started".into()) }
 }
 
-/// Which replicas, with what right, and how patiently.
+/// Replica addresses, key and time limit.
 #[derive(Args)]
 pub struct Connection {
     #[command(flatten)]

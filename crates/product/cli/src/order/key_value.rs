@@ -1,6 +1,6 @@
 //! `seriatim order get`, `put`, `del`, `cas`, `add` and `list`: the replicated key-value example.
 //!
-//! Every command is ordered, reads too: whichever replica is asked, a get sees all that was acknowledged before it began.
+//! Every command is ordered, reads too: at any replica, a get sees everything that was acknowledged before it began.
 
 use super::connection::Connection;
 use crate::failure::{Failure, Outcome};
@@ -203,7 +203,7 @@ fn print(value: &[u8]) -> Outcome {
     Ok(out.flush()?)
 }
 
-/// The service has refused, or is another one.
+/// The error of an answer that refuses the command or is another service's.
 fn unexpected<T>(answer: &Answer<'_>) -> Outcome<T> {
     Err(match answer {
         Answer::Refused(refusal) => Failure::trouble(refusal),

@@ -39,12 +39,12 @@ use ::sql::types::{Modifier, Styles, text};
 use std::fmt;
 use std::sync::Arc;
 
-/// The name under which [`Session::query`] prepares.
+/// Name of the statement that [`Session::query`] prepares.
 const STATEMENT: &str = "";
 
 impl Database {
-    /// Runs statements of SQL in a session of its own, and gives the last one's answer. Together they are one transaction,
-    /// unless they say otherwise; a single statement runs again by itself after conflicts.
+    /// Runs SQL statements in a session of their own, and returns the answer of the last one. Together they are one transaction,
+    /// unless they contain transaction commands; a single statement is retried after conflicts.
     ///
     /// # Errors
     /// [`Error::Sql`] with PostgreSQL's SQLSTATE and message.
@@ -53,7 +53,7 @@ impl Database {
         Ok(answers.into_iter().next_back().unwrap_or_default())
     }
 
-    /// A session of SQL: transactions, parameters, settings, temporary tables.
+    /// Opens a session of SQL, with transactions, parameters, settings and temporary tables.
     ///
     /// # Errors
     /// [`Error::Sql`] with too many sessions.
@@ -68,7 +68,7 @@ impl Database {
         self.shared.memory_limit / 3
     }
 
-    /// The SQL database in this one. Made once: its caches and sequences are shared by all sessions.
+    /// The SQL database in this one, created once: its caches and sequences are shared by all sessions.
     ///
     /// # Errors
     /// [`Error::Sql`] if the catalog cannot be read or made.
@@ -87,7 +87,7 @@ impl Database {
     }
 }
 
-/// One after another's statements. Dropping it rolls back an open transaction.
+/// A session: statements, one after another. Dropping it rolls back an open transaction.
 pub struct Session {
     session: ::sql::session::Session,
     /// The database stays open as long as its sessions.
@@ -95,7 +95,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Runs statements, and gives the answer of each.
+    /// Runs statements, and returns the answer of each.
     ///
     /// # Errors
     /// [`Error::Sql`]; the statements behind the one that failed are not run.
@@ -138,7 +138,7 @@ impl Session {
         self.session.copy_fail("an embedded session has no standard input; use INSERT, or Session::copy_in")
     }
 
-    /// Runs `COPY ... FROM STDIN` over these bytes, and says how many rows there were.
+    /// Runs `COPY ... FROM STDIN` over these bytes, and returns the number of rows.
     ///
     /// # Errors
     /// [`Error::Sql`], also if the statement is no such COPY.
@@ -167,14 +167,14 @@ impl fmt::Debug for Session {
     }
 }
 
-/// What a statement was answered with.
+/// The answer of a statement.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// Its columns, if it returns rows.
     pub columns: Vec<Column>,
     /// Its rows.
     pub rows: Vec<Row>,
-    /// What it did: `INSERT 0 3`, `CREATE TABLE`.
+    /// Its command tag: `INSERT 0 3`, `CREATE TABLE`.
     pub tag: String,
     /// Notices and warnings.
     pub notices: Vec<SqlError>,
@@ -198,7 +198,8 @@ pub struct Row {
 impl Row {
     /// The value of a column, by its number (from 0) or its name.
     ///
-    /// What has no Rust type here (intervals, arrays, ...) is to be had by [`text`](Self::text), as PostgreSQL prints it.
+    /// Values of types without a Rust type here (intervals, arrays, ...) are returned by [`text`](Self::text), as PostgreSQL prints
+    /// them.
     ///
     /// # Errors
     /// [`Error::Sql`] with 42703 if there is no such column, with 42804 if it has another type, or is NULL and the wanted
@@ -232,7 +233,7 @@ impl Row {
     }
 }
 
-/// What names a column of a row: its number from 0, or its name.
+/// A column of a row: its number from 0, or its name.
 pub trait ColumnAt: fmt::Display {
     /// Its place among the columns.
     fn place(&self, columns: &[Column]) -> Option<usize>;

@@ -1,4 +1,4 @@
-//! Rust's values and SQL's.
+//! Conversions between values of Rust and of SQL.
 
 use crate::{Date, DateTime};
 use ::sql::types::{Datum, Styles, text};
@@ -48,7 +48,7 @@ impl<T: ToSql> ToSql for Option<T> {
 
 /// A Rust type that a value of SQL can become without loss.
 pub trait FromSql: Sized {
-    /// The value; `None` if it is another type's, too large, or NULL where that has no place.
+    /// Converts the value; `None` if it is of another type, too large, or NULL for a type without NULL.
     fn from_sql(value: &Datum) -> Option<Self>;
 }
 

@@ -1,4 +1,4 @@
-//! Columns: add, drop, and change them, and the rows with them.
+//! Adds, drops and changes columns, and rewrites the rows where a change requires it.
 
 use super::constraint::{check_new_row, drop_foreign_key, drop_key, verify_not_null};
 use super::drop::{drop_column_users, drop_owned};
@@ -13,11 +13,11 @@ use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::types::{Datum, Modifier, Type};
 
-/// Adds a column, with the sequence that it owns. The rows are written anew, since each engine table has the columns that it
-/// was made with.
+/// Adds a column, with the sequence that it owns. The rows are rewritten, since an engine table keeps the columns that it was
+/// created with.
 ///
 /// # Errors
-/// Those of the column's expressions; 23502 if a row would have NULL in a column that is NOT NULL.
+/// Errors of the column's expressions; 23502 if a row would have NULL in a NOT NULL column.
 pub(crate) fn add(change: &mut Change<'_>, old: &Table, column: Column, sequence: Option<Sequence>) -> Result<Table> {
     let at = old.columns.len();
     let mut table = old.clone();
@@ -32,7 +32,7 @@ pub(crate) fn add(change: &mut Change<'_>, old: &Table, column: Column, sequence
     Ok(table)
 }
 
-/// Drops a column that depends on one that goes.
+/// Drops a column that depends on a dropped one.
 pub(crate) fn drop_at(change: &mut Change<'_>, oid: Oid, at: usize) -> Result<()> {
     let table = load(&mut change.names(), oid)?;
     match table.columns.get(at) {
@@ -151,7 +151,7 @@ fn check_takes_default(table: &Table, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Refuses types that no column can have.
+/// Refuses pseudo-types, which no column can have.
 pub(crate) fn check_type(name: &str, data_type: Type) -> Result<()> {
     match data_type {
         Type::UNKNOWN | Type::RECORD | Type::VOID => {
@@ -167,10 +167,10 @@ pub(crate) fn visible(table: &Table) -> Vec<(String, Type, Modifier)> {
     table.columns.iter().map(|column| (column.name.clone(), column.data_type, column.modifier)).collect()
 }
 
-/// Binds the defaults and generated columns of a table from column `first` on, so that mistakes are found now.
+/// Binds the defaults and generated columns of a table from column `first` on, to report mistakes when they are defined.
 ///
 /// # Errors
-/// Of the expressions.
+/// Errors of the expressions.
 pub(crate) fn check_expressions(exec: &mut Exec<'_>, table: &Table, first: usize) -> Result<()> {
     for (_, column) in table.live_columns().filter(|(at, _)| *at >= first) {
         let wanted = Some((column.data_type, column.modifier));
@@ -192,7 +192,7 @@ fn check_default(exec: &mut Exec<'_>, default: &str, wanted: Option<(Type, Modif
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression"));
     }
     let bound = bind::expression(&mut exec.names(), default, &[], wanted)?;
-    // A literal must be a value of the type already; other expressions have their values row by row.
+    // A literal must be a value of the type now; other expressions are evaluated row by row.
     if expression::is_literal(default)? {
         evaluate(exec, &bound, &[])?;
     }
@@ -235,7 +235,7 @@ pub(crate) fn drop_not_null(change: &mut Change<'_>, mut table: Table, at: usize
 /// SET DEFAULT; `None` is no default.
 ///
 /// # Errors
-/// 42601 for a column that takes none, those of the expression.
+/// 42601 for a column that takes none, errors of the expression.
 pub(crate) fn set_default(change: &mut Change<'_>, mut table: Table, at: usize, default: Option<String>) -> Result<()> {
     check_takes_default(&table, at)?;
     table.columns[at].default = default;
@@ -245,7 +245,7 @@ pub(crate) fn set_default(change: &mut Change<'_>, mut table: Table, at: usize, 
     store(change, &table)
 }
 
-/// Whether a column can become an identity.
+/// Returns whether a column can become an identity.
 ///
 /// # Errors
 /// 55000, 22023.
@@ -274,7 +274,7 @@ pub(crate) fn check_takes_identity(table: &Table, at: usize) -> Result<()> {
 /// ADD GENERATED AS IDENTITY, with the sequence that the column owns from now on.
 ///
 /// # Errors
-/// 42P07 if the sequence's name is taken, the engine's.
+/// 42P07 if the sequence's name is taken, errors of the engine.
 pub(crate) fn add_identity(
     change: &mut Change<'_>,
     mut table: Table,

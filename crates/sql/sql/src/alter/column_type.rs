@@ -14,10 +14,10 @@ use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::types::{CastContext, Modifier, Type, cast};
 
-/// Gives a column another type: the rows are written anew. `using` computes the new values; without it they are cast.
+/// Changes a column's type, and rewrites the rows. `using` computes the new values; without it they are cast.
 ///
 /// # Errors
-/// 42804, 0A000 while a view or generated column uses it; those of the expressions and of constraints.
+/// 42804; 0A000 if a view or a generated column uses it; errors of the expressions and of constraints.
 pub(crate) fn set(
     change: &mut Change<'_>,
     old: Table,
@@ -68,7 +68,7 @@ fn check_casts(column: &Column, to: Type) -> Result<()> {
     }
 }
 
-/// Views and generated columns hold on to a column's type.
+/// Refuses to change the type of a column that a view or a generated column uses.
 fn check_users_of_type(names: &mut Names<'_>, table: &Table, at: usize) -> Result<()> {
     let name = &table.columns[at].name;
     for found in views_over(names, table.oid)? {

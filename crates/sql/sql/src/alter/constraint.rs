@@ -13,8 +13,8 @@ use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::types::{Datum, Modifier, Scalar, Type};
 
-/// Adds a primary key or unique constraint to the definition; makes no storage. Says where it stands in
-/// [`Table::indexes`]; `None` if there is the same already (then it has the wanted name too, if it had none).
+/// Adds a primary key or unique constraint to the definition, without storage. Returns its position in [`Table::indexes`];
+/// `None` if an equal one exists (which then gets the given name, if it had none).
 ///
 /// # Errors
 /// 42703, 42701, 42P16, 42P07, 42704.
@@ -91,7 +91,7 @@ fn key_columns(table: &Table, columns: &[String], primary: bool) -> Result<Vec<u
     Ok(positions)
 }
 
-/// Whether values of a type can stand in an index.
+/// Checks that values of a type can be indexed.
 ///
 /// # Errors
 /// 42704
@@ -116,7 +116,7 @@ pub(crate) fn constraint_taken(table: &Table, name: &str) -> SqlError {
 /// Adds a CHECK to the definition.
 ///
 /// # Errors
-/// 42710, of the expression.
+/// 42710, errors of the expression.
 pub(crate) fn add_check(
     change: &mut Change<'_>,
     table: &mut Table,
@@ -173,7 +173,7 @@ pub(crate) fn drop(
 /// Adds a key to a table with rows.
 ///
 /// # Errors
-/// As [`add_key`]; 23502, 23505.
+/// Errors of [`add_key`]; 23502, 23505.
 pub(crate) fn add_key_to_rows(
     change: &mut Change<'_>,
     table: &mut Table,
@@ -203,7 +203,7 @@ pub(crate) fn drop_foreign_key(change: &mut Change<'_>, table: &mut Table, at: u
     foreign_key::detach(change, table, &key, &remaining)
 }
 
-/// Removes an index, of a constraint or not. Without its primary key a table's rows are numbered.
+/// Removes an index, of a constraint or not. The rows of a table without a primary key are numbered.
 pub(crate) fn drop_key(change: &mut Change<'_>, table: u32, index: u32) -> Result<()> {
     if let Some(entry @ Relation::Index(_)) = change.names().relation_by_oid(index)? {
         change.remove(&entry)?;
@@ -219,7 +219,7 @@ pub(crate) fn drop_key(change: &mut Change<'_>, table: u32, index: u32) -> Resul
     store(change, &new)
 }
 
-/// NOT NULL of one column over a row, for rows that are being made.
+/// Checks NOT NULL of one column over a new row.
 pub(crate) fn check_new_row(table: &Table, at: usize, row: &[Datum]) -> Result<()> {
     if table.columns[at].not_null { check_not_null(table, &[at], row) } else { Ok(()) }
 }
@@ -230,7 +230,7 @@ pub(crate) fn no_constraint(table: &Table, name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, message)
 }
 
-/// Whether no row has NULL in these columns.
+/// Checks that no row has NULL in these columns.
 ///
 /// # Errors
 /// 23502
@@ -238,7 +238,7 @@ pub(super) fn verify_not_null(exec: &mut Exec<'_>, table: &Table, columns: &[usi
     each_row(exec, table, |_, _, row| check_not_null(table, columns, &row))
 }
 
-/// As [`verify_not_null`], of one row.
+/// Same as [`verify_not_null`], of one row.
 fn check_not_null(table: &Table, columns: &[usize], row: &[Datum]) -> Result<()> {
     match columns.iter().find(|at| row.get(**at).is_none_or(Datum::is_null)) {
         None => Ok(()),
@@ -250,7 +250,7 @@ fn check_not_null(table: &Table, columns: &[usize], row: &[Datum]) -> Result<()>
     }
 }
 
-/// Whether every row passes a CHECK constraint.
+/// Checks that every row satisfies a CHECK constraint.
 ///
 /// # Errors
 /// 23514

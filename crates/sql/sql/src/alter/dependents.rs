@@ -7,7 +7,7 @@ use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use std::collections::HashSet;
 
-/// Lines that an error or a notice shows at most.
+/// Maximum number of lines in an error or a notice.
 const MOST_LINES: usize = 100;
 
 /// An object to drop.
@@ -124,7 +124,7 @@ impl DropSet {
         Ok(())
     }
 
-    /// Views over the relation, defaults that call the sequence.
+    /// Adds the views over a relation, and the defaults that call a sequence.
     fn follow_dependents(&mut self, names: &mut Names<'_>, oid: Oid, described: &str) -> Result<()> {
         for dependent in names.dependents(oid)? {
             let Some(relation) = names.relation_by_oid(dependent)? else { continue };
@@ -146,7 +146,7 @@ impl DropSet {
         Ok(())
     }
 
-    /// Says what goes with what was named, or refuses.
+    /// Reports the dependents to drop as notices, or refuses without CASCADE.
     ///
     /// # Errors
     /// 2BP01

@@ -9,10 +9,10 @@ use crate::error::{Result, SqlError};
 use std::sync::Arc;
 use tables::storage::storages;
 
-/// Drops relations, and what depends on them.
+/// Drops relations and their dependents.
 ///
 /// # Errors
-/// 2BP01 if anything does, and nobody said CASCADE.
+/// 2BP01 if there are dependents, without CASCADE.
 pub(crate) fn relations(
     change: &mut Change<'_>,
     named: &[Relation],
@@ -32,10 +32,10 @@ pub(crate) fn relations(
     remove(change, &going)
 }
 
-/// Drops a schema, and what is in it.
+/// Drops a schema and its contents.
 ///
 /// # Errors
-/// 2BP01 if anything is, and nobody said CASCADE.
+/// 2BP01 if it is not empty, without CASCADE.
 pub(crate) fn schema(change: &mut Change<'_>, name: &str, cascade: bool, notices: &mut Vec<SqlError>) -> Result<()> {
     let mut going = DropSet::default();
     let schema = format!("schema {name}");
@@ -59,7 +59,7 @@ pub(crate) fn schema(change: &mut Change<'_>, name: &str, cascade: bool, notices
 /// Drops the temporary relations of the session.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn temporary(change: &mut Change<'_>) -> Result<()> {
     let Some(schema) = change.names().temporary_schema() else { return Ok(()) };
     for relation in change.names().relations_in(&schema)? {
@@ -70,7 +70,7 @@ pub(crate) fn temporary(change: &mut Change<'_>) -> Result<()> {
 }
 
 fn remove(change: &mut Change<'_>, going: &DropSet) -> Result<()> {
-    // Constraints first, while both tables are there.
+    // Constraints first, while both tables exist.
     let (constraints, others): (Vec<_>, Vec<_>) =
         going.order.iter().partition(|object| matches!(object, Object::ForeignKey(..)));
     for object in constraints.into_iter().chain(others) {
@@ -84,9 +84,9 @@ fn remove(change: &mut Change<'_>, going: &DropSet) -> Result<()> {
     Ok(())
 }
 
-/// Removes a relation from the catalog; what depends on it is gone already, or is going too.
+/// Removes a relation from the catalog; its dependents are dropped already, or are about to be.
 fn remove_one(change: &mut Change<'_>, oid: Oid) -> Result<()> {
-    // A table may have taken its sequences along already.
+    // A table may have been dropped with its sequences already.
     let Some(relation) = change.names().relation_by_oid(oid)? else { return Ok(()) };
     change.forget_dependencies(oid)?;
     match &relation {
@@ -143,7 +143,7 @@ fn remove_default(change: &mut Change<'_>, table: Oid, at: usize) -> Result<()> 
     change.replace(Relation::Table(Arc::new(table)))
 }
 
-/// Drops the foreign keys that refer to a key, before the key goes.
+/// Drops the foreign keys that refer to a key, before the key is dropped.
 ///
 /// # Errors
 /// 2BP01
@@ -163,7 +163,7 @@ pub(crate) fn drop_referring(
     remove(change, &going)
 }
 
-/// Drops what cannot be without a column: views that look at it, foreign keys that refer to it, generated columns.
+/// Drops the dependents of a column: views that read it, foreign keys that refer to it, generated columns.
 ///
 /// # Errors
 /// 2BP01
@@ -202,7 +202,7 @@ pub(crate) fn drop_column_users(
     remove(change, &going)
 }
 
-/// Drops a sequence that nobody named: its column goes.
+/// Drops a sequence with the column that owns it.
 pub(crate) fn drop_owned(
     change: &mut Change<'_>,
     sequence: Oid,

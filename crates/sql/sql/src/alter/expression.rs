@@ -1,4 +1,4 @@
-//! Expressions that stand in definitions as text: which columns they name, and how they follow a column's new name.
+//! Expressions that definitions keep as text: the columns and sequences that they name, and renaming of those.
 
 use super::name::{fold, no_relation, no_schema, quote, quoted};
 use crate::catalog::{Oid, Relation, Sequence};
@@ -31,12 +31,12 @@ pub(crate) fn columns_of(syntax: &impl ast::Visit) -> BTreeSet<String> {
     found
 }
 
-/// Whether an expression is a literal, perhaps cast.
+/// Returns whether an expression is a literal, perhaps cast.
 pub(crate) fn is_literal(expression: &str) -> Result<bool> {
     Ok(literal(&syntax::expression(expression)?).is_some())
 }
 
-/// The expression with a column called by its new name.
+/// Returns the expression with a column renamed.
 pub(crate) fn rename_column(expression: &str, old: &str, new: &str) -> Result<String> {
     let mut syntax = syntax::expression(expression)?;
     let _: ControlFlow<()> = visit_expressions_mut(&mut syntax, |expression| {
@@ -70,11 +70,11 @@ pub(crate) fn sequences(names: &mut Names<'_>, expression: &str) -> Result<BTree
     Ok(found)
 }
 
-/// The expression with the sequences that it calls named with their schemas: they are the ones meant now, along whatever
-/// search path the expression is evaluated. A name that is text on purpose is looked up anew each time.
+/// Returns the expression with the sequences that it calls qualified by their schemas, so that it means the same under another
+/// search path. A name that is explicitly a text is looked up at each call.
 ///
 /// # Errors
-/// 42P01 and 3F000 for a name that means nothing, the engine's.
+/// 42P01 and 3F000 for an unknown name, errors of the engine.
 pub(crate) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result<Expr> {
     let mut expression = expression.clone();
     let visited = visit_expressions_mut(&mut expression, |expression| {
@@ -99,7 +99,7 @@ pub(crate) fn with_sequences(names: &mut Names<'_>, expression: &Expr) -> Result
     }
 }
 
-/// The expression with a sequence called by its new name.
+/// Returns the expression with a sequence renamed.
 pub(crate) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) -> Result<String> {
     let mut syntax = syntax::expression(expression)?;
     let visited = visit_expressions_mut(&mut syntax, |expression| {
@@ -118,7 +118,7 @@ pub(crate) fn rename_sequence(expression: &str, old: &Sequence, new: &Sequence) 
     }
 }
 
-/// The name in a call of `nextval` with a constant; not of one that is a text on purpose, whose sequence is looked up at each call.
+/// The name in a call of `nextval` with a constant; `None` if it is explicitly a text, whose sequence is looked up at each call.
 fn next_value_of_name(expression: &Expr) -> Option<String> {
     let is_text = |argument: &Expr| match argument {
         Expr::Cast { data_type, .. } => matches!(data_type.meaning, Ok((Type::TEXT, _))),
@@ -137,7 +137,7 @@ fn next_value_argument(expression: &Expr) -> Option<&Expr> {
     }
 }
 
-/// The sequence that a text names.
+/// Returns the sequence that a text names.
 fn sequence(names: &mut Names<'_>, name: &str) -> Result<Option<Arc<Sequence>>> {
     let Some((schema, name)) = name_parts(name) else { return Ok(None) };
     Ok(match names.relation(schema.as_deref(), &name)? {
@@ -146,7 +146,7 @@ fn sequence(names: &mut Names<'_>, name: &str) -> Result<Option<Arc<Sequence>>> 
     })
 }
 
-/// Whether there is a relation of the name that a text gives. A number is an identifier, and not looked up.
+/// Returns whether there is a relation of the name that a text gives. A number is an identifier, and not looked up.
 ///
 /// # Errors
 /// 42P01, 3F000.

@@ -9,17 +9,17 @@ use crate::error::{Result, SqlError, state};
 use crate::types::{Scalar, Type};
 use std::sync::Arc;
 
-/// Adds a foreign key to a table's definition, and makes the referenced table know it.
+/// Adds a foreign key to the definitions of the referencing and of the referenced table.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn add(change: &mut Change<'_>, table: &mut Table, key: ForeignKey) -> Result<()> {
     attach(change, table, &key)?;
     table.foreign_keys.push(key);
     Ok(())
 }
 
-/// Whether referencing and referenced columns compare.
+/// Checks that referencing and referenced columns can be compared.
 ///
 /// # Errors
 /// 42804
@@ -47,7 +47,7 @@ pub(crate) fn check_types(
     Ok(())
 }
 
-/// Whether the equality of two types has a meaning that an index can find.
+/// Returns whether an index can find values of one type that equal those of the other.
 fn are_comparable(own: Type, other: Type) -> bool {
     let family = |data_type: Type| match data_type.scalar {
         Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Numeric | Scalar::Float4 | Scalar::Float8 => 1,
@@ -58,7 +58,7 @@ fn are_comparable(own: Type, other: Type) -> bool {
     own == other || own.is_array == other.is_array && !own.is_array && family(own) != 0 && family(own) == family(other)
 }
 
-/// Makes the referenced table know that it is referred to: its primary key gets entries of its own.
+/// Records the reference in the referenced table's definition: its primary key gets existence entries.
 fn attach(change: &mut Change<'_>, table: &mut Table, key: &ForeignKey) -> Result<()> {
     if key.referenced == table.oid {
         return note_reference(change, table, key);
@@ -88,7 +88,7 @@ fn note_reference_from(change: &mut Change<'_>, table: &mut Table, key: &Foreign
     fill_index(&mut change.exec, table, &index)
 }
 
-/// Makes the referenced table forget a foreign key that is no longer in `remaining`, the table's other ones.
+/// Removes a foreign key that is no longer in `remaining`, the table's other ones, from the referenced table's definition.
 pub(crate) fn detach(
     change: &mut Change<'_>,
     table: &mut Table,
@@ -108,7 +108,7 @@ pub(crate) fn detach(
     change.replace(Relation::Table(Arc::new(referenced)))
 }
 
-/// A primary key to which nobody refers any more needs no entries of its own.
+/// Removes the existence entries of a primary key to which no foreign key refers any more.
 fn forget_reference(change: &mut Change<'_>, table: &mut Table, from: u32) {
     table.referenced_by.retain(|oid| *oid != from);
     if !table.referenced_by.is_empty() {
@@ -122,7 +122,7 @@ fn forget_reference(change: &mut Change<'_>, table: &mut Table, from: u32) {
     }
 }
 
-/// Whether every row of the table has its counterpart. The definitions with the new key are in the catalog already.
+/// Checks that every row of the table has its referenced row. The definitions with the new key are in the catalog already.
 ///
 /// # Errors
 /// 23503
@@ -135,7 +135,7 @@ pub(crate) fn verify(exec: &mut Exec<'_>, table: &Table, key: &ForeignKey) -> Re
     questions.finish(exec)
 }
 
-/// Whether a foreign key still has comparable columns after one of them changed its type.
+/// Checks that a foreign key still has comparable columns after one of them changed its type.
 ///
 /// # Errors
 /// 42804
@@ -151,7 +151,7 @@ pub(crate) fn check_still_fits(names: &mut Names<'_>, table: &Table, key: &Forei
     }
 }
 
-/// Verifies anew the foreign keys from and to a column that has other values now.
+/// Verifies again the foreign keys from and to a column whose values have changed.
 ///
 /// # Errors
 /// 23503, 42804

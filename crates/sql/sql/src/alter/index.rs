@@ -7,10 +7,10 @@ use crate::context::Change;
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Adds an index to a table: makes its storage, and fills it.
+/// Adds an index to a table: creates its storage, and fills it.
 ///
 /// # Errors
-/// 23505 if two rows agree in a unique one.
+/// 23505 if two rows have equal values in a unique index.
 pub(crate) fn add(change: &mut Change<'_>, mut table: Table, index: Index) -> Result<()> {
     let index = Index { storage: Some(change.create_index_storage(table.oid)?), ..index };
     insert_index_entry(change, &table, index.oid, &index.name)?;

@@ -1,8 +1,8 @@
-//! Changes of the catalog, with the storage and the rows that definitions speak of: the floor below the statements that define.
+//! Changes of the catalog together with the storage and rows that definitions describe: the floor below the statements of DDL.
 //!
 //! An operation takes names and definitions, never a statement's syntax, and leaves catalog, storage and rows agreeing:
 //! `table.rs`, `column.rs`, `column_type.rs`, `constraint.rs`, `foreign_key.rs`, `index.rs`, `sequence.rs` and `view.rs` make and
-//! change objects, `rename.rs` moves them, `drop.rs` removes them with what `dependents.rs` finds. `rows.rs` writes rows anew;
+//! change objects, `rename.rs` moves them, `drop.rs` removes them with what `dependents.rs` finds. `rows.rs` rewrites rows;
 //! `expression.rs` and `qualify.rs` read and rewrite the expressions and queries that definitions keep as text; `reads.rs` tells
 //! which columns a view names, `view_column.rs` renames them there; `name.rs` finds free names, and words errors about names.
 

@@ -1,4 +1,4 @@
-//! Names: what identifiers mean, where new relations go, what constraints are called that nobody named.
+//! Names: folding of identifiers, the schema of new relations, generated names of constraints.
 
 use crate::catalog::{Relation, Table};
 use crate::context::{Change, Names};
@@ -9,13 +9,13 @@ use syntax::ast::{Ident, ObjectName};
 /// The longest name in bytes.
 const LONGEST: usize = 63;
 
-/// The name that an identifier means: folded to lower case unless quoted, cut to 63 bytes.
+/// Returns an identifier as a name: folded to lower case unless quoted, truncated to 63 bytes.
 pub(crate) fn fold(ident: &Ident) -> String {
     let name = if ident.quoted { ident.value.clone() } else { ident.value.to_ascii_lowercase() };
     fold_name(&name)
 }
 
-/// A name that has its case already, cut to 63 bytes.
+/// Returns a name of final case, truncated to 63 bytes.
 pub(crate) fn fold_name(name: &str) -> String {
     cut(name, LONGEST).to_owned()
 }
@@ -90,7 +90,7 @@ pub(crate) fn no_schema(schema: &str) -> SqlError {
     SqlError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
 }
 
-/// Names that one statement gives, so that it gives none twice.
+/// Names that one statement gives to new objects, so that it gives none twice.
 #[derive(Default)]
 pub(crate) struct NewNames(HashSet<String>);
 
@@ -131,7 +131,7 @@ pub(crate) fn constraint(table: &Table, second: &str, label: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Whether a table has a constraint of this name.
+/// Returns whether a table has a constraint of this name.
 pub(crate) fn has_constraint(table: &Table, name: &str) -> bool {
     table.checks.iter().any(|check| check.name == name)
         || table.foreign_keys.iter().any(|key| key.name == name)
@@ -160,7 +160,7 @@ pub(crate) fn joined<'n>(columns: impl Iterator<Item = &'n str>) -> String {
     cut(&joined, LONGEST).to_owned()
 }
 
-/// The name as it is written in SQL: quoted if it has to be.
+/// Returns the name as written in SQL: quoted if necessary.
 pub(crate) fn quote(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$')
@@ -173,7 +173,7 @@ pub(crate) fn quoted(name: &str) -> Ident {
     if quote(name) == name { Ident::new(name) } else { Ident::quoted(name) }
 }
 
-/// What kind of relation it is, in messages.
+/// The kind of a relation, in messages.
 pub(crate) fn kind(relation: &Relation) -> &'static str {
     match relation {
         Relation::Table(_) => "table",

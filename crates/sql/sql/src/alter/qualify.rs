@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use syntax::Command;
 use syntax::ast::{ObjectName, Query, TableFactor, Visit, VisitMut, Visitor, VisitorMut};
 
-/// Gives the relations that a query names without a schema the schema in which they were found.
+/// Adds to relations that a query names without a schema the schema in which they were found.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn qualify(names: &mut Names<'_>, query: &mut Query) -> Result<()> {
     rename(names, query, |names, name| {
         let (None, table) = split(name)? else { return Ok(None) };
@@ -22,10 +22,10 @@ pub(crate) fn qualify(names: &mut Names<'_>, query: &mut Query) -> Result<()> {
     })
 }
 
-/// A view's query as it is shown: without the schemas of relations that are found without them.
+/// Returns a view's query for display: without the schemas of relations that are found without them.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn shown(names: &mut Names<'_>, query: &str) -> Result<String> {
     let Some(Command::Rows(statement)) = syntax::statement(query)?.map(|parsed| parsed.command) else {
         return Ok(query.to_owned());
@@ -55,7 +55,7 @@ fn rename<'s>(
     }
 }
 
-/// The names of the queries of WITH, which hide relations. One that is hidden somewhere stays as it is written everywhere.
+/// The names of the queries of WITH, which hide relations. A name that is hidden anywhere in the query stays as written.
 struct CteNames(BTreeSet<String>);
 
 impl Visitor for CteNames {

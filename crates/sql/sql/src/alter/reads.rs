@@ -1,4 +1,4 @@
-//! What the query of a view reads: relations, and columns of them.
+//! Relations and columns that the query of a view reads.
 
 use super::name::{fold, split};
 use crate::catalog::{Column, Oid, Relation};
@@ -10,12 +10,12 @@ use syntax::ast::{
     self, Expr, Join, JoinConstraint, ObjectName, Select, SelectItem, TableAlias, TableFactor, Visit, Visitor,
 };
 
-/// The positions of the columns that a view's query names, by relation; none for a relation whose rows are all that matters.
+/// The positions of the columns that a view's query names, by relation; none for a relation of which only the rows count.
 ///
 /// A name without a table counts for every relation of the query that has such a column.
 ///
 /// # Errors
-/// The parser's, the engine's.
+/// Errors of parsing, errors of the engine.
 pub(crate) fn reads(names: &mut Names<'_>, query: &str) -> Result<BTreeMap<Oid, BTreeSet<usize>>> {
     let mut found = BTreeMap::new();
     let Some(syntax::Command::Rows(statement)) = syntax::statement(query)?.map(|parsed| parsed.command) else {

@@ -10,15 +10,15 @@ use crate::context::{Change, name_taken};
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 
-/// Renames a schema; what is in it moves along.
+/// Renames a schema, and updates the definitions of its contents.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn schema(change: &mut Change<'_>, old: Namespace, new: &str) -> Result<()> {
     let name = old.name.clone();
     change.insert_namespace(&Namespace { name: new.to_owned(), ..old })?;
     for relation in change.names().relations_in(&name)? {
-        // Indexes and owned sequences go with their tables.
+        // Indexes and owned sequences move with their tables.
         let current = change.names().relation_by_oid(relation.oid())?;
         if current.is_some_and(|current| current.schema() == name && !matches!(current, Relation::Index(_))) {
             move_relation(change, relation.oid(), new)?;
@@ -37,7 +37,7 @@ pub(crate) fn rename_relation_to(change: &mut Change<'_>, oid: Oid, new: &str) -
     move_to(change, relation, &schema, new)
 }
 
-/// SET SCHEMA, of a table with all its own, a view or a sequence.
+/// SET SCHEMA of a table (with its indexes and owned sequences), a view or a sequence.
 pub(crate) fn move_relation(change: &mut Change<'_>, oid: Oid, schema: &str) -> Result<()> {
     let relation = change.names().relation_by_oid(oid)?.ok_or_else(|| no_relation(None, &oid.to_string()))?;
     if relation.schema() == schema {
@@ -103,7 +103,7 @@ fn move_to(change: &mut Change<'_>, old: Relation, schema: &str, name: &str) -> 
     Ok(())
 }
 
-/// An index stands in its table's definition too.
+/// Renames an index in its table's definition.
 fn rename_in_table(change: &mut Change<'_>, table: Oid, index: Oid, name: &str) -> Result<()> {
     let mut table = load(&mut change.names(), table)?;
     if let Some(index) = table.indexes.iter_mut().find(|other| other.oid == index) {
@@ -112,7 +112,7 @@ fn rename_in_table(change: &mut Change<'_>, table: Oid, index: Oid, name: &str) 
     store(change, &table)
 }
 
-/// Defaults call a sequence by its name.
+/// Renames a sequence in the defaults that call it.
 fn rename_in_defaults(change: &mut Change<'_>, old: &Sequence, new: &Sequence) -> Result<()> {
     let mut tables = change.names().dependents(new.oid)?;
     tables.extend(new.owned_by.map(|(table, _)| table));

@@ -9,7 +9,7 @@ use crate::types::Row;
 use model::RowRef;
 use tables::Batches;
 
-/// Hands every row of a table, with its key, to `body`, which may read and write meanwhile (other tables).
+/// Calls `body` with every row of a table and its key. `body` may read and write other tables.
 pub(crate) fn each_row(
     exec: &mut Exec<'_>,
     table: &Table,
@@ -27,7 +27,7 @@ pub(crate) fn each_row(
     }
 }
 
-/// Fills the storage of a new index from the rows that are there.
+/// Fills the storage of a new index from the existing rows.
 ///
 /// # Errors
 /// 23505
@@ -38,7 +38,7 @@ pub(crate) fn fill_index(exec: &mut Exec<'_>, table: &Table, index: &Index) -> R
 /// Moves the rows of a table into new storage: `transform` makes rows of `new` from rows of `old`.
 ///
 /// # Errors
-/// 23505, those of `transform`.
+/// 23505, errors of `transform`.
 pub(crate) fn rewrite(
     change: &mut Change<'_>,
     old: &Table,
@@ -54,7 +54,7 @@ pub(crate) fn rewrite(
     })
 }
 
-/// Notes that a table's rows and entries are somewhere else from now on.
+/// Records the new storage of a table's rows and entries.
 pub(crate) fn leave_all(change: &mut Change<'_>, table: &Table) {
     change.leave_storage(table.oid, table.storage);
     for storage in table.indexes.iter().filter_map(|index| index.storage) {
@@ -62,7 +62,7 @@ pub(crate) fn leave_all(change: &mut Change<'_>, table: &Table) {
     }
 }
 
-/// Two rows agree where an index that is being made allows only one.
+/// The error when two rows have equal values for a unique index that is being created.
 fn of_new_index(mut error: SqlError) -> SqlError {
     if error.code() == state::UNIQUE_VIOLATION {
         let fields = error.fields_mut();

@@ -1,4 +1,4 @@
-//! Sequences: who owns them, where they begin, what bounds they have.
+//! Sequences: their owners, start values and bounds.
 
 use crate::catalog::{Oid, Relation, Sequence};
 use crate::context::Change;
@@ -6,7 +6,7 @@ use crate::error::{Result, SqlError, state};
 use crate::types::Type;
 use std::sync::Arc;
 
-/// Notes in the owner's table that its column owns the sequence.
+/// Records in the owner's table that its column owns the sequence.
 pub(crate) fn own(change: &mut Change<'_>, sequence: &Sequence, owner: Option<(u32, u16)>) -> Result<()> {
     let Some((table, number)) = owner else { return Ok(()) };
     let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
@@ -20,7 +20,7 @@ pub(crate) fn own(change: &mut Change<'_>, sequence: &Sequence, owner: Option<(u
     Ok(())
 }
 
-/// Lets a sequence begin again with `value`, if the transaction commits.
+/// Restarts a sequence with `value`, if the transaction commits.
 ///
 /// # Errors
 /// 22023
@@ -49,7 +49,7 @@ pub(crate) fn invalid(message: &str) -> SqlError {
     SqlError::new(state::INVALID_PARAMETER_VALUE, message)
 }
 
-/// Whether bounds, start and type fit together.
+/// Checks that bounds, start and type are consistent.
 ///
 /// # Errors
 /// 22023
@@ -77,7 +77,7 @@ pub(crate) fn check_bounds(sequence: &Sequence) -> Result<()> {
     Ok(())
 }
 
-/// The owner of a sequence, if it stays, owns it no longer.
+/// Removes a sequence from its owner's definition, if the owner is not dropped.
 pub(super) fn disown(change: &mut Change<'_>, table: Oid, sequence: Oid) -> Result<()> {
     let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
     let mut table = Arc::unwrap_or_clone(table);
@@ -87,7 +87,7 @@ pub(super) fn disown(change: &mut Change<'_>, table: Oid, sequence: Oid) -> Resu
     change.replace(Relation::Table(Arc::new(table)))
 }
 
-/// The owner of a sequence owns it no longer.
+/// Removes a sequence from its owner's definition.
 pub(crate) fn disown_sequence(change: &mut Change<'_>, sequence: &Sequence) -> Result<()> {
     match sequence.owned_by {
         Some((table, _)) => disown(change, table, sequence.oid),

@@ -9,10 +9,10 @@ use crate::error::{Result, SqlError, state};
 use crate::types::{Scalar, Type};
 use std::sync::Arc;
 
-/// Whether the name is taken, and that is fine.
+/// Returns whether the name is taken and IF NOT EXISTS accepts that.
 ///
 /// # Errors
-/// 42P07 if it is not.
+/// 42P07 if the name is taken otherwise.
 pub(crate) fn exists(
     names: &mut Names<'_>,
     schema: &str,
@@ -31,7 +31,7 @@ pub(crate) fn exists(
     Ok(true)
 }
 
-/// A table without anything, before its storage is known.
+/// An empty definition, before the table's storage is known.
 pub(crate) fn empty(change: &mut Change<'_>, schema: String, name: String) -> Result<Table> {
     let is_temporary = change.names().temporary_schema().as_ref() == Some(&schema);
     Ok(Table {
@@ -51,7 +51,7 @@ pub(crate) fn empty(change: &mut Change<'_>, schema: String, name: String) -> Re
     })
 }
 
-/// Makes the engine tables of a table that has none.
+/// Creates the engine tables of a new table.
 pub(crate) fn make_storage(change: &mut Change<'_>, table: &mut Table) -> Result<()> {
     let key = key_form(table);
     table.storage = change.create_row_storage(table.oid, &table.columns, key)?;
@@ -107,7 +107,7 @@ pub(crate) fn store(change: &mut Change<'_>, table: &Table) -> Result<()> {
     change.replace(Relation::Table(Arc::new(table.clone())))
 }
 
-/// Notes which sequences the defaults of a table call, so that they cannot be dropped unnoticed.
+/// Records which sequences the defaults of a table call, so that dropping one finds its dependents.
 pub(crate) fn note_sequences(change: &mut Change<'_>, table: &Table) -> Result<()> {
     change.forget_dependencies(table.oid)?;
     for (_, column) in table.live_columns() {
@@ -119,10 +119,10 @@ pub(crate) fn note_sequences(change: &mut Change<'_>, table: &Table) -> Result<(
     Ok(())
 }
 
-/// Gives a table new, empty storage; `restarts`: its sequences begin again.
+/// Gives a table new, empty storage. `restarts` restarts its sequences.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn truncate(change: &mut Change<'_>, mut table: Table, restarts: bool) -> Result<()> {
     leave_all(change, &table);
     make_storage(change, &mut table)?;

@@ -11,10 +11,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::ast;
 
-/// Enters a view that reads these relations; replaces the one with its identifier if there is one.
+/// Adds a view that reads these relations to the catalog, or replaces the view with its identifier.
 ///
 /// # Errors
-/// 42P07 if the name is taken, the engine's.
+/// 42P07 if the name is taken, errors of the engine.
 pub(crate) fn store(change: &mut Change<'_>, view: View, reads: BTreeSet<Oid>, replaces: bool) -> Result<()> {
     change.forget_dependencies(view.oid)?;
     change.depend(view.oid, reads)?;
@@ -30,7 +30,7 @@ pub(crate) fn uses(names: &mut Names<'_>, view: &View, relation: Oid, at: usize)
     Ok(reads(names, &view.query)?.get(&relation).is_some_and(|columns| columns.contains(&at)))
 }
 
-/// The view with its query naming a relation by its new name; what the query called it stays as an alias.
+/// Returns the view with a relation renamed in its query; the old name stays as an alias.
 pub(crate) fn follow(names: &mut Names<'_>, view: &View, old: &Relation, schema: &str, name: &str) -> Result<View> {
     let parsed = syntax::statement(&view.query)?;
     let Some(syntax::Command::Rows(statement)) = parsed.map(|parsed| parsed.command) else {
@@ -79,7 +79,7 @@ impl ast::VisitorMut for Renamer<'_, '_, '_> {
     }
 }
 
-/// The error when a view stands in the way of a change that it cannot follow.
+/// The error of a change that a view's query does not allow.
 pub(crate) fn view_blocks_change(
     names: &mut Names<'_>,
     what: &str,

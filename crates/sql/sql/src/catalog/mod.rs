@@ -47,7 +47,7 @@ impl Rows {
     /// Computes them.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn compute(self, system: &mut System<'_>) -> Result<Vec<Row>> {
         match self {
             Rows::Fixed(rows) => Ok(rows()),

@@ -43,7 +43,7 @@ pub(crate) fn definition(names: &mut Names<'_>, sequence: u32) -> Result<Arc<Seq
 /// `nextval`
 ///
 /// # Errors
-/// 2200H at the end of the sequence, the engine's.
+/// 2200H at the end of the sequence, errors of the engine.
 pub fn next_value(system: &mut System<'_>, sequence: u32) -> Result<i64> {
     let definition = definition(&mut system.names(), sequence)?;
     let of = || format!("\"{}\" ", definition.name);
@@ -60,7 +60,7 @@ pub fn next_value(system: &mut System<'_>, sequence: u32) -> Result<i64> {
 /// `setval`
 ///
 /// # Errors
-/// 22003 out of bounds, the engine's.
+/// 22003 out of bounds, errors of the engine.
 pub fn set_value(system: &mut System<'_>, sequence: u32, value: i64, is_called: bool) -> Result<()> {
     let definition = definition(&mut system.names(), sequence)?;
     let (min, max) = (definition.min, definition.max);
@@ -80,7 +80,7 @@ pub fn set_value(system: &mut System<'_>, sequence: u32, value: i64, is_called: 
 /// What `SELECT last_value, is_called` from the sequence says.
 ///
 /// # Errors
-/// 42P01, 42809, the engine's.
+/// 42P01, 42809, errors of the engine.
 pub fn state(system: &mut System<'_>, sequence: u32) -> Result<(i64, bool)> {
     let definition = definition(&mut system.names(), sequence)?;
     let (state, rests_on) = system.sequences().state(&definition)?;

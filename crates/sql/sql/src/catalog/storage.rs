@@ -23,7 +23,7 @@ fn drop_unnamed(database: &Database, session: &mut State) {
 /// Drops the temporary relations of a session that ends.
 ///
 /// # Errors
-/// The engine's; what remains goes when the database is opened next.
+/// Errors of the engine; what remains goes when the database is opened next.
 pub fn drop_temporary(database: &Arc<Database>, session: &mut State) -> Result<()> {
     let Some(schema) = session.temporary_schema.take() else { return Ok(()) };
     Ok(tables::storage::drop_temporary(&*database.store, &database.cache, &schema)?)

@@ -33,7 +33,7 @@ impl<'s> Change<'s> {
     /// An identifier for a new object.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn fresh_oid(&self) -> Result<Oid> {
         Ok(self.exec.database.sequences.fresh_oid()?)
     }
@@ -41,7 +41,7 @@ impl<'s> Change<'s> {
     /// A version for a definition, greater than every earlier one.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn fresh_version(&self) -> Result<u64> {
         Ok(self.exec.database.sequences.fresh_version()?)
     }
@@ -49,7 +49,7 @@ impl<'s> Change<'s> {
     /// Schema of the session's temporary relations, made if there is none.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn temporary_schema(&mut self) -> Result<String> {
         if let Some(schema) = &self.exec.session.temporary_schema {
             return Ok(schema.clone());
@@ -61,7 +61,7 @@ impl<'s> Change<'s> {
     /// Enters a new relation, under a fresh version.
     ///
     /// # Errors
-    /// 42P07 if the name is taken, the engine's.
+    /// 42P07 if the name is taken, errors of the engine.
     pub fn insert(&mut self, relation: Relation) -> Result<()> {
         let (version, name) = (self.fresh_version()?, relation.name().to_owned());
         let Exec { transaction, database, .. } = &mut self.exec;
@@ -71,7 +71,7 @@ impl<'s> Change<'s> {
     /// Replaces the definition of a relation that keeps its name, under a fresh version.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn replace(&mut self, relation: Relation) -> Result<()> {
         let version = self.fresh_version()?;
         let Exec { transaction, database, .. } = &mut self.exec;
@@ -81,7 +81,7 @@ impl<'s> Change<'s> {
     /// Replaces a definition by one with another name, or in another schema.
     ///
     /// # Errors
-    /// 42P07 if the name is taken, the engine's.
+    /// 42P07 if the name is taken, errors of the engine.
     pub fn rename(&mut self, old: &Relation, new: Relation) -> Result<()> {
         let (version, name) = (self.fresh_version()?, new.name().to_owned());
         let Exec { transaction, database, .. } = &mut self.exec;
@@ -91,7 +91,7 @@ impl<'s> Change<'s> {
     /// Removes a relation. Its storage stays until [`Change::leave_storage`].
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn remove(&mut self, relation: &Relation) -> Result<()> {
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.remove(*transaction, relation)?)
@@ -100,7 +100,7 @@ impl<'s> Change<'s> {
     /// Enters a schema, or replaces it.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn insert_namespace(&mut self, namespace: &Namespace) -> Result<()> {
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.insert_namespace(*transaction, namespace)?)
@@ -109,7 +109,7 @@ impl<'s> Change<'s> {
     /// Removes a schema.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn remove_namespace(&mut self, name: &str) -> Result<()> {
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.remove_namespace(*transaction, name)?)
@@ -118,7 +118,7 @@ impl<'s> Change<'s> {
     /// Notes that a relation depends on others.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn depend(&mut self, dependent: Oid, on: impl IntoIterator<Item = Oid>) -> Result<()> {
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.depend(*transaction, dependent, on)?)
@@ -127,7 +127,7 @@ impl<'s> Change<'s> {
     /// Forgets what a relation depends on.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn forget_dependencies(&mut self, dependent: Oid) -> Result<()> {
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.forget_dependencies(*transaction, dependent)?)
@@ -141,7 +141,7 @@ impl<'s> Change<'s> {
     /// Makes an engine table for the rows of a relation.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn create_row_storage(&mut self, relation: Oid, columns: &[Column], key: KeyForm) -> Result<Storage> {
         let Database { store, sequences, .. } = &**self.exec.database;
         let kinds = columns.iter().map(|column| column_type(column.data_type));
@@ -155,7 +155,7 @@ impl<'s> Change<'s> {
     /// Makes an engine table for the entries of an index.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn create_index_storage(&mut self, relation: Oid) -> Result<Storage> {
         let Database { store, sequences, .. } = &**self.exec.database;
         let made = tables::storage::create_index_storage(&**store, sequences, relation, self.supervisor())?;
@@ -168,7 +168,7 @@ impl<'s> Change<'s> {
         self.exec.session.touched_storage.push(TouchedStorage { relation, table: storage.table });
     }
 
-    /// As [`Exec::waiting_at_most`], for work that changes the catalog.
+    /// Same as [`Exec::waiting_at_most`], for work that changes the catalog.
     ///
     /// # Errors
     /// Errors of `work`.

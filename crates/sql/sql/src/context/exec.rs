@@ -112,7 +112,7 @@ impl<'s> Exec<'s> {
     /// A row number for a table without a primary key, never given before.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn row_number(&self, table: &Table) -> Result<u64> {
         Ok(self.database.sequences.row_number(table.oid)?)
     }
@@ -122,7 +122,7 @@ impl<'s> Exec<'s> {
         self.database.options.work_bytes
     }
 
-    /// Whether changes of a table's rows put foreign keys in question: not while its triggers are disabled, nor in a session
+    /// Returns whether changes of a table's rows require checks of foreign keys: not while its triggers are disabled, nor in a session
     /// that replays what another database has checked.
     pub fn asks_foreign_keys(&self, table: &Table) -> bool {
         !table.triggers_disabled && !self.session.derived.is_replica
@@ -133,7 +133,7 @@ impl<'s> Exec<'s> {
         &mut self.session.deferred
     }
 
-    /// Puts a check off until COMMIT. `false` if all that wait would take more than [`Exec::work_bytes`].
+    /// Defers a check until COMMIT. `false` if all deferred checks would take more than [`Exec::work_bytes`].
     ///
     /// # Errors
     /// 53200.

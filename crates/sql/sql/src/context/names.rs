@@ -25,10 +25,10 @@ pub struct Names<'a> {
 
 /// What binding may ask: what names mean, and in which styles literals are read.
 pub trait NameLookup {
-    /// As [`Names::relation`].
+    /// Same as [`Names::relation`].
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>>;
 
     /// Styles in which literals are read.
@@ -76,7 +76,7 @@ impl Names<'_> {
     /// The relation of this name; without a schema, the first along the search path.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {
         let found = self.find(schema, name)?;
         if let Some(noted) = &mut self.session.lookups {
@@ -86,10 +86,10 @@ impl Names<'_> {
         Ok(found)
     }
 
-    /// Whether a name means what it meant when it was noted.
+    /// Returns whether a name means what it meant when it was noted.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn still_means(&mut self, noted: &CatalogLookup, buffer: &mut RowBuf) -> Result<bool> {
         let CatalogLookup { schema, name, meaning } = noted;
         let path = self.session.search_path();
@@ -128,7 +128,7 @@ impl Names<'_> {
     /// The relation of this name in one schema.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relation_in(&mut self, schema: &str, name: &str) -> Result<Option<Relation>> {
         if BUILT_IN.iter().any(|(_, built_in)| *built_in == schema) {
             return Ok(None);
@@ -139,7 +139,7 @@ impl Names<'_> {
     /// The relation with this identifier.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relation_by_oid(&mut self, oid: Oid) -> Result<Option<Relation>> {
         Ok(self.database.cache.relation_by_oid(self.transaction, oid)?)
     }
@@ -147,7 +147,7 @@ impl Names<'_> {
     /// All relations.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relations(&mut self) -> Result<Vec<Relation>> {
         Ok(self.database.cache.relations(self.transaction)?)
     }
@@ -155,7 +155,7 @@ impl Names<'_> {
     /// The relations of a schema.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn relations_in(&mut self, schema: &str) -> Result<Vec<Relation>> {
         Ok(self.database.cache.relations_in(self.transaction, schema)?)
     }
@@ -163,7 +163,7 @@ impl Names<'_> {
     /// The relations that depend on a relation, oldest first.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn dependents(&mut self, on: Oid) -> Result<Vec<Oid>> {
         Ok(self.database.cache.dependents(self.transaction, on)?)
     }
@@ -171,7 +171,7 @@ impl Names<'_> {
     /// All schemas, the built-in ones among them.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn namespaces(&mut self) -> Result<Vec<Namespace>> {
         let stored = self.database.cache.namespaces(self.transaction)?;
         let built_in =
@@ -182,7 +182,7 @@ impl Names<'_> {
     /// The schema of this name.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn namespace(&mut self, name: &str) -> Result<Option<Namespace>> {
         if let Some((oid, name)) = BUILT_IN.iter().find(|(_, built_in)| *built_in == name) {
             return Ok(Some(Namespace { oid: *oid, name: (*name).to_owned(), comment: None }));

@@ -56,7 +56,7 @@ impl Fields {
         self.end(&line[start..] == options.null.as_bytes());
     }
 
-    /// Appends what stands behind a backslash; how many bytes that is. One at the line's end means nothing.
+    /// Appends the bytes of an escape, and returns its length. A backslash at the end of a line is ignored.
     fn unescape(&mut self, rest: &[u8]) -> usize {
         let digits = |rest: &[u8], radix: u32, most: usize| {
             rest.iter().take(most).take_while(|byte| char::from(**byte).is_digit(radix)).count()

@@ -34,7 +34,7 @@ struct Target {
     columns: Vec<usize>,
     /// Defaults of the other columns.
     defaults: Vec<(usize, Default)>,
-    /// Columns whose values come as names of what they identify.
+    /// Columns whose values are the names of the identified objects.
     named: Vec<(usize, Scalar)>,
     rules: Rules,
 }

@@ -82,7 +82,7 @@ impl Lines {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// No more bytes will come: what is left is the last line.
+    /// Ends the input: the remaining bytes are the last line.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }

@@ -32,7 +32,7 @@ pub(super) fn check_stream(stream: CopyStream, to: bool) -> Result<()> {
 /// The relation of a name.
 ///
 /// # Errors
-/// 42P01, the engine's.
+/// 42P01, errors of the engine.
 pub(super) fn relation(names: &mut Names<'_>, name: &ObjectName) -> Result<Relation> {
     let parts: Vec<String> = name.0.iter().map(name_of).collect();
     let found = match &parts[..] {
@@ -49,7 +49,7 @@ pub(super) fn relation(names: &mut Names<'_>, name: &ObjectName) -> Result<Relat
 /// The table of a name.
 ///
 /// # Errors
-/// 42P01, 42809, the engine's.
+/// 42P01, 42809, errors of the engine.
 pub(super) fn table(names: &mut Names<'_>, name: &ObjectName, to: bool) -> Result<Arc<Table>> {
     let direction = if to { "from" } else { "to" };
     let wrong = |kind: &str, name: &str| {

@@ -18,7 +18,7 @@ impl Database {
         if error.is_retryable() { error } else { self.explain_to_leave(error) }
     }
 
-    /// As [`Database::explain`], for an error that leaves the session: conflicts too, with the other transaction.
+    /// Same as [`Database::explain`], for an error that leaves the session: conflicts too, with the other transaction.
     pub(crate) fn explain_to_leave(&self, mut error: SqlError) -> SqlError {
         let (cache, tables) = (&self.cache, || self.store.tables().into_iter());
         let id_of = |name: &str| tables().find(|(_, schema)| schema.name() == name).map(|(id, _)| id.0);
@@ -50,7 +50,7 @@ impl Database {
 
 const RETRY: &str = "The transaction might succeed if retried.";
 
-/// What an engine table is to the user.
+/// The relation and the index that an engine table belongs to.
 struct Place {
     table: Arc<Table>,
     /// The index, by its position, unless it is the table's rows.

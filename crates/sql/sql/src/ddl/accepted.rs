@@ -11,7 +11,7 @@ use syntax::ast::{CreateExtension, Lock, Maintenance, ObjectName, Privileges};
 /// The role that there is.
 const ROLE: &str = "postgres";
 
-/// Whether there is such a role.
+/// Returns whether there is such a role.
 ///
 /// # Errors
 /// 42704
@@ -22,7 +22,7 @@ pub(super) fn check_role(name: &str) -> Result<()> {
     Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))
 }
 
-/// Whether a new owner is the owner.
+/// Returns whether a new owner is the owner.
 ///
 /// # Errors
 /// 42704
@@ -67,11 +67,11 @@ fn must_exist(names: &mut Names<'_>, name: &ObjectName) -> Result<()> {
 /// The longest that others' commits hold a definition: NOWAIT is about those that are held for longer.
 const COMMIT: Duration = Duration::from_millis(20);
 
-/// LOCK TABLE: writes the definition anew, so that whoever uses the table comes before or after. The modes that statements over
+/// LOCK TABLE: rewrites the definition, so that every user of the table is ordered before or after. The modes that statements over
 /// rows take by themselves have no more to do than find the table.
 ///
 /// # Errors
-/// 42P01, 42809, the engine's.
+/// 42P01, 42809, errors of the engine.
 pub(super) fn lock(change: &mut Change<'_>, lock: &Lock) -> Result<()> {
     for name in &lock.names {
         let (schema, name) = split(name)?;

@@ -1,4 +1,4 @@
-//! ALTER SEQUENCE, and what ALTER TABLE changes of an identity column's sequence.
+//! ALTER SEQUENCE, and ALTER TABLE's changes of an identity column's sequence.
 
 use super::sequence::{apply, owner_of};
 use crate::alter::sequence::{check_bounds, check_last, disown_sequence, own, range, restart};
@@ -9,7 +9,7 @@ use crate::types::Type;
 use std::sync::Arc;
 use syntax::ast::SequenceOptions;
 
-/// Changes a sequence by what ALTER SEQUENCE says, or SET of an identity column.
+/// Applies the options of ALTER SEQUENCE, or of SET on an identity column, to a sequence.
 pub(super) fn run(change: &mut Change<'_>, mut sequence: Sequence, options: &SequenceOptions) -> Result<()> {
     let mut options = options.clone();
     change_type(&mut sequence, &mut options)?;

@@ -15,14 +15,14 @@ const MOST_COLUMNS: usize = 1600;
 /// The columns that every table of PostgreSQL has.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
-/// A column with what comes with it.
+/// A column with its constraints and its sequence.
 pub(super) struct NewColumn {
     pub(super) column: Column,
     /// The sequence that it owns.
     pub(super) sequence: Option<Sequence>,
 }
 
-/// What the options of a column say, before it is known how they fit together.
+/// The options of a column, before they are checked against each other.
 #[derive(Default)]
 struct Options<'s> {
     nullable: Option<bool>,
@@ -174,7 +174,7 @@ fn check_collation(collation: &ast::ObjectName) -> Result<()> {
     }
 }
 
-/// The integer behind `serial` and its kin.
+/// The integer type of `serial`, `bigserial` and `smallserial`.
 pub(super) fn serial_type(data_type: &DataType) -> Option<Type> {
     Some(match fold(data_type.plain_name()?).as_str() {
         "smallserial" | "serial2" => Type::INT2,
@@ -188,7 +188,7 @@ pub(super) fn serial_type(data_type: &DataType) -> Option<Type> {
 /// named with their schemas.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(super) fn print_default(names: &mut Names<'_>, default: &Expr, column: &Column) -> Result<Option<String>> {
     if let Expr::Literal(literal) = default {
         match literal.value {

@@ -92,7 +92,7 @@ fn comment_of_constraint<'t>(table: &'t mut Table, name: &str) -> Option<&'t mut
     key.or(check.map(|check| &mut check.comment)).or(foreign.map(|foreign| &mut foreign.comment))
 }
 
-/// 42704, as COMMENT says it.
+/// 42704, in COMMENT's wording.
 fn no_constraint_for(table: &str, name: &str) -> SqlError {
     let message = format!("constraint \"{name}\" for table \"{table}\" does not exist");
     SqlError::new(state::UNDEFINED_OBJECT, message)

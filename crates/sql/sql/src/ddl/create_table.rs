@@ -89,7 +89,7 @@ fn add_keys_and_checks(
     Ok(())
 }
 
-/// Whether a nameless UNIQUE says only what another key of the statement says.
+/// Returns whether an unnamed UNIQUE equals another key of the statement.
 fn is_repeated(table: &Table, name: Option<&str>, columns: &[String]) -> bool {
     let positions: Option<Vec<usize>> = columns.iter().map(|column| table.column(column)).collect();
     name.is_none() && positions.is_some_and(|positions| table.indexes.iter().any(|index| index.columns == positions))

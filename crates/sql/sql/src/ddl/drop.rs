@@ -43,7 +43,7 @@ fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut Vec<SqlErr
     Err(SqlError::new(code, message))
 }
 
-/// The relation of this name and kind; `None` if there is none and that is fine.
+/// Returns the relation of this name and kind; `None` if there is none and IF EXISTS accepts that.
 fn find(
     names: &mut Names<'_>,
     what: ObjectKind,

@@ -9,7 +9,7 @@ use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
 use syntax::ast;
 
-/// Finds what a foreign key refers to. `table` has its columns and keys, and may itself be what it refers to.
+/// Resolves the reference of a foreign key. `table` has its columns and keys, and may be the referenced table itself.
 ///
 /// # Errors
 /// 42P01, 42809, 42703, 42704, 42830, 42804.

@@ -1,7 +1,7 @@
 //! Definitions: CREATE, ALTER, DROP, TRUNCATE. Each is part of the transaction that says it: it writes the catalog's rows
 //! and those of the tables as every statement does, so whatever rolls those back rolls it back.
 //!
-//! A file reads what its statement says, and has it done by the floor below, [`alter`](crate::alter).
+//! Each file interprets a statement's syntax; the floor below, [`alter`](crate::alter), makes the changes.
 
 mod accepted;
 mod alter;
@@ -28,7 +28,7 @@ use syntax::ast::Definition;
 /// Runs a definition. Returns its tag (`CREATE TABLE`). Notices (`table "x" does not exist, skipping`) are pushed.
 ///
 /// # Errors
-/// 42P07, 42P01, 42701, 2BP01 and the like, the engine's.
+/// 42P07, 42P01, 42701, 2BP01 and the like, errors of the engine.
 pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<SqlError>) -> Result<String> {
     match definition {
         Definition::CreateTable(create) => create_table::run(change, create, notices)?,

@@ -30,7 +30,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateSchema, notices: &m
     change.insert_namespace(&Namespace { oid, name, comment: None })
 }
 
-/// Makes one change that ALTER SCHEMA says.
+/// Applies one action of ALTER SCHEMA.
 pub(super) fn alter(change: &mut Change<'_>, name: &ObjectName, action: &AlterAction) -> Result<()> {
     let name = parts(name).join(".");
     let old = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;

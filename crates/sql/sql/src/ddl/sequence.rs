@@ -63,7 +63,7 @@ pub(super) fn owner_of(names: &mut Names<'_>, sequence: &Sequence, owner: &Objec
 /// Schema and name of the sequence of a column: those of SEQUENCE NAME, or a free name made of the table's and the column's.
 ///
 /// # Errors
-/// 3F000 and the like, the engine's.
+/// 3F000 and the like, errors of the engine.
 pub(super) fn name_for(
     change: &mut Change<'_>,
     table: &Table,
@@ -116,7 +116,7 @@ pub(super) fn define(
     Ok(sequence)
 }
 
-/// Changes what the options speak of, but for the type, the owner and where it begins again.
+/// Applies the options, except for the type, the owner and RESTART.
 pub(super) fn apply(options: &SequenceOptions, sequence: &mut Sequence) -> Result<()> {
     if let Some(increment) = options.increment {
         if increment == 0 {

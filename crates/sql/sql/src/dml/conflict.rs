@@ -10,26 +10,26 @@ use crate::types::{Datum, Row};
 use model::{Key, TableId};
 use std::collections::HashSet;
 
-/// What the rows of one statement have taken so far.
+/// Keys and rows that the new rows of one statement use so far.
 #[derive(Default)]
 struct ClaimedKeys {
-    /// The places of new rows in unique indexes.
+    /// The keys of new rows in unique indexes.
     places: HashSet<(TableId, Key)>,
     /// The rows that are updated.
     rows: HashSet<Key>,
 }
 
-/// What a row meets that has its values in one of the arbiters.
+/// The row that has the values of a new row in one of the arbiters.
 enum ConflictingRow {
     /// Nothing.
     Nothing,
-    /// A row that was there.
+    /// An existing row.
     Row(Key),
-    /// A row of this statement.
+    /// A row of the same statement.
     Own,
 }
 
-/// The rows that meet no other will come; the rest are passed over, or update those that they meet.
+/// Prepares the inserts of the rows without a conflict. The other rows are skipped, or update the rows with which they conflict.
 pub(super) fn prepare<'s>(
     exec: &mut Exec<'_>,
     statement: &'s Insert,
@@ -63,8 +63,8 @@ pub(super) fn prepare<'s>(
     Ok(Intent { table, checks: None, writes, returned })
 }
 
-/// What has the new row's values in one of the arbiters. Reading their entries protects the gaps, so that what is not there
-/// now will not be there before this transaction's own.
+/// Finds the row that has the new row's values in one of the arbiters. Reading the entries protects the gaps: no such row can
+/// appear before this transaction inserts its own.
 fn meets(
     exec: &mut Exec<'_>,
     table: &Table,
@@ -88,7 +88,7 @@ fn meets(
     Ok(ConflictingRow::Nothing)
 }
 
-/// Notes where a row will stand in the unique indexes.
+/// Records the keys of a new row in the unique indexes.
 fn take(exec: &mut Exec<'_>, table: &Table, row: &[Datum], taken: &mut ClaimedKeys) -> Result<()> {
     for index in table.indexes.iter().filter(|index| index.unique) {
         if let Some(place) = rows::unique_place(table, index, &values_of(index, row))? {

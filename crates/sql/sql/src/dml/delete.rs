@@ -9,7 +9,7 @@ use crate::plan::Delete;
 /// Runs DELETE.
 ///
 /// # Errors
-/// 23503, those of expressions, the engine's.
+/// 23503, errors of expressions, errors of the engine.
 pub fn delete(exec: &mut Exec<'_>, statement: &Delete) -> Result<Changed> {
     if stream::can_delete(statement) {
         return stream::delete(exec, statement);
@@ -17,7 +17,7 @@ pub fn delete(exec: &mut Exec<'_>, statement: &Delete) -> Result<Changed> {
     prepare(exec, statement, &mut Preparation::default())?.run(exec)
 }
 
-/// The rows that will go.
+/// Prepares the deletions.
 pub(super) fn prepare<'s>(
     exec: &mut Exec<'_>,
     statement: &'s Delete,

@@ -10,7 +10,7 @@ use crate::types::Row;
 /// Runs INSERT.
 ///
 /// # Errors
-/// 23502, 23503, 23505, 23514, those of expressions, the engine's.
+/// 23502, 23503, 23505, 23514, errors of expressions, errors of the engine.
 pub fn insert(exec: &mut Exec<'_>, statement: &Insert) -> Result<Changed> {
     if stream::can_insert(statement) {
         return stream::insert(exec, statement);
@@ -18,13 +18,13 @@ pub fn insert(exec: &mut Exec<'_>, statement: &Insert) -> Result<Changed> {
     prepare(exec, statement, &mut Preparation::default())?.run(exec)
 }
 
-/// The rows that will come, and with ON CONFLICT DO UPDATE those that change.
+/// Prepares the inserts, and the updates of ON CONFLICT DO UPDATE.
 pub(super) fn prepare<'s>(
     exec: &mut Exec<'_>,
     statement: &'s Insert,
     preparation: &mut Preparation,
 ) -> Result<Intent<'s>> {
-    // Its source it only reads; what it meets in its own table it waits for.
+    // It only reads its source; it waits for conflicting rows of its own table.
     exec.transaction.set_reads_wait(false);
     let mut new = source::rows(exec, &statement.source)?;
     exec.transaction.set_reads_wait(true);

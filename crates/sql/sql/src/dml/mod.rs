@@ -1,12 +1,11 @@
 //! Writes rows: constraints, indexes, foreign keys.
 //!
 //! A statement sees the state at its start: it reads everything that it will change before it changes anything, or it is of a
-//! shape that cannot meet what it has written (`stream.rs`).
+//! form that cannot read what it has written (`stream.rs`).
 //!
 //! `insert.rs`, `conflict.rs`, `update.rs` and `delete.rs` are the statements, `with.rs` several in one; `write.rs` writes what
-//! they have computed; `rows.rs` keeps a row and its index entries
-//! together; `rules.rs` holds what one row must fulfil by itself; `foreign_key` what it must fulfil with others;
-//! `violation.rs` words the errors.
+//! they have computed; `rows.rs` writes a row together with its index entries; `rules.rs` checks the constraints of a single row,
+//! `foreign_key` those between rows; `violation.rs` has the errors.
 
 mod conflict;
 mod delete;
@@ -31,7 +30,7 @@ pub use with::modifying;
 
 use crate::types::Row;
 
-/// What a statement did: how many rows it changed, and RETURNING's rows.
+/// Result of a statement: the number of changed rows, and the rows of RETURNING.
 #[derive(Debug, Default)]
 pub struct Changed {
     /// Rows inserted, updated or deleted.

@@ -1,7 +1,7 @@
 //! A row and its index entries, written and removed together by [`tables::entries`].
 //!
-//! These functions know nothing of CHECK, NOT NULL and foreign keys ([`super::rules`], [`super::ForeignKeys`]); unique
-//! indexes they do enforce, since the engine's keys are what makes them so.
+//! These functions do not check CHECK, NOT NULL and foreign keys ([`super::rules`], [`super::ForeignKeys`]). They enforce unique
+//! indexes, which are unique by the engine's keys.
 
 use super::violation;
 use crate::catalog::{Index, KeyForm, Oid, Storage, Table};
@@ -12,10 +12,10 @@ use crate::types::{Datum, Row, equal_typed};
 use model::{Columns, Key, RowBuf, TableId};
 use tables::entries;
 
-/// The key for a new row: its primary key encoded, or a number never given before.
+/// Returns the key for a new row: its encoded primary key, or a number that was never used before.
 ///
 /// # Errors
-/// 23502 for NULL in a primary key, the engine's.
+/// 23502 for NULL in a primary key, errors of the engine.
 pub(crate) fn row_key(exec: &mut Exec<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
     match table.storage.key {
         KeyForm::RowNumber => Ok(Key::from_u64(exec.row_number(table)?)),
@@ -23,10 +23,10 @@ pub(crate) fn row_key(exec: &mut Exec<'_>, table: &Table, row: &[Datum]) -> Resu
     }
 }
 
-/// Writes a new row and all its index entries; its key is the result.
+/// Writes a new row and all its index entries, and returns its key.
 ///
 /// # Errors
-/// 23505, 23502 for NULL in a primary key, the engine's.
+/// 23505, 23502 for NULL in a primary key, errors of the engine.
 pub(crate) fn write_new(exec: &mut Exec<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
     let key = row_key(exec, table, row)?;
     let mut buffer = RowBuf::new();
@@ -36,11 +36,11 @@ pub(crate) fn write_new(exec: &mut Exec<'_>, table: &Table, row: &[Datum]) -> Re
     Ok(key)
 }
 
-/// Replaces the row `old` under `key` by `new`; the key it has now is the result. Index entries are touched only where
+/// Replaces the row `old` under `key` by `new`, and returns its key. Index entries are touched only where
 /// their columns, or the row's key, change: another update writes one engine row.
 ///
 /// # Errors
-/// As [`write_new`].
+/// Errors of [`write_new`].
 pub(crate) fn replace(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Datum], new: &[Datum]) -> Result<Key> {
     let new_key = match table.storage.key {
         KeyForm::RowNumber => Key::from_bytes(key),
@@ -54,10 +54,10 @@ pub(crate) fn replace(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Dat
     Ok(new_key)
 }
 
-/// Removes the row `old` under `key` and its index entries; `false` if it was gone already.
+/// Removes the row `old` under `key` and its index entries. Returns `false` if it did not exist any more.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn remove(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Datum]) -> Result<bool> {
     let removed = entries::remove(exec.transaction, &Rows(table), table, key, old);
     removed.map_err(|failure| explain_failure(exec, table, old, failure))
@@ -66,7 +66,7 @@ pub(crate) fn remove(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Datu
 /// Writes a row's entry in one index: all that filling a new index takes. Nothing for an index without entries of its own.
 ///
 /// # Errors
-/// 23505, the engine's.
+/// 23505, errors of the engine.
 pub(crate) fn add_entry(exec: &mut Exec<'_>, table: &Table, index: &Index, key: &[u8], row: &[Datum]) -> Result<()> {
     let written = entries::add_entry(exec.transaction, &Rows(table), index, key, row);
     written.map_err(|failure| match failure {
@@ -79,7 +79,7 @@ pub(crate) fn add_entry(exec: &mut Exec<'_>, table: &Table, index: &Index, key: 
 /// Reads the row under `key`, announcing that it will be written; `None` if there is none.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn read_for_update(exec: &mut Exec<'_>, table: &Table, key: &[u8]) -> Result<Option<Row>> {
     let mut buffer = RowBuf::new();
     let found = exec.transaction.read_for_update(table.storage.id(), key, &mut buffer);
@@ -95,7 +95,7 @@ pub(crate) fn read_for_update(exec: &mut Exec<'_>, table: &Table, key: &[u8]) ->
 /// answer: nobody can add or remove such a row unnoticed.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn find_unique(exec: &mut Exec<'_>, table: &Table, index: &Index, values: &[&Datum]) -> Result<Option<Key>> {
     let Some((place, entry)) = unique_place(table, index, values)? else { return Ok(None) };
     let own_entries = index.storage.is_some();
@@ -109,18 +109,18 @@ pub(crate) fn find_unique(exec: &mut Exec<'_>, table: &Table, index: &Index, val
     }
 }
 
-/// Whether a row has these values in a unique index. Reads, and so protects, the existence of the entry only: changes of
-/// the row's other columns do not conflict with it where the index has entries of its own.
+/// Returns whether a row has these values in a unique index. Reads, and so protects, the existence of the entry only:
+/// changes of the row's other columns do not conflict with it where the index has entries of its own.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(crate) fn exists(exec: &mut Exec<'_>, table: &Table, index: &Index, values: &[&Datum]) -> Result<bool> {
     let Some((place, entry)) = unique_place(table, index, values)? else { return Ok(false) };
     let found = exec.transaction.read(place, &entry, Columns::None, &mut RowBuf::new());
     found.map_err(|error| exec.explain(error.into()))
 }
 
-/// Whether two rows of a table agree in these columns.
+/// Returns whether two rows of a table agree in these columns.
 pub(crate) fn same(table: &Table, columns: &[usize], left: &[Datum], right: &[Datum]) -> bool {
     columns.iter().all(|&column| equal_typed(table.columns[column].data_type, &left[column], &right[column]))
 }
@@ -159,10 +159,10 @@ fn encode_key(table: &Table, columns: &[usize], form: KeyForm, values: &[&Datum]
     Ok(key)
 }
 
-/// The rows of a table as SQL has them.
+/// A table's rows in SQL's types.
 struct Rows<'t>(&'t Table);
 
-/// Why a row or an entry was not written.
+/// Reason why a row or an entry was not written.
 enum Failure {
     /// The engine refused the row (`None`) or its entry in this index.
     Engine(Option<Oid>, model::Error),
@@ -195,7 +195,7 @@ impl entries::Rows for Rows<'_> {
     }
 }
 
-/// What the engine said of a row or its entry, in the user's words.
+/// Translates an engine's error about a row or its entry into the user's names.
 fn explain_failure(exec: &mut Exec<'_>, table: &Table, row: &[Datum], failure: Failure) -> SqlError {
     let (index, error) = match failure {
         Failure::Engine(index, error) => (index, error),

@@ -23,7 +23,7 @@ impl Rules {
     /// Binds the table's definitions.
     ///
     /// # Errors
-    /// The binder's.
+    /// Errors of binding.
     pub(crate) fn bind(names: &mut Names<'_>, table: &Table) -> Result<Rules> {
         let columns = row_columns(table);
         let mut rules = Rules { generated: vec![], checks: vec![] };
@@ -43,14 +43,14 @@ impl Rules {
     /// Computes the generated columns, then checks NOT NULL and CHECK.
     ///
     /// # Errors
-    /// 23502, 23514, those of expressions.
+    /// 23502, 23514, errors of expressions.
     pub(crate) fn apply(&self, exec: &mut Exec<'_>, table: &Table, row: &mut [Datum]) -> Result<()> {
         generate(exec, &self.generated, row)?;
         check(exec, table, &self.checks, row)
     }
 }
 
-/// The columns of a table's row as the binder wants them; the names of dropped ones cannot be written in SQL.
+/// The columns of a table's row as the binder takes them; dropped ones get names that cannot be written in SQL.
 pub(crate) fn row_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
     let name = |at: usize| match &table.columns[at] {
         column if column.dropped => format!("........pg.dropped.{}........", at + 1),
@@ -62,7 +62,7 @@ pub(crate) fn row_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
 /// Computes the generated columns of a new row.
 ///
 /// # Errors
-/// Those of the expressions.
+/// Errors of the expressions.
 pub(crate) fn generate(exec: &mut Exec<'_>, generated: &[(usize, Expr)], row: &mut [Datum]) -> Result<()> {
     for (column, expression) in generated {
         row[*column] = evaluate(exec, expression, row)?;
@@ -73,7 +73,7 @@ pub(crate) fn generate(exec: &mut Exec<'_>, generated: &[(usize, Expr)], row: &m
 /// Checks NOT NULL and CHECK. Of several CHECK constraints that fail, the first by name is reported.
 ///
 /// # Errors
-/// 23502, 23514, those of the expressions.
+/// 23502, 23514, errors of the expressions.
 pub(crate) fn check(exec: &mut Exec<'_>, table: &Table, checks: &[Expr], row: &[Datum]) -> Result<()> {
     let empty = table.live_columns().find(|(at, column)| column.not_null && matches!(row[*at], Datum::Null));
     if let Some((at, _)) = empty {
@@ -92,7 +92,7 @@ pub(crate) fn check(exec: &mut Exec<'_>, table: &Table, checks: &[Expr], row: &[
     }
 }
 
-/// Where a column's value comes from when a statement gives none.
+/// Source of a column's value if a statement gives none.
 #[derive(Debug)]
 pub(crate) enum Default {
     /// NULL.
@@ -107,7 +107,7 @@ impl Default {
     /// The default of a column.
     ///
     /// # Errors
-    /// The binder's.
+    /// Errors of binding.
     pub(crate) fn bind(names: &mut Names<'_>, table: &Table, column: usize) -> Result<Default> {
         let column = &table.columns[column];
         match (&column.default, column.identity, column.sequence) {
@@ -123,7 +123,7 @@ impl Default {
     /// Its value for one row.
     ///
     /// # Errors
-    /// Those of the expression.
+    /// Errors of the expression.
     pub(crate) fn value(&self, exec: &mut Exec<'_>) -> Result<Datum> {
         match self {
             Default::Null => Ok(Datum::Null),

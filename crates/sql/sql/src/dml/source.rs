@@ -36,7 +36,7 @@ pub(super) fn targets(exec: &mut Exec<'_>, table: &Table, plan: &Arc<Plan>) -> R
     Ok(targets)
 }
 
-/// The key of a row that UPDATE or DELETE found: it stands behind the table's columns.
+/// The key of a row that UPDATE or DELETE found, which is after the table's columns.
 pub(super) fn key_of(table: &Table, row: &[Datum]) -> Result<Key> {
     match row.get(table.columns.len()) {
         Some(Datum::Bytea(key)) => Ok(Key::from_bytes(key)),

@@ -4,11 +4,11 @@
 //! follows from what it reads:
 //! - an INSERT reads other tables only;
 //! - an UPDATE or DELETE reads its table by one scan, and otherwise not at all. A scan goes through its index in one direction
-//!   and is never again where it was; a row that was removed, or changed where it stands, lies behind it. So an UPDATE may
+//!   and never returns to an earlier position; a row that was removed, or changed in place, is behind it. So an UPDATE may
 //!   change neither the row's key nor a column of the index that is scanned (else the row could come again: the "Halloween
 //!   problem").
 //!
-//! Questions of foreign keys are answered at the end of the statement, as always: their actions change rows when all is read.
+//! Foreign keys are checked at the end of the statement, as always: their actions change rows after everything is read.
 
 use super::update::change;
 use super::write::{Preparation, Write};
@@ -21,7 +21,7 @@ use crate::plan::{Delete, Expr, Insert, Path, Plan, Returning, Scan, Update};
 use crate::types::Row;
 use std::sync::Arc;
 
-/// Whether an INSERT can write as it reads.
+/// Returns whether an INSERT can write as it reads.
 pub(super) fn can_insert(statement: &Insert) -> bool {
     let table = statement.table.oid;
     statement.on_conflict.is_none()
@@ -29,7 +29,7 @@ pub(super) fn can_insert(statement: &Insert) -> bool {
         && !returning_reads(statement.returning.as_ref(), table)
 }
 
-/// Whether an UPDATE can write as it reads.
+/// Returns whether an UPDATE can write as it reads.
 pub(super) fn can_update(statement: &Update) -> bool {
     let Update { table, source, assignments, generated, returning, .. } = statement;
     let changes = |columns: &[usize]| assignments.iter().chain(generated).any(|(column, _)| columns.contains(column));
@@ -45,7 +45,7 @@ pub(super) fn can_update(statement: &Update) -> bool {
     !is_reached_again && !moves && !reads && !returning_reads(returning.as_ref(), table.oid)
 }
 
-/// Whether a DELETE can write as it reads.
+/// Returns whether a DELETE can write as it reads.
 pub(super) fn can_delete(statement: &Delete) -> bool {
     let table = statement.table.oid;
     sole_scan(&statement.source, table).is_some() && !returning_reads(statement.returning.as_ref(), table)
@@ -63,7 +63,7 @@ fn sole_scan(plan: &Plan, table: Oid) -> Option<&Scan> {
     }
 }
 
-/// How often a plan reads a table.
+/// Number of times that a plan reads a table.
 fn scans(plan: &Plan, table: Oid) -> usize {
     let mut count = 0;
     plan.walk(&mut |plan| {
@@ -129,7 +129,7 @@ fn each(
     let mut preparation = Preparation::default();
     let mut cursor = Cursor::new(source.clone());
     loop {
-        // The source of an INSERT it only reads; what it is going to change, and what it meets when it writes, it waits for.
+        // It only reads the source of an INSERT; it waits for rows that it is going to change, and for conflicting rows.
         exec.transaction.set_reads_wait(source_waits);
         let next = cursor.next(exec)?;
         exec.transaction.set_reads_wait(true);

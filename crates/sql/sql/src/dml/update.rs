@@ -11,7 +11,7 @@ use model::Key;
 /// Runs UPDATE.
 ///
 /// # Errors
-/// As [`super::insert`].
+/// Errors of [`super::insert`].
 pub fn update(exec: &mut Exec<'_>, statement: &Update) -> Result<Changed> {
     if stream::can_update(statement) {
         return stream::update(exec, statement);
@@ -19,7 +19,7 @@ pub fn update(exec: &mut Exec<'_>, statement: &Update) -> Result<Changed> {
     prepare(exec, statement, &mut Preparation::default())?.run(exec)
 }
 
-/// The rows that will change.
+/// Prepares the updates.
 pub(super) fn prepare<'s>(
     exec: &mut Exec<'_>,
     statement: &'s Update,

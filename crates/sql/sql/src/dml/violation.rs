@@ -27,7 +27,7 @@ pub(crate) fn check(env: &dyn Env, table: &Table, check: &Check, row: &[Datum]) 
         .constraint(&check.name)
 }
 
-/// A row whose values in a unique index are taken.
+/// A row whose values exist in a unique index.
 pub(crate) fn duplicate(env: &dyn Env, table: &Table, index: &Index, row: &[Datum]) -> SqlError {
     let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
     let key = describe_key(table, &index.columns, &values, &env.styles());
@@ -38,7 +38,7 @@ pub(crate) fn duplicate(env: &dyn Env, table: &Table, index: &Index, row: &[Datu
         .constraint(&index.name)
 }
 
-/// A row that refers to one that is not there.
+/// A row that refers to a missing one.
 pub(super) fn not_present(
     env: &dyn Env,
     child: &Table,
@@ -62,7 +62,7 @@ fn missing(child: &Table, constraint: &ForeignKey) -> SqlError {
     SqlError::new(state::FOREIGN_KEY_VIOLATION, message).table(&child.schema, &child.name).constraint(&constraint.name)
 }
 
-/// A row that went, or changed its key, while others refer to it.
+/// A row that was removed, or changed its key, while others refer to it.
 pub(super) fn still_referenced(
     env: &dyn Env,
     child: &Table,

@@ -1,7 +1,7 @@
 //! WITH whose queries write.
 //!
-//! All parts see the state at the statement's start: each computes what it will write and what it returns, in order, and
-//! only then is anything written. What one part returns is what the others see of it.
+//! All parts see the state at the statement's start: each computes its writes and its rows, in order, and only then is anything
+//! written. The other parts see the rows that a part returns, not its writes.
 
 use super::write::{Intent, Preparation};
 use super::{Changed, ForeignKeys, delete, insert, source, update};
@@ -18,7 +18,7 @@ type PartResults = Vec<(usize, Arc<Plan>)>;
 /// Runs it: the rows that the body returns, and how many it changed.
 ///
 /// # Errors
-/// As [`super::insert`].
+/// Errors of [`super::insert`].
 pub fn modifying(exec: &mut Exec<'_>, statement: &Modifying) -> Result<Changed> {
     let mut preparation = Preparation::of_parts();
     let mut given = PartResults::new();
@@ -81,7 +81,7 @@ fn fields_of(part: &Statement) -> Vec<Type> {
     returning.iter().flat_map(|returning| &returning.fields).map(|field| field.data_type).collect()
 }
 
-/// Rows that are there, as a plan; with the types of their columns even if there are none.
+/// Returns computed rows as a plan, with the types of their columns even if there are none.
 fn constant_rows(rows: Vec<Row>, types: &[Type]) -> Plan {
     if rows.is_empty() {
         return Plan::no_rows(types);
@@ -91,7 +91,7 @@ fn constant_rows(rows: Vec<Row>, types: &[Type]) -> Plan {
     Plan::Values { rows: rows.into_iter().map(row).collect() }
 }
 
-/// Puts the rows of earlier parts where they are read.
+/// Inserts the rows of earlier parts where a plan reads them.
 fn give(part: &mut Statement, given: &PartResults) {
     part.each_plan_mut(&mut |plan, _| give_to(plan, given));
 }

@@ -1,4 +1,4 @@
-//! What a statement is going to write: computed from the state at its start, then written at once.
+//! The writes of a statement: computed from the state at its start, then applied together.
 
 use super::{Changed, ForeignKeys, rows, rules};
 use crate::catalog::{Oid, Table};
@@ -11,7 +11,7 @@ use model::Key;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What happens to one row.
+/// The write of one row.
 pub(super) enum Write {
     /// A new row.
     Insert(Row),
@@ -24,7 +24,7 @@ pub(super) enum Write {
         /// As it will be.
         new: Row,
     },
-    /// A row that goes.
+    /// A row to remove.
     Remove {
         /// Its key.
         key: Key,
@@ -33,7 +33,7 @@ pub(super) enum Write {
     },
 }
 
-/// What a statement is going to write, and what it returns.
+/// The writes of a statement, and the rows that it returns.
 pub(super) struct Intent<'s> {
     pub table: &'s Arc<Table>,
     /// The CHECK constraints that new rows must still fulfil; empty if they were looked at before.
@@ -42,12 +42,12 @@ pub(super) struct Intent<'s> {
     pub returned: Vec<Row>,
 }
 
-/// What the parts of one statement share while they compute what they will write.
+/// State shared by the parts of one statement while they compute their writes.
 #[derive(Default)]
 pub(super) struct Preparation {
-    /// Subqueries that refer to no row answer once.
+    /// Results of subqueries that refer to no row: they run once.
     pub evaluator: Evaluator,
-    /// The rows that parts of the statement have claimed, if it has several: each is changed by the first alone.
+    /// The rows that parts of the statement have claimed, if it has several: each row is changed by the first part only.
     claims: Option<HashSet<(Oid, Key)>>,
 }
 
@@ -66,10 +66,10 @@ impl Preparation {
 }
 
 impl Intent<'_> {
-    /// Writes it as a statement by itself, and answers the questions of foreign keys.
+    /// Applies it as a complete statement, and checks foreign keys.
     ///
     /// # Errors
-    /// Those of [`Intent::apply`], and 23503.
+    /// Errors of [`Intent::apply`], and 23503.
     pub fn run(self, exec: &mut Exec<'_>) -> Result<Changed> {
         let mut foreign_keys = ForeignKeys::default();
         let changed = self.apply(exec, &mut foreign_keys)?;
@@ -80,7 +80,7 @@ impl Intent<'_> {
     /// Writes it.
     ///
     /// # Errors
-    /// 23502, 23505, 23514, those of expressions, the engine's.
+    /// 23502, 23505, 23514, errors of expressions, errors of the engine.
     pub fn apply(self, exec: &mut Exec<'_>, foreign_keys: &mut ForeignKeys) -> Result<Changed> {
         exec.transaction.set_reads_wait(true);
         let mut changed = Changed { rows: 0, returned: self.returned };
@@ -95,7 +95,7 @@ impl Write {
     /// Writes it; `false` if the row was gone already.
     ///
     /// # Errors
-    /// As [`Intent::apply`].
+    /// Errors of [`Intent::apply`].
     pub fn apply(
         self,
         exec: &mut Exec<'_>,
@@ -130,7 +130,7 @@ impl Write {
 }
 
 impl Changed {
-    /// Counts a row, if it was written, and looks now and then whether somebody wants the statement to stop.
+    /// Counts a written row, and checks now and then whether the statement is cancelled.
     pub(super) fn count(&mut self, written: bool, exec: &Exec<'_>) -> Result<()> {
         self.rows += u64::from(written);
         exec.check_at_row(self.rows)

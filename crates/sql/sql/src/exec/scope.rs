@@ -58,9 +58,9 @@ pub(super) struct Scope {
     steps: u64,
 }
 
-/// A call into a running plan: what the statement may touch, and the plan's scope.
+/// A call into a running plan: the statement's handle, and the plan's scope.
 pub(super) struct Run<'r, 's> {
-    /// What the statement may touch.
+    /// The statement's handle.
     pub exec: &'r mut Exec<'s>,
     /// The plan's scope.
     pub scope: &'r mut Scope,

@@ -1,4 +1,4 @@
-//! Advisory locks: `pg_advisory_lock` and its kin.
+//! Advisory locks: `pg_advisory_lock` and related functions.
 
 use super::table::*;
 use ::advisory::{Answer, Grant, Key, Level, Mode, Request};

@@ -33,9 +33,9 @@ pub enum Body {
     Values(values::Body),
     /// One value of its arguments alone.
     Pure(fn(&[Datum]) -> Result<Datum>),
-    /// One value, with a look at the catalog.
+    /// One value, computed with access to the catalog.
     Names(fn(&mut Names<'_>, &[Datum]) -> Result<Datum>),
-    /// One value, with a look at the session, the sequences or the server.
+    /// One value, computed with access to the session, the sequences or the server.
     System(fn(&mut System<'_>, &[Datum]) -> Result<Datum>),
     /// A set of values; of several columns if they are [`Datum::Record`]s.
     Set(fn(&mut System<'_>, &[Datum]) -> Result<Vec<Datum>>),

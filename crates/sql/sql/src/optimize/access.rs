@@ -15,7 +15,7 @@ use std::ops::Bound;
 /// Up to so many left rows an index of the right side is searched for each; more are joined by hash.
 const MOST_SEARCHES: f64 = 64.0;
 
-/// A path, and what it makes needless.
+/// An access path, and the conditions that it makes redundant.
 pub struct Choice {
     /// The path.
     pub path: Path,
@@ -27,7 +27,7 @@ pub struct Choice {
     score: usize,
 }
 
-/// The plan with paths. `goal` is how many of its rows somebody will ask for, if that is known.
+/// Returns the plan with access paths. `goal` is the number of rows that will be fetched, if known.
 pub fn choose(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
     ensure_stack(|| step(plan, goal, ctes))
 }
@@ -102,7 +102,7 @@ pub fn best_path(scan: &Scan) -> Option<Choice> {
     let conditions: Vec<Option<ColumnCondition>> =
         conjuncts.iter().map(|conjunct| column_condition(&scan.table, conjunct)).collect();
     let choices = (0..scan.table.indexes.len()).filter_map(|index| path(&scan.table, index, &conditions));
-    // The first of equally good ones: the primary key stands first.
+    // The first of equally good ones: the primary key comes first.
     choices.reduce(|best, next| if next.score > best.score { next } else { best })
 }
 

@@ -4,7 +4,7 @@ use crate::functions::Volatility;
 use crate::plan::{Expr, ExprKind, Plan};
 use std::collections::BTreeSet;
 
-/// The columns of the row at hand that an expression looks at, from within its subqueries too.
+/// Collects the columns of the current row that an expression reads, also from within its subqueries.
 pub fn columns_of(expression: &Expr) -> BTreeSet<usize> {
     let mut columns = BTreeSet::new();
     collect(expression, &mut columns);
@@ -22,7 +22,7 @@ pub fn collect(expression: &Expr, columns: &mut BTreeSet<usize>) {
     });
 }
 
-/// The columns of its nearest enclosing row that a plan looks at.
+/// Collects the columns of its nearest enclosing row that a plan reads.
 pub fn nearest(plan: &Plan, columns: &mut BTreeSet<usize>) {
     plan.each_outer(0, &mut |depth, reference| {
         if let (1, ExprKind::Outer { column, .. }) = (depth, &reference.kind) {

@@ -55,10 +55,10 @@ fn asked(conjunct: &Expr) -> Option<(&Subquery, JoinKind)> {
     }
 }
 
-/// A subquery's plan without the conditions that refer to the row at hand.
+/// A subquery's plan without the conditions that refer to the current row.
 struct Pulled {
     plan: Plan,
-    /// Over the subquery's row; the row at hand is the nearest enclosing one.
+    /// The conditions, over the subquery's row; the current row is the nearest enclosing one.
     conditions: Vec<Expr>,
 }
 
@@ -85,7 +85,7 @@ impl Pulled {
         if stays || pulled.conditions.iter().any(has_subquery) {
             return None;
         }
-        // What lay inside the subquery now lies beside the row at hand.
+        // Expressions inside the subquery are now beside the current row.
         pulled.plan.each_outer_mut(0, &mut |_, reference| {
             if let ExprKind::Outer { depth, .. } = &mut reference.kind {
                 *depth -= 1;
@@ -147,7 +147,7 @@ fn pull(plan: Plan, wanted: Option<&[Expr]>, seen: bool) -> Option<Pulled> {
     }
 }
 
-/// A pulled condition over the row at hand and the subquery's row behind it.
+/// Returns a pulled condition over the current row followed by the subquery's row.
 fn beside(mut condition: Expr, width: usize) -> Expr {
     condition.walk_mut(&mut |part| match &mut part.kind {
         ExprKind::Column(column) => *column += width,

@@ -88,7 +88,7 @@ impl Group {
             .collect();
         let order = self.order(ctes);
         let in_place = order.iter().copied().eq(0..order.len());
-        // Where each column of the members side by side stands in the joined row.
+        // Position in the joined row of each column of the members, in their order.
         let mut places = vec![0; self.width];
         let mut at = 0;
         for &member in &order {

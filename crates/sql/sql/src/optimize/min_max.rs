@@ -18,7 +18,7 @@ pub fn first_entry(aggregation: &Aggregation, input: &Plan) -> Option<Plan> {
     };
     let (Plan::Scan(scan), ExprKind::Column(column)) = (input, &argument.kind) else { return None };
     let mut scan = scan.clone();
-    // With conditions of its own, rows are read until one fulfils them: not one by one through another index.
+    // With further conditions, rows are read until one satisfies them: that is slower through another index.
     let is_whole = scan.filter.is_none();
     if !refuses_null(&scan.table, *column) {
         let mut conjuncts = Vec::new();

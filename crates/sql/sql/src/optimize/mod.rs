@@ -122,7 +122,7 @@ fn subqueries(plan: &mut Plan, ctes: &Ctes) {
     plan.each_input_mut(&mut |input, _| ensure_stack(|| subqueries(input, ctes)));
 }
 
-/// A source of UPDATE or DELETE that owns the rows which it returns, and no others: a scan owns what it returns, but a join
+/// Makes the source of UPDATE or DELETE own exactly the rows that it returns: a scan owns what it returns, but a join
 /// above it may drop some of that. The row's key stands at `key`.
 fn owning(mut plan: Plan, key: usize) -> Plan {
     if is_scan(&plan) {

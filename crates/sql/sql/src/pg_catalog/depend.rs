@@ -66,7 +66,7 @@ pub(super) fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
     Ok(found.0)
 }
 
-/// Whether a column, by its number, is an identity column.
+/// Returns whether a column, by its number, is an identity column.
 fn is_identity(relations: &[Relation], table: Oid, column: u16) -> bool {
     let table = tables_of(relations).find(|owner| owner.oid == table);
     let column = usize::from(column).checked_sub(1).and_then(|at| table?.columns.get(at));

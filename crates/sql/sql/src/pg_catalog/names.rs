@@ -107,7 +107,7 @@ pub(super) fn relation_name(name: &str) -> Result<(Option<String>, String)> {
 /// The relation of a name, the system's own among them.
 ///
 /// # Errors
-/// 3F000 for a schema that is not there, the engine's.
+/// 3F000 for a schema that is not there, errors of the engine.
 pub(super) fn find_relation(names: &mut Names<'_>, schema: Option<&str>, name: &str) -> Result<Option<Oid>> {
     let system = described().iter().find(|known| known.name == name && known.schema == schema.unwrap_or("pg_catalog"));
     if let Some(system) = system {
@@ -130,7 +130,7 @@ pub(super) fn no_schema(name: &str) -> SqlError {
 /// The schema and name of a relation, the system's own among them.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(super) fn name_of_relation(names: &mut Names<'_>, oid: Oid) -> Result<Option<(String, String)>> {
     if let Some(system) = system_relation(oid) {
         return Ok(Some((system.schema.to_owned(), system.name.to_owned())));
@@ -144,10 +144,10 @@ pub(super) fn system_relation(oid: Oid) -> Option<&'static super::Described> {
     described().iter().find(|known| known.oid == oid)
 }
 
-/// Whether a relation is what its bare name means; `None` if there is no such relation.
+/// Returns whether a relation is what its bare name means; `None` if there is no such relation.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(super) fn is_visible(names: &mut Names<'_>, oid: Oid) -> Result<Option<bool>> {
     if let Some(system) = system_relation(oid) {
         let on_path = || names.search_path().iter().any(|schema| schema == system.schema);
@@ -161,7 +161,7 @@ pub(super) fn is_visible(names: &mut Names<'_>, oid: Oid) -> Result<Option<bool>
 /// A relation's name as `regclass` prints it: with its schema unless it is visible.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(super) fn print_relation(names: &mut Names<'_>, oid: Oid) -> Result<Option<String>> {
     let Some((schema, name)) = name_of_relation(names, oid)? else { return Ok(None) };
     let visible = is_visible(names, oid)?.unwrap_or(false);
@@ -171,7 +171,7 @@ pub(super) fn print_relation(names: &mut Names<'_>, oid: Oid) -> Result<Option<S
 /// A type's name as SQL prints it. `modifier`: -1 is none; `None` is a type that was asked for without one.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub(super) fn print_type(names: &mut Names<'_>, oid: Oid, modifier: Option<i32>) -> Result<String> {
     if let Some(data_type) = Type::from_oid(oid) {
         return Ok(match (data_type.scalar, modifier) {

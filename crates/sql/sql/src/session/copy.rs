@@ -1,4 +1,4 @@
-//! COPY in a session: where the data comes from and goes to. (The rows are `crate::copy`'s business.)
+//! COPY in a session: its protocol with the client. `crate::copy` reads and writes the rows.
 
 use super::portal::{leave_if_full, read_only};
 use super::{Outcome, Session, Sink};
@@ -9,12 +9,12 @@ use syntax::ast::{Copy, CopySource};
 /// A COPY FROM STDIN that waits for data.
 pub(super) struct Running {
     copy: CopyIn,
-    /// Whether it stands in a simple query, whose other statements come after it.
+    /// Whether it is part of a simple query, whose remaining statements are run after it.
     in_text: bool,
 }
 
 impl Session {
-    /// Starts a COPY: from the client, which gets to hear that it may send, or to the client, which gets everything.
+    /// Starts a COPY: asks the client for data, or sends all rows to the client.
     pub(super) fn start_copy(&mut self, statement: &Copy, sink: &mut dyn Sink) -> Result<Outcome> {
         // A query may be DELETE ... RETURNING.
         self.open_implicit(statement.to && matches!(statement.source, CopySource::Table { .. }));
@@ -56,7 +56,7 @@ impl Session {
     /// COPY data, in pieces of any size.
     ///
     /// # Errors
-    /// Of the data; the COPY is over then.
+    /// Errors of the data; the COPY is over then.
     pub fn copy_data(&mut self, data: &[u8]) -> Result<()> {
         let mut running = self.copy.take().ok_or_else(no_copy)?;
         let taken = match self.exec(&[]) {
@@ -72,10 +72,10 @@ impl Session {
         }
     }
 
-    /// The end of COPY data. Goes on with what followed in a simple query.
+    /// Ends the COPY data, and continues with the remaining statements of a simple query.
     ///
     /// # Errors
-    /// As [`Session::simple`].
+    /// Errors of [`Session::simple`].
     pub fn copy_done(&mut self, sink: &mut dyn Sink) -> Result<Outcome> {
         let running = self.copy.take().ok_or_else(no_copy)?;
         let finished = match self.exec(&[]) {
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    /// The client gave the COPY up.
+    /// The client cancelled the COPY.
     pub fn copy_fail(&mut self, why: &str) -> SqlError {
         self.copy = None;
         self.end_copy(SqlError::new(state::QUERY_CANCELED, format!("COPY from stdin failed: {why}")))

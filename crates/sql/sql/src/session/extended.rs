@@ -11,7 +11,7 @@ impl Session {
     /// Parse: prepares a statement; parameters of type 0 (or none) are inferred.
     ///
     /// # Errors
-    /// Of the statement, or the name is taken.
+    /// Errors of the statement, or the name is taken.
     pub fn parse(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
         crate::stack::ensure_statement_stack(sql.len(), || self.parse_text(name, sql, parameters))
             .map_err(|error| self.explain(error))
@@ -104,7 +104,7 @@ impl Session {
     /// transaction block may be committed, and repeated after a conflict, at once.
     ///
     /// # Errors
-    /// The statement's. The session then passes over everything until [`Session::sync`] (the caller does).
+    /// Errors of the statement. The session then passes over everything until [`Session::sync`] (the caller does).
     pub fn execute(
         &mut self,
         portal: &str,
@@ -182,7 +182,7 @@ impl Session {
     /// Sync: ends the implicit transaction. After an error (`failed`) it rolls back.
     ///
     /// # Errors
-    /// The commit's.
+    /// Errors of the commit.
     pub fn sync(&mut self, failed: bool) -> Result<()> {
         let done = if failed {
             self.copy = None;

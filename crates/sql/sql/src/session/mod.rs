@@ -1,7 +1,8 @@
 //! A session: the statements of one client, in order. `wire` and the command line call it, one call at a time.
 //!
 //! `simple.rs` and `extended.rs` are the two ways in; `transaction.rs` blocks and what is around everything else;
-//! `prepared.rs` statements and their plans; `portal.rs` their execution; `utility.rs` what a session says about itself;
+//! `prepared.rs` statements and their plans; `portal.rs` their execution; `utility.rs` settings, cursors and other statements that
+//! are not over rows;
 //! `copy.rs` COPY.
 
 mod copy;
@@ -32,12 +33,12 @@ use transaction::Open;
 /// The setting that limits idle time inside a transaction. A session begins with the server's limit.
 const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
 
-/// Who connects.
+/// Start-up parameters of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Connect {
-    /// The role; `postgres` is there.
+    /// The role; only `postgres` exists.
     pub user: String,
-    /// The database; `postgres` is there.
+    /// The database; only `postgres` exists.
     pub database: String,
     /// Further start-up parameters (`application_name`, `client_encoding`, `options`, settings).
     pub parameters: Vec<(String, String)>,
@@ -45,9 +46,9 @@ pub struct Connect {
     pub client: Option<std::net::SocketAddr>,
 }
 
-/// Where results go. The wire encodes them at once; the command line prints them. Methods with a body ignore what they are given.
+/// Where results go. The wire encodes them at once; the command line prints them. Methods with a default body ignore their arguments.
 pub trait Sink {
-    /// A statement of the simple protocol begins to return rows with these columns.
+    /// Called when a statement of the simple protocol begins to return rows with these columns.
     fn fields(&mut self, _fields: &[Field]) {}
     /// Rows of these columns follow. Once before the first row of every call, after [`Sink::fields`] where that is
     /// called, and in the extended protocol too: values are encoded by their types, and texts in these styles.
@@ -55,21 +56,21 @@ pub trait Sink {
     /// A row.
     ///
     /// # Errors
-    /// The client cannot be given it.
+    /// The row cannot be sent to the client.
     fn row(&mut self, row: &[Datum]) -> Result<()>;
-    /// Whether so much has gathered that it should leave before its statement is done.
+    /// Returns whether enough results are buffered to send them before the statement is complete.
     fn is_full(&self) -> bool {
         false
     }
-    /// Lets what has gathered leave. Called when the sink is full, and what was given to it rests on is durable.
+    /// Sends the buffered results. Called when the sink is full, once the results rest on durable transactions only.
     ///
     /// # Errors
     /// The client is gone.
     fn leave(&mut self) -> Result<()> {
         Ok(())
     }
-    /// Whether a value that stands for a name (`regclass` and its kin) leaves as this name: so in text; in binary as its
-    /// number.
+    /// Returns whether an object identifier (`regclass` and the like) in this column is sent as its name, as in the text format, and
+    /// not as its number, as in the binary format.
     fn resolves_names(&self, _column: usize) -> bool {
         true
     }
@@ -79,12 +80,12 @@ pub trait Sink {
     fn empty(&mut self) {}
     /// A notice, a warning.
     fn notice(&mut self, _severity: &'static str, _notice: &SqlError) {}
-    /// A setting that clients follow has changed.
+    /// A setting that is reported to clients has changed.
     fn parameter(&mut self, _name: &str, _value: &str) {}
-    /// A statement's attempt failed and will be repeated: forget its rows. `false` if they have left already; then the
+    /// Discards the rows of a failed attempt of a statement, which will be repeated. Returns `false` if they have been sent; then the
     /// statement is not repeated.
     fn restart(&mut self) -> bool;
-    /// A statement begins: what [`Sink::restart`] goes back to.
+    /// Marks the beginning of a statement, to which [`Sink::restart`] returns.
     fn begin_statement(&mut self) {}
     /// COPY TO STDOUT begins; the lines have this many columns.
     fn copy_out_start(&mut self, _columns: usize, _binary: bool) {}
@@ -95,28 +96,28 @@ pub trait Sink {
     fn copy_data(&mut self, _data: &[u8]) -> Result<()> {
         Ok(())
     }
-    /// COPY TO STDOUT has given all its lines; [`Sink::complete`] follows.
+    /// COPY TO STDOUT has returned all its lines; [`Sink::complete`] follows.
     fn copy_done(&mut self) {}
 }
 
-/// How a call of [`Session::simple`] or [`Session::execute`] ended.
+/// Outcome of a call of [`Session::simple`] or [`Session::execute`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything was run.
     Done,
     /// The portal has more rows.
     Suspended,
-    /// COPY FROM STDIN waits for data: call `copy_data`, then `copy_done` or `copy_fail`. For a simple query they go on
+    /// COPY FROM STDIN waits for data: call `copy_data`, then `copy_done` or `copy_fail`. For a simple query they continue
     /// with its remaining statements.
     CopyIn {
-        /// How many columns a line has.
+        /// Number of columns of a line.
         columns: usize,
         /// Whether the data is binary.
         binary: bool,
     },
 }
 
-/// The byte that ReadyForQuery carries.
+/// The transaction status in ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// No transaction is open.
@@ -127,7 +128,7 @@ pub enum Status {
     Failed,
 }
 
-/// What Describe says of a prepared statement.
+/// The answer of Describe for a prepared statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// The types of its parameters.
@@ -136,7 +137,7 @@ pub struct Description {
     pub fields: Option<Vec<Field>>,
 }
 
-/// A parameter's or a result's form on the wire.
+/// Format of a parameter or a result on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Text.
@@ -146,7 +147,7 @@ pub enum Format {
     Binary,
 }
 
-/// One client's session. Dropping it rolls back what is open.
+/// One client's session. Dropping it rolls back an open transaction.
 pub struct Session {
     /// Called when there are notifications to receive.
     wake: crate::notify::Wake,
@@ -156,10 +157,10 @@ pub struct Session {
     open: Option<Open>,
     /// By name; the unnamed one is the last that Parse prepared without a name.
     prepared: HashMap<String, Arc<Prepared>>,
-    /// Statements of the simple protocol that came before, by their text.
+    /// Recent statements of the simple protocol, by their text.
     recent: prepared::Recent,
     portals: HashMap<String, Portal>,
-    /// How many portals there have been.
+    /// Number of portals created so far.
     portals_entered: u64,
     copy: Option<copy::Running>,
     /// What is left of a simple query while its COPY waits for data.
@@ -167,7 +168,7 @@ pub struct Session {
     /// Whether a simple query is being run.
     in_text: bool,
     completion: Completion,
-    /// What must be durable before the answers so far may leave, by transactions that have ended.
+    /// Log position, of ended transactions, that must be durable before the answers so far may be sent.
     awaited: LogPosition,
     /// Whether the client was told that a weaker isolation level is exceeded.
     isolation_reported: bool,
@@ -250,12 +251,12 @@ impl Session {
         self.entry.cancel.clone()
     }
 
-    /// What is called when somebody ends the session (`pg_terminate_backend`): it should close the connection.
+    /// Sets the callback for when the session is ended from outside (`pg_terminate_backend`). It should close the connection.
     pub fn on_end(&self, close: impl Fn() + Send + 'static) {
         self.entry.on_end(Box::new(close));
     }
 
-    /// Takes memory for what the client sends, of the sum of all statements. Dropped, it is given back.
+    /// Reserves memory for the client's input, out of the limit for all statements, until the value is dropped.
     ///
     /// # Errors
     /// 53200.
@@ -263,7 +264,7 @@ impl Session {
         Memory::kept(&self.database.budget, bytes)
     }
 
-    /// How long the session may do nothing inside a transaction; zero: for ever.
+    /// Returns the limit on idle time inside a transaction; zero means no limit.
     pub fn idle_in_transaction(&self) -> std::time::Duration {
         std::time::Duration::from_millis(self.state.settings.milliseconds(IDLE_IN_TRANSACTION))
     }
@@ -274,7 +275,7 @@ impl Session {
         reported.map(|known| (known.name, self.state.settings.get(known.name).unwrap_or_default())).collect()
     }
 
-    /// Before a statement: times, what others see, the cancel flag and its deadline.
+    /// Prepares for a statement: times, the entry in the registry, the cancel flag and its deadline.
     fn begin_statement(&mut self, query: &str) {
         self.state.statement_time = crate::clock::now();
         let timeout = self.state.derived.statement_timeout;
@@ -282,7 +283,7 @@ impl Session {
         self.entry.begin_query(query, self.state.statement_time);
     }
 
-    /// Says what there is to note about a statement, and that it is complete.
+    /// Sends the notices of a statement, and that it is complete.
     fn complete(&mut self, tag: &str, sink: &mut dyn Sink) {
         self.send_notices(sink);
         match &mut self.completion {
@@ -324,7 +325,7 @@ impl Session {
         }
     }
 
-    /// After a statement: notices, settings that clients follow. Its time is over.
+    /// Completes a statement: notices, reported settings, the end of its deadline.
     fn end_statement(&mut self, sink: &mut dyn Sink) {
         self.send_notices(sink);
         let revision = self.state.settings.revision();
@@ -340,13 +341,13 @@ impl Session {
         }
     }
 
-    /// Whether the session ends while the log stands still: what waits for the log must not hold its end.
+    /// Returns whether the session ends while the log makes no progress: then its end must not wait for the log.
     fn has_given_up_the_log(&self) -> bool {
         let is_durable = || self.database.store.wait_durable_unless(self.awaited, &|| true);
         self.entry.cancel.is_ended() && !matches!(is_durable(), Ok(true))
     }
 
-    /// Shows that the session does nothing, in a transaction or not: the client has its turn. Unless a COPY waits for it.
+    /// Registers the session as idle, in a transaction or not, unless a COPY waits for data.
     fn show_idle(&mut self) {
         if self.copy.is_some() {
             return;
@@ -360,7 +361,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.roll_back();
-        // What cannot be dropped now goes when the database is opened next.
+        // Engine tables that cannot be dropped now are dropped when the database is opened next.
         if !self.has_given_up_the_log() {
             let _ = crate::catalog::drop_temporary(&self.database, &mut self.state);
         }

@@ -35,15 +35,15 @@ pub(super) struct Portal {
     pub number: u64,
 }
 
-/// How far a portal is.
+/// Progress of a portal.
 enum Progress {
-    /// Nothing has been done.
+    /// Not started.
     Ready,
-    /// Rows come from a query.
+    /// Running a query.
     Running(Box<Cursor>),
-    /// Rows that are there, and the tag's word and the rows that were changed.
+    /// Computed rows, the word of the tag, and the number of changed rows.
     Rows(VecDeque<Row>, &'static str, Option<u64>),
-    /// All is done.
+    /// Complete.
     Done,
 }
 
@@ -58,7 +58,7 @@ impl Portal {
         Portal { plan: Some(plan), ..Portal::new(prepared, Vec::new(), false) }
     }
 
-    /// Whether it stays at the end of the transaction.
+    /// Returns whether it stays at the end of the transaction.
     pub fn is_held(&self) -> bool {
         self.held
     }
@@ -71,7 +71,7 @@ impl Portal {
         Ok(())
     }
 
-    /// Lends what it holds to a call.
+    /// Moves the memory that the portal holds to the statement's account for a call.
     fn lend(memory: &mut Option<Memory>, exec: &mut Exec<'_>) {
         if let Some(left) = memory {
             exec.memory.resume(left);
@@ -102,7 +102,7 @@ impl Session {
         Ok(Outcome::Done)
     }
 
-    /// Sends at most `wanted` rows of a portal (`None`: all). How many it sent, and whether there are no more.
+    /// Sends at most `wanted` rows of a portal (`None`: all). Returns how many it sent, and whether there are no more.
     pub(super) fn send_rows(
         &mut self,
         portal: &mut Portal,
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    /// Starts a portal: a query's rows will come from its cursor; anything else is done at once.
+    /// Starts a portal: opens a cursor for a query; runs any other statement at once.
     pub(super) fn start(&mut self, portal: &mut Portal) -> Result<()> {
         let statement = match portal.plan.take() {
             Some(plan) => plan,
@@ -192,7 +192,7 @@ impl Session {
         Err(read_only(word))
     }
 
-    /// A cursor sees the state at its start: before anything is written, the open ones read the rest of their rows.
+    /// Reads the remaining rows of the open cursors before a write, since a cursor sees the state at its start.
     pub(super) fn freeze_cursors(&mut self) -> Result<()> {
         let running =
             |(name, portal): (&String, &Portal)| matches!(portal.progress, Progress::Running(_)).then(|| name.clone());
@@ -222,7 +222,7 @@ impl Session {
             exec.memory.take(row_bytes(&row))?;
             rows.push_back(row);
         }
-        // The cursor goes, and what it held with it.
+        // The cursor is dropped, with the memory that it held.
         exec.memory.back_to(rows.iter().map(|row| row_bytes(row)).sum());
         portal.memory = Some(exec.memory);
         portal.progress = Progress::Rows(rows, "SELECT", None);
@@ -241,19 +241,19 @@ impl Session {
         self.portals.values_mut().for_each(|portal| portal.held = portal.hold);
     }
 
-    /// The end of a transaction: what is not held goes.
+    /// Drops the portals that are not WITH HOLD, at the end of a transaction.
     pub(super) fn end_portals(&mut self) {
         self.portals.retain(|_, portal| portal.is_held());
     }
 
-    /// Keeps a new portal under a name.
+    /// Stores a new portal under a name.
     pub(super) fn enter_portal(&mut self, name: &str, mut portal: Portal) {
         self.portals_entered += 1;
         portal.number = self.portals_entered;
         self.portals.insert(name.to_owned(), portal);
     }
 
-    /// Passes over rows of a portal (MOVE); how many there were.
+    /// Skips rows of a portal (MOVE), and returns their number.
     pub(super) fn skip_rows(&mut self, portal: &mut Portal, count: Option<u64>) -> Result<u64> {
         if matches!(portal.progress, Progress::Ready) {
             self.start(portal)?;
@@ -285,14 +285,14 @@ impl Session {
         self.portals.remove(name).ok_or_else(unknown)
     }
 
-    /// Whether a portal runs a statement over rows.
+    /// Returns whether a portal runs a statement over rows.
     pub(super) fn is_over_rows(portal: &Portal) -> bool {
         matches!(&portal.prepared.parsed, Some(parsed) if matches!(parsed.command, Command::Rows(_)))
     }
 }
 
-/// Sends rows, each with what it and everything before it rests on, until there are no more (then it says true) or as many as
-/// wanted were sent.
+/// Sends rows, each with the log position on which it and everything before it depend. Returns true if there are no more, false if
+/// the wanted number was sent.
 fn send(
     next: &mut dyn FnMut() -> Result<Option<(Row, LogPosition)>>,
     wanted: Option<u64>,
@@ -309,7 +309,7 @@ fn send(
     Ok((sent, false))
 }
 
-/// Lets what a full sink has leave before its statement is done, once what it rests on is durable.
+/// Sends the contents of a full sink before its statement is complete, once everything on which they depend is durable.
 pub(super) fn leave_if_full(
     sink: &mut dyn Sink,
     (store, cancel): (&dyn Store, &Cancel),
@@ -324,7 +324,7 @@ pub(super) fn leave_if_full(
     sink.leave()
 }
 
-/// What a statement names has changed since it was planned, and it has to begin anew.
+/// The error when a relation of a statement has changed since it was planned, so that the statement must be repeated.
 pub(super) fn changed() -> SqlError {
     let message = "could not serialize access due to concurrent update";
     let mut error = SqlError::new(state::SERIALIZATION_FAILURE, message)
@@ -333,7 +333,7 @@ pub(super) fn changed() -> SqlError {
     error
 }
 
-/// What a statement's tag begins with.
+/// First word of a statement's tag.
 fn word_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::Query(_) => "SELECT",
@@ -350,7 +350,7 @@ pub(super) fn read_only(word: &str) -> SqlError {
     SqlError::new(state::READ_ONLY_SQL_TRANSACTION, message)
 }
 
-/// A cursor could not be read to its end: says so, since it is another statement that fails.
+/// Explains that a cursor could not be read to its end: the failing statement is another one.
 fn of_cursor(mut error: SqlError, name: &str) -> SqlError {
     if error.code() == state::OUT_OF_MEMORY {
         let fields = error.fields_mut();

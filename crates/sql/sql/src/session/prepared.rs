@@ -15,19 +15,19 @@ use syntax::{Command, Parsed};
 
 /// A prepared statement.
 pub(super) struct Prepared {
-    /// What it says; `None`: nothing.
+    /// Its syntax; `None` for an empty statement.
     pub parsed: Option<Parsed>,
     /// The types of its parameters.
     pub parameters: Vec<Type>,
     /// Its columns; `None` if it returns no rows.
     pub fields: Option<Vec<Field>>,
-    /// Its plan, and on which names it rests.
+    /// Its plan, and the names on which the plan depends.
     plan: Mutex<Option<Plan>>,
     /// Whether SQL (PREPARE) made it, not the protocol.
     pub from_sql: bool,
-    /// When it was made. Microseconds since 1970.
+    /// Creation time. Microseconds since 1970.
     pub at: i64,
-    /// What its syntax and its plan hold, about.
+    /// Approximate memory of its syntax and its plan.
     #[expect(dead_code, reason = "held for what it counts")]
     memory: Memory,
 }
@@ -36,11 +36,11 @@ pub(super) struct Prepared {
 struct Plan {
     statement: Arc<Statement>,
     rests_on: Arc<[CatalogLookup]>,
-    /// Whether it has values in it that another time or time zone would have changed.
+    /// Whether it contains values that depend on the time or the time zone.
     has_moments: bool,
 }
 
-/// Statements of the simple protocol by text, so that one that comes again is not planned again.
+/// Statements of the simple protocol by text, so that a repeated one is not planned again.
 #[derive(Default)]
 pub(super) struct Recent {
     by_text: HashMap<String, CachedPlan>,
@@ -55,11 +55,11 @@ struct CachedPlan {
     last_use: u64,
 }
 
-/// What a prepared statement holds, about: so much, and so much for each character.
+/// Approximate memory of a prepared statement: a constant, and a multiple of its text's length.
 const PREPARED_BYTES: usize = 2048;
 const BYTES_PER_CHARACTER: usize = 16;
 
-/// Limits: texts that are kept, their bytes together (a plan takes some times its text), and those of one.
+/// Limits: number of texts, their total bytes (a plan takes several times its text), and the bytes of one.
 const RECENT: usize = 256;
 const RECENT_BYTES: usize = 32 << 10;
 const RECENT_TEXT_BYTES: usize = 1024;
@@ -75,8 +75,7 @@ impl Recent {
         Some(kept.prepared.clone())
     }
 
-    /// Keeps a statement, unless it is long, or would have meant something else at another time. What was not used for the
-    /// longest time makes room.
+    /// Keeps a statement, unless it is long or its meaning depends on the time. The least recently used one is evicted.
     pub fn put(&mut self, text: &str, prepared: &Arc<Prepared>) {
         if text.len() > RECENT_TEXT_BYTES || prepared.has_moments() {
             return;
@@ -105,7 +104,7 @@ impl Recent {
 }
 
 impl Session {
-    /// Prepares a statement. Outside a transaction the names are looked up in a short one of its own; execution looks again.
+    /// Prepares a statement. Outside a transaction names are looked up in a short transaction; execution looks them up again.
     pub(super) fn prepare(&mut self, parsed: Option<Parsed>, given: Vec<Option<Type>>) -> Result<Arc<Prepared>> {
         let at = self.state.statement_time;
         let text = parsed.as_ref().map(|parsed| parsed.text.clone()).unwrap_or_default();
@@ -139,7 +138,7 @@ impl Session {
         Ok(Arc::new(Prepared { parsed, parameters, fields, plan, from_sql: false, at, memory }))
     }
 
-    /// The plan of a statement in the open transaction: the one that is there, if its names still mean the same.
+    /// Returns the plan of a statement in the open transaction: the cached one, if its names still mean the same.
     ///
     /// # Errors
     /// 0A000 if it has other columns than when it was prepared.
@@ -152,7 +151,7 @@ impl Session {
         })
     }
 
-    /// As [`Session::plan_of`]; `None` if the statement has other columns than when it was prepared.
+    /// Same as [`Session::plan_of`]; `None` if the statement has other columns than when it was prepared.
     pub(super) fn plan_if_same_shape(&mut self, prepared: &Prepared) -> Result<Option<Arc<Statement>>> {
         if let Some(statement) = self.kept_plan(prepared)? {
             return Ok(Some(statement));
@@ -170,7 +169,7 @@ impl Session {
         Ok(Some(plan.statement))
     }
 
-    /// The plan that is there, if its names still mean the same.
+    /// Returns the cached plan, if its names still mean the same.
     pub(super) fn kept_plan(&mut self, prepared: &Prepared) -> Result<Option<Arc<Statement>>> {
         let kept = prepared.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match kept {
@@ -198,7 +197,7 @@ impl Session {
         }
     }
 
-    /// Whether the names mean what they meant. Looking them up protects the answer for the rest of the transaction.
+    /// Returns whether the names still mean the same. The lookup protects the answer for the rest of the transaction.
     fn still_means(&mut self, noted: &[CatalogLookup]) -> Result<bool> {
         let (mut exec, mut buffer) = (self.exec(&[])?, RowBuf::new());
         for name in noted {
@@ -209,7 +208,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Shows others, for as long as a block is open, which relations it uses.
+    /// Publishes the relations that a block uses, while it is open.
     fn show_relations(&self, plan: &Plan) {
         if !self.has_block() {
             return;
@@ -226,12 +225,12 @@ impl Session {
         self.entry.uses(named.chain(written.map(|oid| (oid, LockMode::RowExclusive))));
     }
 
-    /// What Describe says of a prepared statement.
+    /// Returns the answer of Describe for a prepared statement.
     pub(super) fn describe(&self, prepared: &Prepared) -> Description {
         Description { parameters: prepared.parameters.clone(), fields: prepared.fields.clone() }
     }
 
-    /// Keeps a statement under a name. The unnamed one may be replaced.
+    /// Stores a statement under a name. The unnamed one may be replaced.
     pub(super) fn keep(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<()> {
         if !name.is_empty() {
             if self.prepared.contains_key(name) {
@@ -244,7 +243,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether one more prepared statement or portal may be kept.
+    /// Checks that one more prepared statement or portal may be stored.
     pub(super) fn check_room(&self) -> Result<()> {
         let limit = self.database.options.prepared;
         if self.prepared.len() + self.portals.len() < limit {
@@ -276,7 +275,7 @@ impl Session {
     }
 }
 
-/// Dropping a tree is a walk over it, too.
+/// Dropping a tree recurses over it, too.
 impl Drop for Prepared {
     fn drop(&mut self) {
         let (parsed, plan) = (self.parsed.take(), self.plan.get_mut().unwrap_or_else(PoisonError::into_inner).take());
@@ -290,7 +289,8 @@ impl Prepared {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|plan| plan.has_moments)
     }
 
-    /// Whether it is a query that neither locks nor moves a sequence: by its plan, or by its syntax before there is one.
+    /// Returns whether it is a query that neither locks rows nor advances a sequence, by its plan, or by its syntax if there is no
+    /// plan yet.
     pub fn only_reads(&self) -> bool {
         let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.as_ref().map(|plan| &*plan.statement) {
@@ -337,7 +337,7 @@ mod tests {
     use crate::session::Sink;
     use crate::types::Datum;
 
-    /// A client who does not listen.
+    /// A client that discards all results.
     struct DiscardingSink;
 
     impl Sink for DiscardingSink {
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(recent.by_text.len(), RECENT);
     }
 
-    /// Statements in turns, as an application with some hundreds of them has: each is planned once.
+    /// Several hundred statements in rotation, as in an application: each is planned once.
     #[test]
     fn statements_in_turns_keep_their_plans() {
         let engine = mvto::Mvto::in_memory(mvto::Options::default()).expect("an engine in memory");

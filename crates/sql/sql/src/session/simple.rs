@@ -9,21 +9,21 @@ use model::retry::{self, Failure};
 use std::sync::Arc;
 use syntax::{Command, Parsed};
 
-/// What a statement does with the transaction that it finds.
+/// Relation of a statement to its transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// It is alone: a transaction of its own, repeated after conflicts.
+    /// A transaction of its own, repeated after conflicts.
     Alone,
-    /// It stands with others in one text, or in a block.
+    /// Part of a transaction with other statements of the text, or of a block.
     Among,
 }
 
 impl Session {
-    /// Runs the statements of a simple query; they are one transaction unless they say otherwise. After an error the
-    /// rest is not run.
+    /// Runs the statements of a simple query as one transaction, unless they contain transaction commands. After an error the rest is
+    /// not run.
     ///
     /// # Errors
-    /// The first statement's that failed; the session lives on.
+    /// The error of the first statement that failed. The session can continue.
     pub fn simple(&mut self, sql: &str, sink: &mut dyn Sink) -> Result<Outcome> {
         self.begin_statement(sql);
         self.portals.remove("");
@@ -50,7 +50,7 @@ impl Session {
         self.run_rest(place, sink)
     }
 
-    /// Runs what is left of a text.
+    /// Runs the remaining statements of a text.
     fn run_rest(&mut self, place: Place, sink: &mut dyn Sink) -> Result<Outcome> {
         while let Some(parsed) = self.rest.pop_front() {
             self.state.statement_time = crate::clock::now();
@@ -90,7 +90,7 @@ impl Session {
         self.run(parsed, sink)
     }
 
-    /// After COPY: says so, and goes on with the statements behind it.
+    /// Completes a COPY, and continues with the statements after it.
     pub(super) fn resume_text(&mut self, tag: &str, sink: &mut dyn Sink) -> Result<Outcome> {
         self.in_text = true;
         let outcome = if self.rest.is_empty() {
@@ -111,7 +111,7 @@ impl Session {
         self.in_text = false;
         let committed = outcome.and_then(|outcome| {
             if outcome == Outcome::Done {
-                // What messages of the extended protocol before this text have left open.
+                // The transaction that earlier messages of the extended protocol have left open.
                 self.commit_implicit()?;
             }
             Ok(outcome)
@@ -127,14 +127,14 @@ impl Session {
         outcome
     }
 
-    /// An error: a block has failed, an implicit transaction is gone.
+    /// Handles an error: a block becomes a failed block, an implicit transaction is rolled back.
     pub(super) fn fail_open(&mut self) {
         if self.open.is_some() {
             self.fail();
         }
     }
 
-    /// Ends a transaction that nobody opened by name.
+    /// Ends an implicit transaction.
     pub(super) fn commit_implicit(&mut self) -> Result<()> {
         match &self.open {
             Some(open) if !open.explicit => self.commit(),
@@ -208,7 +208,7 @@ impl Session {
         self.open.as_ref().is_some_and(|open| open.explicit)
     }
 
-    /// Runs one statement. The transaction around it is somebody else's business.
+    /// Runs one statement. The caller manages the transaction.
     fn run(&mut self, parsed: &Parsed, sink: &mut dyn Sink) -> Result<Outcome> {
         match &parsed.command {
             Command::Rows(_) => {
@@ -232,7 +232,7 @@ impl Session {
         self.run_planned(Portal::planned(prepared.clone(), plan), sink)
     }
 
-    /// Runs a text that came before: by its plan, if that is still good, else like a new one.
+    /// Runs a text that was run before: by its plan if that is still valid, otherwise like a new one.
     fn run_recent(&mut self, prepared: &Arc<Prepared>, sink: &mut dyn Sink) -> Result<Outcome> {
         let was_open = self.open.is_some();
         self.open_implicit(prepared.only_reads());
@@ -284,7 +284,7 @@ fn controls_transactions(command: &Command) -> bool {
     matches!(command, Command::Begin(_) | Command::Commit(_) | Command::Rollback(_))
 }
 
-/// Adds how often a statement was run in vain.
+/// Adds the number of failed attempts of a statement to its error.
 fn tried(error: SqlError, attempts: u32) -> SqlError {
     let tried = format!("The server ran the statement {attempts} times.");
     let detail = match &error.fields().detail {

@@ -1,4 +1,4 @@
-//! Transactions of a session: blocks that the client opens, and the implicit ones around everything else.
+//! Transactions of a session: blocks that the client opens, and implicit transactions around all other statements.
 
 use super::{Session, Status};
 use crate::cancel::Cancel;
@@ -24,15 +24,15 @@ pub(super) struct Open {
     transaction: Option<Box<dyn Transaction>>,
     /// Whether the client said BEGIN.
     pub explicit: bool,
-    /// Whether a statement has failed: nothing but ROLLBACK is heard.
+    /// Whether a statement has failed: only ROLLBACK is accepted.
     pub failed: bool,
     read_only: bool,
     deferrable: bool,
     savepoints: Vec<Savepoint>,
 }
 
-/// How long a read-only block waits for older writers to end. Most take milliseconds; one that has been open for this long
-/// already is not waited for: its client thinks, or its statement is long.
+/// How long a read-only block waits for older writers to end. Most take milliseconds. A writer that has been open for this long
+/// already is not waited for: it is idle, or runs a long statement.
 const PATIENCE: Duration = Duration::from_millis(20);
 const PATIENCE_MICROS: i64 = PATIENCE.as_micros() as i64;
 
@@ -72,7 +72,7 @@ struct Savepoint {
     place: model::Savepoint,
     settings: usize,
     read_only: bool,
-    /// The number of the last portal before it.
+    /// Number of the last portal created before it.
     portals: u64,
     /// As [`crate::env::Advisory::mark`].
     advisory: usize,
@@ -81,7 +81,7 @@ struct Savepoint {
 }
 
 impl Session {
-    /// Whether a transaction is open. Between statements.
+    /// Returns whether a transaction is open, between statements.
     pub fn status(&self) -> Status {
         match &self.open {
             Some(open) if open.explicit && open.failed => Status::Failed,
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Opens a transaction around what follows, unless one is open.
+    /// Opens an implicit transaction, unless a transaction is open.
     pub(super) fn open_implicit(&mut self, read_only: bool) {
         if self.open.is_none() {
             let deferrable = read_only && self.state.derived.is_deferrable_by_default;
@@ -105,7 +105,7 @@ impl Session {
         self.open = Some(open);
     }
 
-    /// BEGIN. Says a warning if a block is open already.
+    /// BEGIN. Warns if a block is open already.
     pub(super) fn begin(&mut self, modes: Modes) -> Result<()> {
         if let Some(open) = &mut self.open {
             if open.explicit {
@@ -164,17 +164,17 @@ impl Session {
         Ok(())
     }
 
-    /// The right to execute a statement. Begins the engine's transaction if this is the first statement of it.
+    /// Returns the handle for executing a statement. Begins the engine's transaction at its first statement.
     pub(super) fn exec<'s>(&'s mut self, parameters: &'s [Datum]) -> Result<Exec<'s>> {
         Ok(self.exec_and_log(parameters)?.0)
     }
 
-    /// The right to run a definition.
+    /// Returns the handle for a definition.
     pub(super) fn change(&mut self) -> Result<Change<'_>> {
         self.exec(&[]).map(Change::new)
     }
 
-    /// As [`Session::exec`], with what it takes to wait for the log meanwhile.
+    /// Same as [`Session::exec`], with the means to wait for the log meanwhile.
     pub(super) fn exec_and_log<'s>(&'s mut self, parameters: &'s [Datum]) -> Result<(Exec<'s>, Log<'s>)> {
         let how = self.begin_how();
         let Session { database, state, entry, open, awaited, .. } = self;
@@ -220,23 +220,23 @@ impl Session {
         Begin { mode, durability: Some(durability), wait_limit: self.state.lock_timeout(), draws: None }
     }
 
-    /// Whether the transaction refuses writes only because its statement was taken for one that only reads.
+    /// Returns whether the transaction refuses writes only because its statement was assumed to read only.
     pub(super) fn only_guessed_read_only(&self) -> bool {
         let implicit = self.open.as_ref().is_some_and(|open| !open.explicit);
         implicit && !self.state.settings.is_on("default_transaction_read_only")
     }
 
-    /// Whether the transaction refuses writes.
+    /// Returns whether the transaction refuses writes.
     pub(super) fn is_read_only(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.read_only)
     }
 
-    /// A statement has failed: a block waits for ROLLBACK, an implicit transaction is gone.
+    /// Handles a failed statement: a block waits for ROLLBACK, an implicit transaction is rolled back.
     pub(super) fn fail(&mut self) {
         match &mut self.open {
             Some(open) if open.explicit => {
                 open.failed = true;
-                // ROLLBACK TO brings back what is older than its savepoint. Without one nothing will be asked for again, and
+                // ROLLBACK TO makes a block usable again. Without a savepoint the engine's transaction has no further use, and
                 // others need not wait for the client's ROLLBACK.
                 if open.savepoints.is_empty() {
                     let transaction = open.transaction.take();
@@ -251,7 +251,7 @@ impl Session {
         }
     }
 
-    /// Ends the transaction for good. What it wrote becomes visible; when it is durable [`Session::wait_durable`] knows.
+    /// Commits the engine's transaction. Its writes become visible; [`Session::wait_durable`] waits until they are durable.
     pub(super) fn commit(&mut self) -> Result<()> {
         if self.open.as_ref().is_none_or(|open| open.transaction.is_none()) {
             let reserved = self.reserve_notifications()?;
@@ -268,7 +268,7 @@ impl Session {
         }
         let reserved = self.reserve_notifications()?;
         let Some(transaction) = self.open.as_mut().and_then(|open| open.transaction.take()) else { return Ok(()) };
-        // Of what a failed COMMIT has read, the client has been told.
+        // The client has received what a failed COMMIT's transaction has read.
         self.awaited = self.awaited.max(transaction.rests_on());
         match transaction.commit() {
             Ok(committed) => {
@@ -289,7 +289,7 @@ impl Session {
         }
     }
 
-    /// Takes everything back.
+    /// Rolls back.
     pub(super) fn roll_back(&mut self) {
         let transaction = self.open.as_mut().and_then(|open| open.transaction.take());
         self.abort(transaction);
@@ -317,13 +317,13 @@ impl Session {
         state.advisory.end_since(0, &database.advisory, entry.process, *awaited);
     }
 
-    /// Ends a transaction that was opened only to look names up. Portals that wait for theirs stay.
+    /// Ends a transaction that was opened only to look up names. Portals that have not started stay.
     pub(super) fn end_lookup_transaction(&mut self) {
         let transaction = self.open.take().and_then(|open| open.transaction);
         self.abort(transaction);
     }
 
-    /// Ends an engine's transaction without a commit. What it has read may be in the answers: an error tells of rows, too.
+    /// Rolls back an engine's transaction. The answers may contain what it has read, since errors mention rows, too.
     fn abort(&mut self, transaction: Option<Box<dyn Transaction>>) {
         if let Some(transaction) = transaction {
             self.awaited = self.awaited.max(transaction.rests_on());
@@ -331,7 +331,7 @@ impl Session {
         }
     }
 
-    /// COMMIT; the tag says what it did.
+    /// COMMIT. The tag says whether it committed or rolled back.
     pub(super) fn commit_block(&mut self, chain: bool) -> Result<&'static str> {
         let (explicit, failed) = self.open.as_ref().map_or((false, false), |open| (open.explicit, open.failed));
         if !explicit {
@@ -408,7 +408,7 @@ impl Session {
         Ok(())
     }
 
-    /// ROLLBACK TO: the block lives again, unless the engine itself aborted it.
+    /// ROLLBACK TO: makes a failed block usable again, unless the engine aborted the transaction.
     pub(super) fn roll_back_to(&mut self, name: &str) -> Result<()> {
         self.in_block("ROLLBACK TO SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
@@ -443,30 +443,30 @@ impl Session {
         Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message))
     }
 
-    /// What must be durable before the answers so far may leave: what ended transactions have written and read, and what the
-    /// open one has read. Rows of an open transaction are answers, too: a client may act on them and never commit.
+    /// Log position that must be durable before the answers so far may be sent: that of what ended transactions have written and
+    /// read, and of what the open one has read. Rows of an open transaction count: a client may act on them and never commit.
     pub(super) fn awaited(&self) -> LogPosition {
         let open = self.open.as_ref().and_then(|open| open.transaction.as_ref());
         let ended = self.awaited.max(self.state.rests_on());
         open.map_or(ended, |transaction| ended.max(transaction.rests_on()))
     }
 
-    /// Blocks until everything that the answers so far rest on is durable, those of failed statements included. Before they
-    /// leave.
+    /// Blocks until everything on which the answers so far depend is durable, those of failed statements included. Called before they
+    /// are sent.
     ///
     /// # Errors
     /// The outcome is unknown: 08007, or 57P01 if the session is to end.
     pub fn wait_durable(&mut self) -> Result<()> {
         let awaited = self.awaited();
         if awaited > LogPosition::ZERO {
-            // After a failure it is awaited still: the answers have not left.
+            // After a failure it is still awaited: the answers have not been sent.
             self.entry.cancel.wait_durable(&*self.database.store, awaited)?;
             self.awaited = LogPosition::ZERO;
         }
         Ok(())
     }
 
-    /// Same as [`Session::wait_durable`], but returns `false` once the wait lasts and is to go on without a thread:
+    /// Same as [`Session::wait_durable`], but returns `false` if the wait is long and should continue without a thread:
     /// [`Session::durable`].
     ///
     /// # Errors
@@ -496,15 +496,15 @@ impl Session {
         Ok(())
     }
 
-    /// Gives the outcome of statements to whoever asked, once what it rests on is durable; errors tell of rows, too.
+    /// Returns the outcome of statements once everything on which it depends is durable; errors mention rows, too.
     ///
     /// # Errors
-    /// The outcome's own; 08007 and 57P01, as [`Session::wait_durable`], instead of whatever the outcome was.
+    /// Errors of the outcome; 08007 and 57P01, as [`Session::wait_durable`], instead of whatever the outcome was.
     pub fn once_durable<T>(&mut self, outcome: Result<T>) -> Result<T> {
         self.wait_durable().and(outcome)
     }
 
-    /// Puts an engine's error into the user's words, when it leaves.
+    /// Translates an engine's error into the user's names, when it is sent.
     pub(super) fn explain(&self, error: SqlError) -> SqlError {
         match &error.fields().engine {
             None => return error,
@@ -514,13 +514,13 @@ impl Session {
             Some(_) => {}
         }
         let mut explained = self.database.explain_to_leave(error);
-        // Once is enough: whoever adds to the explanation wants to find it again.
+        // Only once: what callers add to the explanation must stay.
         explained.fields_mut().engine = None;
         explained
     }
 
-    /// As [`Session::explain`], but leaves a conflict outside of a block alone: if the statement is not repeated after it,
-    /// whoever decides so explains it.
+    /// Same as [`Session::explain`], but leaves conflicts outside of a block unchanged: the statement may be repeated, and if it is
+    /// not, the caller that decides so explains the conflict.
     pub(super) fn explain_unless_repeated(&self, error: SqlError) -> SqlError {
         let in_block = self.open.as_ref().is_some_and(|open| open.explicit);
         if error.is_retryable() && !in_block { error } else { self.explain(error) }

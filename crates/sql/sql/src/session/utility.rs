@@ -197,7 +197,7 @@ impl Session {
         if name.eq_ignore_ascii_case("transaction_read_only") {
             return self.set_read_only(name, value);
         }
-        // Every level is accepted, and what is told is what is done.
+        // Every level is accepted; SHOW reports the one in effect.
         let is_level = name.ends_with("transaction_isolation");
         self.state.settings.set(name, value, local)?;
         if is_level {
@@ -208,7 +208,7 @@ impl Session {
         Ok(())
     }
 
-    /// `SET transaction_read_only` is another way to say `SET TRANSACTION READ ONLY`. Outside a transaction it means nothing.
+    /// `SET transaction_read_only` is another form of `SET TRANSACTION READ ONLY`. It has no effect outside a transaction.
     fn set_read_only(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let mark = self.state.settings.mark();
         self.state.settings.set(name, value, true)?;
@@ -380,7 +380,7 @@ impl Session {
         let query = Parsed { command: Command::Rows(query.clone()), ..parsed.clone() };
         let prepared = self.prepare(Some(query), Vec::new())?;
         let mut portal = Portal::new(prepared, Vec::new(), hold);
-        // It sees the state of now, whenever its rows are asked for.
+        // It sees the state of this moment, whenever its rows are fetched.
         self.start(&mut portal)?;
         self.enter_portal(name, portal);
         Ok(())
@@ -388,9 +388,9 @@ impl Session {
 
     fn fetch(&mut self, fetch: &Fetch, sink: &mut dyn Sink) -> Result<Outcome> {
         let mut portal = self.portal_named("cursor", &fetch.cursor)?;
-        // One that is held has its rows, but values that stand for names are still to be looked up.
+        // A held cursor has its rows, but names of object identifiers are still to be looked up.
         self.open_implicit(true);
-        // A cursor that has failed is no use any more.
+        // A failed cursor cannot be used any more.
         let count = self.fetch_from(&mut portal, fetch, sink)?;
         self.portals.insert(fetch.cursor.clone(), portal);
         let word = if fetch.rows_wanted { "FETCH" } else { "MOVE" };

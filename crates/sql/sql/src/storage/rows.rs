@@ -80,7 +80,7 @@ pub fn encode_row(row: &[Datum], columns: &[Column], out: &mut RowBuf) -> Result
     Ok(())
 }
 
-/// Whether a datum belongs into an engine column of this type.
+/// Returns whether a datum belongs into an engine column of this type.
 fn stands_in(value: &Datum, kind: ColumnType) -> bool {
     let own = match value {
         Datum::Null => return true,
@@ -100,8 +100,8 @@ fn stands_in(value: &Datum, kind: ColumnType) -> bool {
     own == kind
 }
 
-/// Whether the engine's order of stored values, and their equality, are those of the type: what it compares for a scan is what SQL
-/// would. Not where blanks, digits or a structure count otherwise than their bytes.
+/// Returns whether the engine's order of stored values, and their equality, are those of the type: what it compares for a
+/// scan is what SQL would. Not where blanks, digits or a structure count otherwise than their bytes.
 pub fn is_ordered_as_stored(data_type: Type) -> bool {
     if data_type.is_array {
         return false;
@@ -292,7 +292,7 @@ pub fn decode_row(row: RowRef<'_>, columns: &[Column], wanted: Option<&[usize]>,
     Ok(())
 }
 
-/// As [`decode_row`], from a row that holds the columns `stored` only, in that order; both lists are sorted.
+/// Same as [`decode_row`], from a row that holds the columns `stored` only, in that order; both lists are sorted.
 ///
 /// # Errors
 /// XX001 for a stored value that is none of its column's type.

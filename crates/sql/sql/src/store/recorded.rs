@@ -1,4 +1,4 @@
-//! A store that tells an observer what its transactions do: histories, for judges of serializability.
+//! A store that records the history of its transactions for an observer: for judges of serializability.
 
 use super::{Store, Transaction};
 use model::history::{self, Operation, Outcome, Recorder};
@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Passes everything on to a store, and tells of each transaction when it has ended.
+/// Forwards to a store, and reports each transaction when it has ended.
 pub struct Recorded {
     inner: Arc<dyn Store>,
     observer: Arc<Observer>,
@@ -62,7 +62,7 @@ impl Store for Recorded {
     }
 }
 
-/// A transaction that is told of when it ends.
+/// A transaction that is reported when it ends.
 struct Observed {
     /// `None` after the end.
     recorder: Option<Recorder<Box<dyn Transaction>>>,

@@ -66,7 +66,7 @@ impl Pattern {
         Pattern { regex, translated, options, automata: OnceCell::new() }
     }
 
-    /// Whether the text has a match.
+    /// Returns whether the text has a match.
     ///
     /// # Errors
     /// 57014 and its kin when the statement must stop, 53200 without memory for the search.

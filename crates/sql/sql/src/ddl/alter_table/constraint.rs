@@ -9,7 +9,7 @@ use crate::ddl::constraint::add_foreign_key;
 use crate::error::Result;
 use syntax::ast::{Constraint, ConstraintKind};
 
-/// Adds a constraint to a table, and verifies it on the rows that are there.
+/// Adds a constraint to a table, and verifies it over the existing rows.
 ///
 /// # Errors
 /// 23502, 23503, 23505, 23514.

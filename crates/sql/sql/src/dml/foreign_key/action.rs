@@ -42,7 +42,7 @@ impl ForeignKeys {
             }
         }
         if action == Action::SetDefault {
-            // A row whose columns were the defaults already has not changed, and still refers to what went.
+            // A row whose columns had the default values already is unchanged, and still refers to the removed row.
             self.check_departure(exec, constraint, old)?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::error::{Result, SqlError, state};
 use crate::types::Row;
 use std::sync::Arc;
 
-/// Puts a check off.
+/// Defers a check.
 pub(super) fn keep(exec: &mut Exec<'_>, constraint: &Constraint, values: Row, side: Side) -> Result<()> {
     let check = Check { child: constraint.child.oid, constraint: constraint.key().oid, side, values };
     if exec.defer_check(check)? { Ok(()) } else { Err(too_much(exec)) }
@@ -24,7 +24,7 @@ pub fn check_deferred(exec: &mut Exec<'_>) -> Result<()> {
     run(exec, deferred.checks)
 }
 
-/// SET CONSTRAINTS: foreign keys of these names (none: all) are checked at COMMIT, or at once; then also what waits.
+/// SET CONSTRAINTS: foreign keys of these names (none: all) are checked at COMMIT, or at once; then deferred checks run now.
 ///
 /// # Errors
 /// 42704 for an unknown name, 42809 for a constraint that is not deferrable, 23503.

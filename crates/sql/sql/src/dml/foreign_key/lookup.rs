@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 use super::super::rows;
 
-/// Whether the referenced table has these values, given as the referencing table's.
+/// Returns whether the referenced table has these values, given as the referencing table's.
 pub(super) fn is_referenced_there(
     exec: &mut Exec<'_>,
     constraint: &Constraint,
@@ -26,7 +26,7 @@ pub(super) fn is_referenced_there(
     }
 }
 
-/// Whether the referenced table has these values of the referenced columns.
+/// Returns whether the referenced table has these values of the referenced columns.
 pub(super) fn is_there(exec: &mut Exec<'_>, key: &ForeignKey, parent: &Table, values: &[Datum]) -> Result<bool> {
     let Some(index) = parent.indexes.iter().find(|index| index.oid == key.referenced_index) else {
         return Err(super::corrupted(key, "has no index to be checked by"));
@@ -40,7 +40,7 @@ pub(super) fn is_there(exec: &mut Exec<'_>, key: &ForeignKey, parent: &Table, va
     rows::exists(exec, parent, index, &ordered)
 }
 
-/// Whether any row refers to these values of the referenced columns.
+/// Returns whether any row refers to these values of the referenced columns.
 pub(super) fn any_referring(
     exec: &mut Exec<'_>,
     constraint: &Constraint,
@@ -54,7 +54,7 @@ pub(super) fn any_referring(
     }
 }
 
-/// Whether the referencing table has a row with these values of the referencing columns.
+/// Returns whether the referencing table has a row with these values of the referencing columns.
 pub(super) fn any_with(exec: &mut Exec<'_>, constraint: &Constraint, values: &[Datum]) -> Result<bool> {
     Ok(!keys_with(exec, constraint, values, 1)?.is_empty())
 }
@@ -102,7 +102,7 @@ fn keys_with(exec: &mut Exec<'_>, constraint: &Constraint, values: &[Datum], lim
     scan_prefix(exec, place.id(), prefix, index.storage.is_some(), limit)
 }
 
-/// Whether an index's first columns are these, in any order.
+/// Returns whether an index's first columns are these, in any order.
 fn starts_with(index: &Index, columns: &[usize]) -> bool {
     index.columns.get(..columns.len()).is_some_and(|first| columns.iter().all(|column| first.contains(column)))
 }
@@ -158,7 +158,7 @@ fn scan_rows(
     Ok(keys)
 }
 
-/// Looks from time to time, within a scan, whether somebody wants the statement to stop.
+/// Checks from time to time, within a scan, whether the statement is cancelled.
 struct Pause<'c> {
     cancel: &'c Cancel,
     rows: u32,

@@ -1,8 +1,8 @@
 //! Foreign keys: rules between rows of two tables.
 //!
-//! A statement notes what its changes put in question ([`ForeignKeys`]) and answers all of it at its end, in the order in
-//! which it arose, as PostgreSQL's triggers do: rows of one statement may refer to each other. What an action (CASCADE and
-//! its kin) changes is noted in the same queue, so actions need no stack, however long their chain.
+//! A statement queues the checks that its changes require ([`ForeignKeys`]) and runs them at its end, in order, as PostgreSQL's
+//! triggers do: rows of one statement may refer to each other. Changes by actions (CASCADE and the like) queue their checks too,
+//! so actions do not recurse, however long their chain.
 //!
 //! `lookup.rs` finds referenced and referencing rows, `action.rs` changes the latter, `deferred.rs` keeps checks until
 //! COMMIT.
@@ -42,9 +42,9 @@ impl Constraint {
 /// A check that a change of a row requires.
 #[derive(Debug)]
 enum ReferenceCheck {
-    /// A row refers to these values: are they there?
+    /// A row refers to these values, which must exist.
     Reference { constraint: Constraint, values: Row },
-    /// A row with these (referenced) values went, or has `new` ones: does anybody refer to it?
+    /// A row with these (referenced) values was removed, or has `new` ones: nothing may refer to the old values.
     Departure { constraint: Constraint, old: Row, new: Option<Row> },
 }
 
@@ -62,7 +62,7 @@ impl ReferenceCheck {
 #[derive(Debug, Default)]
 pub(crate) struct ForeignKeys {
     checks: VecDeque<ReferenceCheck>,
-    /// The references that were noted, each once.
+    /// The queued references, each once.
     references: HashSet<(Oid, Key)>,
     /// Bytes of both.
     bytes: usize,
@@ -75,10 +75,10 @@ pub(crate) struct ForeignKeys {
 }
 
 impl ForeignKeys {
-    /// Notes a new row.
+    /// Queues the checks of a new row.
     ///
     /// # Errors
-    /// 53200 for too much to remember.
+    /// 53200 if the queue exceeds its limit.
     pub(crate) fn inserted(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>, row: &[Datum]) -> Result<()> {
         if !exec.asks_foreign_keys(table) {
             return Ok(());
@@ -89,10 +89,10 @@ impl ForeignKeys {
         Ok(())
     }
 
-    /// Notes that a row went.
+    /// Queues the checks of a removed row.
     ///
     /// # Errors
-    /// As [`ForeignKeys::inserted`], the engine's.
+    /// Errors of [`ForeignKeys::inserted`], errors of the engine.
     pub(crate) fn deleted(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>, old: &[Datum]) -> Result<()> {
         if !exec.asks_foreign_keys(table) {
             return Ok(());
@@ -103,10 +103,10 @@ impl ForeignKeys {
         Ok(())
     }
 
-    /// Notes that a row changed.
+    /// Queues the checks of a changed row.
     ///
     /// # Errors
-    /// As [`ForeignKeys::deleted`].
+    /// Errors of [`ForeignKeys::deleted`].
     pub(crate) fn updated(
         &mut self,
         exec: &mut Exec<'_>,
@@ -130,10 +130,10 @@ impl ForeignKeys {
         Ok(())
     }
 
-    /// Answers everything that was noted.
+    /// Runs the queued checks.
     ///
     /// # Errors
-    /// 23503, those of actions, the engine's.
+    /// 23503, errors of actions, errors of the engine.
     pub(crate) fn finish(mut self, exec: &mut Exec<'_>) -> Result<()> {
         while let Some(check) = self.checks.pop_front() {
             exec.check_cancel()?;
@@ -168,7 +168,7 @@ impl ForeignKeys {
         }
     }
 
-    /// The referenced row must be there, unless nobody refers to it any more.
+    /// Checks that the referenced row exists, unless the reference is gone.
     fn check_reference(&mut self, exec: &mut Exec<'_>, constraint: &Constraint, values: &[Datum]) -> Result<()> {
         let key = constraint.key();
         if values.iter().any(|value| matches!(value, Datum::Null)) {
@@ -183,7 +183,7 @@ impl ForeignKeys {
         Err(violation::not_present(exec.env(), &constraint.child, key, &parent, values))
     }
 
-    /// Nobody may refer to values that are not there any more.
+    /// Checks that nothing refers to values that do not exist any more.
     fn check_departure(&mut self, exec: &mut Exec<'_>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
         let parent = self.table(exec, constraint.key().referenced)?;
         if lookup::is_there(exec, constraint.key(), &parent, old)? {
@@ -192,7 +192,7 @@ impl ForeignKeys {
         self.check_unreferenced(exec, constraint, old)
     }
 
-    /// Nobody may refer to these values.
+    /// Checks that nothing refers to these values.
     fn check_unreferenced(&mut self, exec: &mut Exec<'_>, constraint: &Constraint, old: &[Datum]) -> Result<()> {
         let parent = self.table(exec, constraint.key().referenced)?;
         match lookup::any_referring(exec, constraint, &parent, old)? {
@@ -246,7 +246,7 @@ impl ForeignKeys {
         Ok(())
     }
 
-    /// A table by its identifier, looked up once.
+    /// Returns a table by its identifier, looked up once.
     fn table(&mut self, exec: &mut Exec<'_>, oid: Oid) -> Result<Arc<Table>> {
         if let Some(table) = self.tables.get(&oid) {
             return Ok(table.clone());

@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 /// Approximate bytes of an accumulator, besides those that it reports.
 const ACCUMULATOR_BYTES: usize = 64;
 
-/// Work of an argument that was kept, beside what the aggregate does with it.
+/// Work per buffered argument, in addition to the aggregate's own.
 const ADDING: usize = 64;
 
 /// The state of an aggregation.

@@ -34,12 +34,12 @@ const REGCLASS: Type = Type::REGCLASS;
 const TEXT: Type = Type::TEXT;
 const TIMESTAMPTZ: Type = Type::TIMESTAMPTZ;
 
-/// As [`stable`], and called with NULL arguments too.
+/// Same as [`stable`], and called with NULL arguments too.
 const fn lenient(name: &'static str, arguments: &'static [Type], result: Type, body: Described) -> Function {
     stable(name, arguments, result, body).called_on_null()
 }
 
-/// As [`stable`], and each call may give something else.
+/// Same as [`stable`], and each call may give something else.
 const fn volatile(name: &'static str, arguments: &'static [Type], result: Type, body: Described) -> Function {
     stable(name, arguments, result, body).volatile()
 }

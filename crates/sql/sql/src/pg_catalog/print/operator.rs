@@ -37,7 +37,7 @@ fn rank(symbol: &str) -> Option<Rank> {
     }
 }
 
-/// Whether a binary operator reads the same without parentheses there.
+/// Returns whether a binary operator reads the same without parentheses there.
 pub(super) fn is_plain_binary(symbol: &str, place: Place<'_>) -> bool {
     match place {
         Place::Operand { symbol: parent, left } => match (rank(symbol), rank(parent)) {
@@ -48,17 +48,17 @@ pub(super) fn is_plain_binary(symbol: &str, place: Place<'_>) -> bool {
     }
 }
 
-/// Whether IS NULL, a prefix operator and the like read the same without parentheses there.
+/// Returns whether IS NULL, a prefix operator and the like read the same without parentheses there.
 pub(super) fn is_plain_test(place: Place<'_>) -> bool {
     matches!(place, Place::Enclosed | Place::And | Place::Or | Place::Not)
 }
 
-/// Whether AND, or NOT, reads the same without parentheses there.
+/// Returns whether AND, or NOT, reads the same without parentheses there.
 pub(super) fn is_plain_and(place: Place<'_>) -> bool {
     matches!(place, Place::Enclosed | Place::And | Place::Or)
 }
 
-/// Whether OR reads the same without parentheses there.
+/// Returns whether OR reads the same without parentheses there.
 pub(super) fn is_plain_or(place: Place<'_>) -> bool {
     matches!(place, Place::Enclosed | Place::Or)
 }

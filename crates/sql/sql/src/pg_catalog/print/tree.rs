@@ -261,7 +261,7 @@ impl Printer<'_, '_> {
     }
 }
 
-/// Whether PostgreSQL has operators for the two types together, so that it casts neither.
+/// Returns whether PostgreSQL has operators for the two types together, so that it casts neither.
 fn compares_as_is(from: Type, to: Type) -> bool {
     const FAMILIES: [&[Type]; 3] = [
         &[Type::INT2, Type::INT4, Type::INT8],
