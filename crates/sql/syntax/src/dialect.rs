@@ -57,10 +57,14 @@ impl Rules for Dialect {
     }
 
     /// IS DISTINCT FROM takes what binds more tightly for its right operand. The parser would take everything that follows, AND
-    /// and OR too.
+    /// and OR too. COLLATE it knows after a name or a literal only, not after a cast.
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
         const DISTINCT: [Keyword; 3] = [Keyword::IS, Keyword::DISTINCT, Keyword::FROM];
         const NOT_DISTINCT: [Keyword; 4] = [Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM];
+        if parser.parse_keyword(Keyword::COLLATE) {
+            let collation = parser.parse_object_name(false);
+            return Some(collation.map(|collation| Expr::Collate { expr: Box::new(left.clone()), collation }));
+        }
         let negated = parser.parse_keywords(&NOT_DISTINCT);
         if !negated && !parser.parse_keywords(&DISTINCT) {
             return None;

@@ -14,6 +14,7 @@ pub(crate) mod drop;
 pub(crate) mod expression;
 pub(crate) mod foreign_key;
 pub(crate) mod index;
+pub(crate) mod label;
 pub(crate) mod name;
 pub(crate) mod qualify;
 pub(crate) mod reads;

@@ -1,12 +1,14 @@
 //! Qualifies the names in a view's query, so that it reads the same relations under every search path.
 
+use super::label::label;
 use super::name::{quoted, split};
+use crate::catalog::View;
 use crate::context::Names;
 use crate::error::{Result, SqlError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use syntax::Command;
-use syntax::ast::{ObjectName, Query, TableFactor, Visit, VisitMut, Visitor, VisitorMut};
+use syntax::ast::{ObjectName, Query, Statement, TableFactor, Visit, VisitMut, Visitor, VisitorMut};
 
 /// Adds to relations that a query names without a schema the schema in which they were found.
 ///
@@ -22,13 +24,13 @@ pub(crate) fn qualify(names: &mut Names<'_>, query: &mut Query) -> Result<()> {
     })
 }
 
-/// Returns a view's query for display: without the schemas of relations that are found without them.
+/// Returns a view's query for display: without the schemas of relations that are found without them, with the view's column names.
 ///
 /// # Errors
 /// Errors of the engine.
-pub(crate) fn shown(names: &mut Names<'_>, query: &str) -> Result<String> {
-    let Some(Command::Rows(statement)) = syntax::statement(query)?.map(|parsed| parsed.command) else {
-        return Ok(query.to_owned());
+pub(crate) fn shown(names: &mut Names<'_>, view: &View) -> Result<String> {
+    let Some(Command::Rows(statement)) = syntax::statement(&view.query)?.map(|parsed| parsed.command) else {
+        return Ok(view.query.clone());
     };
     let mut statement = (*statement).clone();
     rename(names, &mut statement, |names, name| {
@@ -38,6 +40,9 @@ pub(crate) fn shown(names: &mut Names<'_>, query: &str) -> Result<String> {
         let is_visible = there.is_some() && names.relation(None, &table)?.map(oid) == there;
         Ok(is_visible.then(|| ObjectName::from(vec![quoted(&table)])))
     })?;
+    if let Statement::Query(query) = &mut statement {
+        label(query, &view.name, &view.columns);
+    }
     Ok(statement.to_string())
 }
 

@@ -49,6 +49,7 @@ use std::sync::Arc;
 use syntax::ast;
 
 pub(crate) use meanings::{Meanings, meanings, place_of};
+pub(crate) use target::column_name;
 
 /// The types of a statement's parameters: given by the client, or found while binding.
 pub type Parameters = Vec<Option<Type>>;

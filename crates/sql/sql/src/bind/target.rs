@@ -111,7 +111,7 @@ impl Binder<'_, '_> {
 }
 
 /// The name of a column without an alias.
-pub(super) fn column_name(syntax: &Syntax) -> String {
+pub(crate) fn column_name(syntax: &Syntax) -> String {
     figure(syntax).map_or("?column?".into(), |(name, _)| name)
 }
 

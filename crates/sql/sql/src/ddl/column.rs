@@ -184,8 +184,8 @@ pub(super) fn serial_type(data_type: &DataType) -> Option<Type> {
     })
 }
 
-/// A default as SQL; `None` for NULL, which is no default. A literal string is shown with the column's type; sequences are
-/// named with their schemas.
+/// A default as SQL; `None` for NULL, which is no default. A literal string is shown with the column's type, and gets the type's
+/// modifier where it is stored, since a cast would cut what is too long; sequences are named with their schemas.
 ///
 /// # Errors
 /// Errors of the engine.
@@ -194,7 +194,7 @@ pub(super) fn print_default(names: &mut Names<'_>, default: &Expr, column: &Colu
         match literal.value {
             Value::Null => return Ok(None),
             Value::String(_) => {
-                return Ok(Some(format!("{default}::{}", column.data_type.format(column.modifier))));
+                return Ok(Some(format!("{default}::{}", column.data_type.format(Modifier::NONE))));
             }
             _ => {}
         }

@@ -8,7 +8,7 @@ mod table;
 
 pub use crate::types::functions::{
     Accumulator, ResolvedAggregate, RowColumns, Series, Volatility, WindowFunction, common_type, is_aggregate,
-    is_ordered_set, json_agg_of_rows, parameters, quote_identifier, quote_literal,
+    is_ordered_set, json_agg_of_rows, parameters, quote_identifier,
 };
 pub use system::sequence_state;
 pub(crate) use table::{names, pure, set, system};

@@ -141,7 +141,7 @@ pub(super) fn view(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> 
         return optional(Some(print::query(query)));
     }
     let Some(view) = find_view(names, oid)? else { return Ok(Datum::Null) };
-    let query = crate::alter::qualify::shown(names, &view.query)?;
+    let query = crate::alter::qualify::shown(names, &view)?;
     optional(Some(print::query(&query)))
 }
 
@@ -154,7 +154,7 @@ pub(super) fn view_named(names: &mut Names<'_>, arguments: &[Datum]) -> Result<D
 pub(super) fn rule(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let Some(view) = derived::index_of_constraint(argument_oid(arguments, 0)) else { return Ok(Datum::Null) };
     let Some(view) = find_view(names, view)? else { return Ok(Datum::Null) };
-    let query = crate::alter::qualify::shown(names, &view.query)?;
+    let query = crate::alter::qualify::shown(names, &view)?;
     let name = names::qualified(&view.schema, &view.name);
     optional(Some(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {}", print::query(&query))))
 }

@@ -1,6 +1,5 @@
 //! Constants.
 
-use crate::functions::quote_literal;
 use crate::types::{Datum, Modifier, Scalar, Styles, Type, text};
 
 /// A constant with its type where it does not follow from how it looks.
@@ -10,30 +9,36 @@ pub(super) fn constant(value: &Datum, data_type: Type, pretty: bool) -> String {
         return format!("NULL::{type_name}");
     }
     let printed = text::to_string(value, data_type, &Styles::default());
-    let looks = Looks::of(&printed);
+    let magnitude = printed.strip_prefix('-').unwrap_or(&printed);
+    let (looks, is_negative) = (Looks::of(magnitude), magnitude.len() < printed.len());
+    let is_integer = looks == Looks::Integer && printed.parse::<i32>().is_ok();
     match data_type.scalar {
         _ if data_type.is_array => quoted(&printed, &type_name),
         Scalar::Bool => if printed == "t" { "true" } else { "false" }.to_owned(),
-        Scalar::Int4 if looks == Looks::Integer => printed,
-        Scalar::Numeric if looks == Looks::Decimal => printed,
+        Scalar::Int4 if !is_negative && looks == Looks::Integer => printed,
+        Scalar::Numeric if !is_negative && looks == Looks::Decimal => printed,
         // Numbers of other types come from literals of these two by an implicit cast.
         Scalar::Int2 | Scalar::Int8 | Scalar::Numeric | Scalar::Float4 | Scalar::Float8
-            if looks == Looks::Integer && printed.parse::<i32>().is_ok()
-                || looks == Looks::Decimal && matches!(data_type.scalar, Scalar::Float4 | Scalar::Float8) =>
+            if is_integer || looks == Looks::Decimal && matches!(data_type.scalar, Scalar::Float4 | Scalar::Float8) =>
         {
-            if pretty {
-                format!("{printed}::{type_name}")
-            } else {
-                format!("({printed})::{type_name}")
-            }
+            let literal = match is_negative {
+                true => quoted(&printed, if is_integer { "integer" } else { "numeric" }),
+                false => printed,
+            };
+            if pretty { format!("{literal}::{type_name}") } else { format!("({literal})::{type_name}") }
         }
-        Scalar::Unknown => quote_literal(&printed),
+        Scalar::Unknown => literal(&printed),
         _ => quoted(&printed, &type_name),
     }
 }
 
+/// A string in quotes. A backslash is a character like any other: whoever reads it has `standard_conforming_strings`.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 fn quoted(printed: &str, type_name: &str) -> String {
-    format!("{}::{type_name}", quote_literal(printed))
+    format!("{}::{type_name}", literal(printed))
 }
 
 /// What a number's text would be read as.

@@ -1,9 +1,9 @@
 //! Prints the bound tree.
 
-use super::constant::constant;
+use super::constant::{constant, literal as quoted};
 use super::operator::{Place, is_plain_and, is_plain_binary, is_plain_or, is_plain_test};
 use crate::context::Names;
-use crate::functions::{Resolved, quote_literal};
+use crate::functions::Resolved;
 use crate::pg_catalog::names;
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Datum, Modifier, Type};
@@ -177,7 +177,7 @@ impl Printer<'_, '_> {
             && input.data_type == Type::UNKNOWN
             && let Some(literal) = value.as_text()
         {
-            return Some(format!("{}::{name}", quote_literal(literal)));
+            return Some(format!("{}::{name}", quoted(literal)));
         }
         if self.pretty {
             return Some(format!("{}::{name}", self.print(input, Place::Tight)?));
@@ -257,7 +257,7 @@ impl Printer<'_, '_> {
             Some(oid) => names::print_relation(self.names, oid).ok()??,
             None => name.to_string(),
         };
-        Some(format!("{}::regclass", quote_literal(&printed)))
+        Some(format!("{}::regclass", quoted(&printed)))
     }
 }
 
@@ -274,7 +274,7 @@ fn compares_as_is(from: Type, to: Type) -> bool {
 /// A literal that was an integer before it became an operand.
 fn small_integer(value: &Datum) -> Option<String> {
     let number = i32::try_from(value.as_i64()?).ok()?;
-    (number >= 0).then(|| number.to_string())
+    Some(if number < 0 { format!("'{number}'::integer") } else { number.to_string() })
 }
 
 /// The operators with an opposite of their own.
