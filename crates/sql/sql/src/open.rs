@@ -29,8 +29,8 @@ impl Database {
         let budget = Budget::new(options.budget_bytes);
         let advisory = Locks::new(options.advisory_locks);
         let channels = Channels::new(options.notification_bytes);
-        let sessions = Default::default();
-        Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions, advisory, channels }))
+        let (sessions, exported) = Default::default();
+        Ok(Arc::new(Database { store, options, cache, sequences, budget, sessions, exported, advisory, channels }))
     }
 
     /// Starts a session.

@@ -2,6 +2,8 @@
 //! savepoints and with tables that can be created and dropped.
 
 mod recorded;
+mod shared;
 
 pub use model::{Engine, Store, Transaction};
 pub use recorded::Recorded;
+pub use shared::{Exported, Shared};

@@ -83,3 +83,35 @@ fn a_database_that_is_dropped_is_closed() {
         assert_eq!(client.show("SELECT count(*) FROM t"), rows);
     }
 }
+
+#[test]
+fn an_exported_snapshot_is_one_state_for_all_who_import_it() {
+    let database = database();
+    let [mut leader, mut worker, mut writer] = [(); 3].map(|()| Client::new(&database));
+    writer.run("create table t (x int); insert into t values (1)");
+    leader.run("begin read only");
+    let name = leader.show("select pg_export_snapshot()");
+    writer.run("insert into t values (2); create table later (x int)");
+    let import = format!("set transaction snapshot '{name}'");
+    worker.run(&format!("begin read only; {import}"));
+    assert_eq!([worker.show("select count(*) from t"), leader.show("select count(*) from t")], ["1", "1"]);
+    assert_eq!(worker.fails("select * from later").code(), "42P01");
+    worker.run("rollback");
+    assert_eq!(worker.show("select count(*) from t"), "2");
+
+    // Whoever is the last to end it keeps it.
+    worker.run(&format!("begin transaction isolation level repeatable read, read only; {import}"));
+    leader.run("commit");
+    assert_eq!([worker.show("select count(*) from t"), leader.show("select count(*) from t")], ["1", "2"]);
+    assert_eq!(worker.fails("insert into t values (3)").code(), "25006");
+    worker.run("rollback");
+    assert_eq!(worker.fails(&format!("begin read only; {import}")).code(), "22023");
+    worker.run("rollback");
+    assert_eq!(worker.fails("begin read only; select 1; set transaction snapshot 'x'").code(), "25001");
+    worker.run("rollback");
+    assert_eq!(worker.fails("begin; set transaction snapshot 'x'").code(), "0A000");
+    worker.run("rollback");
+    assert_eq!(worker.fails("select pg_export_snapshot()").code(), "0A000");
+    let warned = worker.run("set transaction snapshot 'x'").notices;
+    assert_eq!(warned, ["WARNING: SET TRANSACTION can only be used in transaction blocks"]);
+}

@@ -19,6 +19,8 @@ pub enum Command {
     Begin(Modes),
     /// SET TRANSACTION
     SetTransaction(Modes),
+    /// SET TRANSACTION SNAPSHOT
+    SetSnapshot(String),
     /// SET SESSION CHARACTERISTICS AS TRANSACTION
     SetCharacteristics(Modes),
     /// COMMIT, END; whether AND CHAIN.

@@ -134,6 +134,9 @@ fn set(reader: &mut Reader<'_>) -> Result<Command> {
     if reader.take("SESSION CHARACTERISTICS AS TRANSACTION") {
         return Ok(Command::SetCharacteristics(modes(reader)?));
     }
+    if reader.take("TRANSACTION SNAPSHOT") {
+        return reader.string().map(Command::SetSnapshot);
+    }
     if reader.take("TRANSACTION") {
         return Ok(Command::SetTransaction(modes(reader)?));
     }

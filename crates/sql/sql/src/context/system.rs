@@ -52,6 +52,23 @@ impl System<'_> {
         self.session.notices.push(notice);
     }
 
+    /// Has the transaction's snapshot exported when the statement is over. Returns its name: the same for each statement of a
+    /// transaction.
+    ///
+    /// # Errors
+    /// 0A000 in a transaction that may write, the engine's.
+    pub fn export_snapshot(&mut self) -> Result<String> {
+        if !self.session.settings.is_on("transaction_read_only") {
+            return Err(SqlError::unsupported("pg_export_snapshot in a transaction that may write")
+                .hint("Say BEGIN TRANSACTION READ ONLY."));
+        }
+        self.transaction.start()?;
+        let (process, at) = (self.session.process, self.session.transaction_time);
+        let name = format!("{process:08X}-{at:016X}-1");
+        self.session.exports = Some(name.clone());
+        Ok(name)
+    }
+
     /// Notes what a sequence returned, for `currval` and `lastval`.
     pub fn note_drawn(&mut self, sequence: Oid, value: i64) {
         self.note_set(sequence, value);

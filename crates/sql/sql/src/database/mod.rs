@@ -7,7 +7,7 @@ use crate::definition::Cache;
 use crate::env::Registry;
 use crate::memory::{Budget, Memory};
 use crate::notify::Channels;
-use crate::store::Store;
+use crate::store::{Exported, Store};
 use ::advisory::Locks;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub struct Database {
     pub budget: Arc<Budget>,
     /// The open sessions, for `pg_stat_activity` and cancel requests.
     pub sessions: Registry,
+    /// The snapshots that sessions have exported.
+    pub exported: Exported,
     /// The sessions' advisory locks.
     pub advisory: Locks,
     /// LISTEN and NOTIFY.

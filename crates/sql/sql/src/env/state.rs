@@ -29,6 +29,8 @@ pub struct State {
     pub transaction_time: i64,
     /// Start of the statement. Microseconds since 1970.
     pub statement_time: i64,
+    /// Name under which the statement wants its transaction's snapshot exported.
+    pub exports: Option<String>,
     /// Notices of a statement for its client, sent when it ends.
     pub notices: Vec<crate::error::SqlError>,
     /// Engine tables that the transaction's definitions created or abandoned: `catalog` drops those without a reference at the
@@ -104,6 +106,7 @@ impl State {
             rests_on: LogPosition::ZERO,
             transaction_time: 0,
             statement_time: 0,
+            exports: None,
             notices: Vec::new(),
             touched_storage: Vec::new(),
             temporary_schema: None,

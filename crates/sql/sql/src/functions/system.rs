@@ -42,6 +42,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     pure("pg_is_in_recovery", &[], BOOL, |_| Ok(false.into())).stable(),
     pure("pg_client_encoding", &[], NAME, |_| Ok("UTF8".into())).stable(),
     pure("getdatabaseencoding", &[], NAME, |_| Ok("UTF8".into())).stable(),
+    system("pg_export_snapshot", &[], TEXT, |system, _| system.export_snapshot().map(Datum::from)).volatile(),
     system("txid_current", &[], INT8, |system, _| Ok(Datum::Int8(transaction_number(system)))),
     system("pg_current_xact_id", &[], INT8, |system, _| Ok(Datum::Int8(transaction_number(system)))),
     system("pg_sleep", &[FLOAT8], VOID, |system, a| sleep(system, a.float8(0)?)).volatile(),

@@ -220,5 +220,12 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 
 /// Commands that begin or end transactions by themselves.
 fn manages_itself(command: &Command) -> bool {
-    matches!(command, Command::Begin(_) | Command::Commit(_) | Command::Rollback(_) | Command::SetTransaction(_))
+    matches!(
+        command,
+        Command::Begin(_)
+            | Command::Commit(_)
+            | Command::Rollback(_)
+            | Command::SetTransaction(_)
+            | Command::SetSnapshot(_)
+    )
 }

@@ -11,6 +11,7 @@ mod notify;
 mod portal;
 mod prepared;
 mod simple;
+mod snapshot;
 mod startup;
 mod transaction;
 mod utility;
@@ -286,6 +287,7 @@ impl Session {
     /// Sends the notices of a statement, and that it is complete.
     fn complete(&mut self, tag: &str, sink: &mut dyn Sink) {
         self.send_notices(sink);
+        self.export_snapshot();
         match &mut self.completion {
             Completion::AtOnce => sink.complete(tag),
             Completion::AtCommit(waiting) => *waiting = Some(tag.to_owned()),

@@ -21,12 +21,12 @@ pub(super) type Log<'s> = (&'s dyn Store, &'s Cancel);
 /// An open transaction.
 pub(super) struct Open {
     /// The engine's, begun at the first statement that needs it: drivers send BEGIN long before.
-    transaction: Option<Box<dyn Transaction>>,
+    pub(super) transaction: Option<Box<dyn Transaction>>,
     /// Whether the client said BEGIN.
     pub explicit: bool,
     /// Whether a statement has failed: only ROLLBACK is accepted.
     pub failed: bool,
-    read_only: bool,
+    pub(super) read_only: bool,
     deferrable: bool,
     savepoints: Vec<Savepoint>,
 }
@@ -60,7 +60,7 @@ fn begin(
 }
 
 /// Waits of an engine without supervision end by its own limits.
-fn supervise(transaction: &mut dyn Transaction, supervisor: Arc<dyn Supervisor>) {
+pub(super) fn supervise(transaction: &mut dyn Transaction, supervisor: Arc<dyn Supervisor>) {
     if let Some(waits) = transaction.supervised() {
         waits.set_supervisor(supervisor);
     }

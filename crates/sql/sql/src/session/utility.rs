@@ -26,6 +26,10 @@ impl Session {
                     "BEGIN"
                 }
             }
+            Command::SetSnapshot(name) => {
+                self.import_snapshot(name)?;
+                "SET"
+            }
             Command::SetTransaction(modes) => {
                 self.set_transaction(*modes)?;
                 self.report_isolation(modes);
