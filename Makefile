@@ -88,6 +88,7 @@ soak: tools ## Load, kill -9 and restart a server for MINUTES, and audit its boo
 nightly: tools ## The long runs: simulations on many seeds, every mutant, the soak
 	$(MAKE) sim SEEDS=20000
 	$(MAKE) sim-paxos SEEDS=100000
+	SEEDS=200 $(CARGO) test -p seriatim-cli --test dump
 	$(CARGO) xtask mutants --all
 	$(MAKE) soak
 
