@@ -114,6 +114,24 @@ pub struct Column<T = Type, M = Modifier> {
     pub comment: Option<String>,
 }
 
+impl<T, M> Column<T, M> {
+    /// A column of a type, with nothing else said of it: nullable, without a default.
+    pub fn plain(name: impl Into<String>, data_type: T, modifier: M) -> Column<T, M> {
+        Column {
+            name: name.into(),
+            data_type,
+            modifier,
+            not_null: false,
+            default: None,
+            identity: None,
+            generated: None,
+            sequence: None,
+            dropped: false,
+            comment: None,
+        }
+    }
+}
+
 /// GENERATED AS IDENTITY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Identity {

@@ -298,16 +298,9 @@ pub(crate) fn define(
 fn define_column(column: &model::Column, defaults: Defaults<'_>) -> Column {
     let default = defaults.iter().find(|(name, _)| *name == column.name);
     Column {
-        name: column.name.clone(),
-        data_type: Type::for_values(column.kind),
-        modifier: Modifier::NONE,
         not_null: !column.nullable,
         default: default.map(|(_, value)| literal(value.as_ref(), Type::for_values(column.kind))),
-        identity: None,
-        generated: None,
-        sequence: None,
-        dropped: false,
-        comment: None,
+        ..Column::plain(column.name.clone(), Type::for_values(column.kind), Modifier::NONE)
     }
 }
 

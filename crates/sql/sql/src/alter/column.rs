@@ -98,15 +98,8 @@ pub(crate) fn drop(
     let sequence = table.columns[at].sequence;
     let column = &mut table.columns[at];
     *column = Column {
-        name: format!("........pg.dropped.{}........", at + 1),
-        not_null: false,
-        default: None,
-        identity: None,
-        generated: None,
-        sequence: None,
         dropped: true,
-        comment: None,
-        ..column.clone()
+        ..Column::plain(format!("........pg.dropped.{}........", at + 1), column.data_type, column.modifier)
     };
     note_sequences(change, &table)?;
     store(change, &table)?;

@@ -130,18 +130,7 @@ mod tests {
         let parsed = syntax::statement(query).unwrap().unwrap();
         let syntax::Command::Rows(statement) = parsed.command else { panic!("{query}") };
         let Statement::Query(mut query) = Statement::clone(&statement) else { panic!("{statement}") };
-        let column = |name: &&str| Column {
-            name: (*name).to_owned(),
-            data_type: Type::INT4,
-            modifier: Modifier::NONE,
-            not_null: false,
-            default: None,
-            identity: None,
-            generated: None,
-            sequence: None,
-            dropped: false,
-            comment: None,
-        };
+        let column = |name: &&str| Column::plain(*name, Type::INT4, Modifier::NONE);
         label(&mut query, "v", &names.iter().map(column).collect::<Vec<_>>());
         query.to_string()
     }

@@ -62,16 +62,10 @@ pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDef
     }
     check_combination(&options, &name, table)?;
     let mut column = Column {
-        name,
-        data_type,
-        modifier,
         not_null: options.nullable == Some(false) || serial.is_some() || identity.is_some(),
-        default: None,
         identity,
         generated: options.generated.map(ToString::to_string),
-        sequence: None,
-        dropped: false,
-        comment: None,
+        ..Column::plain(name, data_type, modifier)
     };
     if let Some(default) = options.default {
         column.default = print_default(&mut change.names(), default, &column)?;

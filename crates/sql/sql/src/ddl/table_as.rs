@@ -58,18 +58,7 @@ pub(super) fn columns_of(query: &Query, names: &[String]) -> Result<Vec<Column>>
         }
         let data_type = if field.data_type == Type::UNKNOWN { Type::TEXT } else { field.data_type };
         check_type(&name, data_type)?;
-        columns.push(Column {
-            name,
-            data_type,
-            modifier: field.modifier,
-            not_null: false,
-            default: None,
-            identity: None,
-            generated: None,
-            sequence: None,
-            dropped: false,
-            comment: None,
-        });
+        columns.push(Column::plain(name, data_type, field.modifier));
     }
     Ok(columns)
 }

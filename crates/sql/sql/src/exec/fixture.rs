@@ -87,16 +87,8 @@ impl Fixture {
             .iter()
             .enumerate()
             .map(|(at, (name, data_type))| Column {
-                name: (*name).to_owned(),
-                data_type: *data_type,
-                modifier: Modifier::NONE,
                 not_null: key.contains(&at),
-                default: None,
-                identity: None,
-                generated: None,
-                sequence: None,
-                dropped: false,
-                comment: None,
+                ..Column::plain(*name, *data_type, Modifier::NONE)
             })
             .collect();
         let form = match key {

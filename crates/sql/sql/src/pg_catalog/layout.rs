@@ -20,18 +20,7 @@ pub(super) struct SystemView {
 impl SystemView {
     /// The view as the catalog would keep it.
     pub(super) fn definition(&self) -> View {
-        let column = |&(name, data_type): &(&str, Type)| Column {
-            name: name.to_owned(),
-            data_type,
-            modifier: Modifier::NONE,
-            not_null: false,
-            default: None,
-            identity: None,
-            generated: None,
-            sequence: None,
-            dropped: false,
-            comment: None,
-        };
+        let column = |&(name, data_type): &(&str, Type)| Column::plain(name, data_type, Modifier::NONE);
         View {
             oid: self.oid,
             schema: self.schema.to_owned(),

@@ -7,18 +7,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 fn column(data_type: Type) -> Column {
-    Column {
-        name: data_type.name(),
-        data_type,
-        modifier: Modifier::NONE,
-        not_null: false,
-        default: None,
-        identity: None,
-        generated: None,
-        sequence: None,
-        dropped: false,
-        comment: None,
-    }
+    Column::plain(data_type.name(), data_type, Modifier::NONE)
 }
 
 /// Values of a type, many of them close to each other; now and then NULL.
