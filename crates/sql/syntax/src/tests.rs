@@ -132,6 +132,7 @@ fn switches_of_copy_are_on_and_off() {
         ("copy t from stdin with (freeze on)", vec![Freeze(true)]),
         ("copy t from stdin (header off, format csv)", vec![Header(false), Format("csv".into())]),
         ("copy t (header) from stdin (header 1, freeze 0)", vec![Header(true), Freeze(false)]),
+        ("copy t to stdout (format 'csv', header 'off')", vec![Format("csv".into()), Header(false)]),
         ("copy t from stdin csv header", vec![Format("csv".into()), Header(true)]),
     ] {
         let Command::Copy(copy) = command(sql) else { panic!("{sql}") };

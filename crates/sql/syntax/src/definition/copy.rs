@@ -67,10 +67,10 @@ fn stream(reader: &mut Reader<'_>) -> Result<CopyStream> {
 fn option(reader: &mut Reader<'_>) -> Result<CopyOption> {
     let name = reader.folded_name()?;
     Ok(match name.as_str() {
-        "format" => CopyOption::Format(reader.folded_name()?),
-        "freeze" => CopyOption::Freeze(switch(reader)),
+        "format" => CopyOption::Format(word(reader)?),
+        "freeze" => CopyOption::Freeze(switch(reader, "freeze")?),
         "header" if reader.says("MATCH") => return Err(reader.unsupported("HEADER MATCH in COPY")),
-        "header" => CopyOption::Header(switch(reader)),
+        "header" => CopyOption::Header(switch(reader, "header")?),
         "delimiter" => CopyOption::Delimiter(reader.string()?),
         "null" => CopyOption::Null(reader.string()?),
         "quote" => CopyOption::Quote(reader.string()?),
@@ -94,14 +94,26 @@ fn columns(reader: &mut Reader<'_>) -> Result<Vec<Ident>> {
     reader.names_in_parentheses()
 }
 
-/// A truth value; none means true.
-fn switch(reader: &mut Reader<'_>) -> bool {
+/// A name or a string.
+fn word(reader: &mut Reader<'_>) -> Result<String> {
+    if matches!(reader.peek(), Token::SingleQuotedString(_)) { reader.string() } else { reader.folded_name() }
+}
+
+/// A truth value, which may be a string; none means true.
+fn switch(reader: &mut Reader<'_>, option: &str) -> Result<bool> {
     if let Token::Number(digits, _) = reader.peek() {
         let on = digits != "0";
         reader.skip();
-        return on;
+        return Ok(on);
     }
-    !matches!(reader.take_any(&["TRUE", "ON", "FALSE", "OFF"]), Some("FALSE" | "OFF"))
+    if !matches!(reader.peek(), Token::SingleQuotedString(_)) {
+        return Ok(!matches!(reader.take_any(&["TRUE", "ON", "FALSE", "OFF"]), Some("FALSE" | "OFF")));
+    }
+    match reader.string()?.to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => Err(Error::new(state::SYNTAX_ERROR, format!("{option} requires a Boolean value"))),
+    }
 }
 
 /// An option in the syntax before PostgreSQL 9.0, if one comes next.
