@@ -36,7 +36,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run orders clients test unit loom shuttle sim sim-paxos soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
+.PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -60,6 +60,11 @@ check: tools ## Before a commit: format, tidy, lints and unit tests of what chan
 	$(CARGO) xtask check $(if $(ALL),--all)
 
 test: tools clients unit loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
+
+# Each client is downloaded and built once, under target/clients. CLIENTS=a,b runs only these.
+test-clients: tools ## Drivers, ORMs and tools against the server and PostgreSQL 15; writes docs/compatibility.md; knob: CLIENTS
+	$(MAKE) --no-print-directory -j2 -C crates/product/cli/tests/clients
+	$(CARGO) test --workspace $(SIMULATED) $(LOCKED) --test compatibility
 
 unit: tools ## The tests of the crates, a minute of simulated clusters among them
 	$(CARGO) test --workspace $(SIMULATED) $(LOCKED)
