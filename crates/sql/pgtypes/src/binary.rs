@@ -26,6 +26,7 @@ pub fn send(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
         Datum::Bool(value) => out.push(u8::from(*value)),
         Datum::Int2(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Int4(value) => out.extend_from_slice(&value.to_be_bytes()),
+        Datum::Int8(value) if data_type == Type::TID => out.extend_from_slice(&value.to_be_bytes()[2..]),
         Datum::Int8(value) | Datum::Time(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Float4(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Float8(value) => out.extend_from_slice(&value.to_be_bytes()),
@@ -248,6 +249,10 @@ fn receive_scalar(reader: &mut Reader<'_>, data_type: Type) -> Result<Datum> {
             Datum::Interval(Arc::new(Interval { months: reader.i32()?, days, micros }))
         }
         Scalar::Uuid => Datum::Uuid(Arc::new(reader.bytes()?)),
+        Scalar::Tid => {
+            let [a, b, c, d, e, f] = reader.bytes()?;
+            Datum::Int8(i64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+        }
         scalar if scalar.is_oid() => Datum::Oid(u32::from_be_bytes(reader.bytes()?)),
         Scalar::Char => match reader.bytes::<1>()?[0] {
             0 => Datum::Text("".into()),

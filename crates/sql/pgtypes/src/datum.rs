@@ -20,7 +20,7 @@ pub enum Datum {
     Int2(i16),
     /// integer
     Int4(i32),
-    /// bigint
+    /// bigint; tid: the block times 65,536, and the number within it
     Int8(i64),
     /// real
     Float4(f32),

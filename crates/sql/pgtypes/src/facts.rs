@@ -75,6 +75,7 @@ facts! {
     Regoper 2203 2208 "regoper" "regoper" 4 true 'N' false;
     Regoperator 2204 2209 "regoperator" "regoperator" 4 true 'N' false;
     Regcollation 4191 4192 "regcollation" "regcollation" 4 true 'N' false;
+    Tid 27 1010 "tid" "tid" 6 false 'U' false;
 }
 
 impl Scalar {
@@ -338,7 +339,7 @@ mod tests {
         for (at, facts) in FACTS.iter().enumerate() {
             assert_eq!(facts.scalar as usize, at, "{}", facts.internal_name);
         }
-        assert_eq!(FACTS.len(), Scalar::Regcollation as usize + 1);
+        assert_eq!(FACTS.len(), Scalar::Tid as usize + 1);
     }
 
     #[test]

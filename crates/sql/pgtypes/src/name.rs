@@ -83,6 +83,8 @@ pub enum Scalar {
     Regoperator,
     /// `regcollation`
     Regcollation,
+    /// `tid`: a place of a row, a block's number and a number within the block.
+    Tid,
 }
 
 impl Scalar {
@@ -172,6 +174,8 @@ type_constants!(
     REGCLASS = Regclass,
     REGTYPE = Regtype,
     RECORD = Record,
+    TID = Tid,
+    XID = Xid,
     VOID = Void,
     UNKNOWN = Unknown,
 );

@@ -10,6 +10,7 @@ mod modifier;
 mod number;
 #[cfg(test)]
 mod tests;
+mod tid;
 
 pub(super) use bytes::char_byte;
 pub use modifier::apply_modifier;
@@ -60,6 +61,7 @@ pub fn parse(text: &str, data_type: Type, modifier: Modifier, styles: &Styles) -
         Scalar::Json => json::parse_json(text)?,
         Scalar::Jsonb => json::parse_jsonb(text)?,
         scalar if scalar.is_oid() => Datum::Oid(number::parse_oid(text, data_type)?),
+        Scalar::Tid => Datum::Int8(tid::parse(text)?),
         Scalar::Void => Datum::Text("".into()),
         _ => {
             return Err(Error::new(
@@ -78,6 +80,7 @@ pub fn format(value: &Datum, data_type: Type, styles: &Styles, out: &mut String)
         Datum::Bool(value) => out.push(if *value { 't' } else { 'f' }),
         Datum::Int2(value) => number::write_int(i64::from(*value), out),
         Datum::Int4(value) => number::write_int(i64::from(*value), out),
+        Datum::Int8(value) if data_type == Type::TID => tid::write(*value, out),
         Datum::Int8(value) => number::write_int(*value, out),
         Datum::Oid(value) => number::write_int(i64::from(*value), out),
         Datum::Float4(value) => number::write_float4(*value, out),

@@ -41,7 +41,7 @@ mod tests {
         let all = scalars! {
             Bool Int2 Int4 Int8 Float4 Float8 Numeric Text Varchar Bpchar Name Char Bytea Date Time Timestamp Timestamptz Interval
             Uuid Json Jsonb Oid Xid Regclass Regtype Regproc Regnamespace Regrole Int2Vector OidVector PgNodeTree AclItem Record
-            Void Unknown Regprocedure Regoper Regoperator Regcollation
+            Void Unknown Regprocedure Regoper Regoperator Regcollation Tid
         };
         for (ours, theirs) in all {
             for is_array in [false, true] {

@@ -6,7 +6,9 @@ mod rows;
 mod tests;
 
 pub use keys::{eight_byte_key, push_key, read_eight_byte_key, read_key};
-pub use rows::{column_type, decode_columns, decode_row, encode_row, engine_value_of, is_ordered_as_stored};
+pub use rows::{
+    column_type, decode_columns, decode_row, encode_row, engine_value_of, is_ordered_as_stored, push_values,
+};
 
 use crate::error::{SqlError, state};
 use crate::types::{Datum, Type};

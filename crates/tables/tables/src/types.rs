@@ -48,6 +48,7 @@ pub enum Scalar {
     Regoper,
     Regoperator,
     Regcollation,
+    Tid,
 }
 
 /// The type of a column: a scalar, or an array of it.

@@ -66,6 +66,8 @@ pub(super) static FORMS: &[Form] = &[
     form!(JSONB),
     form!(OID),
     form!(XID),
+    form!(XID, INT4 => XID),
+    form!(TID),
     form!(Type::of(Scalar::OidVector)),
     form!(RECORD),
     form!(ANYARRAY),

@@ -147,6 +147,9 @@ pub fn comparison_type_by(symbol: &str, left: Type, right: Type) -> Result<Type>
         return Ok(left);
     }
     match choose_operator(compare::FORMS, &[left, right]) {
+        Choice::One(form) if form.common == Type::XID && !matches!(symbol, "=" | "<>") => {
+            Err(no_operator(symbol, &[left, right]))
+        }
         Choice::One(form) => {
             polymorphic::make_concrete(form.arguments(), form.common, &[left, right]).map(|(_, common)| common)
         }

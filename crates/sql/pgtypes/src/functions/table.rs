@@ -37,11 +37,11 @@ short_names!(
     REGTYPE,
     RECORD,
     VOID,
+    TID,
+    XID,
     UNKNOWN,
 );
 
-/// `xid`
-pub(super) const XID: Type = Type::of(Scalar::Xid);
 /// `text[]`
 pub(super) const TEXT_ARRAY: Type = Type::array_of(Scalar::Text);
 /// `integer[]`

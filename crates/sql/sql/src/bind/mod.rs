@@ -27,6 +27,7 @@ mod scope;
 mod select;
 mod set_operation;
 mod similar;
+pub(crate) mod system_column;
 mod table;
 mod target;
 mod walk;
@@ -153,6 +154,8 @@ struct Binder<'b, 's> {
     records: RecordShapes,
     /// Whether the statement locks or writes.
     locks: bool,
+    /// Whether the RETURNING that is being bound refers to `xmax` of a new row.
+    returns_xmax: bool,
     /// Number of views that are being bound; limits their nesting.
     views: usize,
     /// Whether calls of immutable functions with constants are folded.
@@ -176,6 +179,7 @@ impl<'b, 's> Binder<'b, 's> {
             parameters: ParameterTypes { types: parameters, text },
             records: RecordShapes::default(),
             locks: false,
+            returns_xmax: false,
             views: 0,
             folds: true,
             meanings: None,

@@ -5,11 +5,11 @@ use super::calls::Calls;
 use super::clause::Clause;
 use super::name::fold;
 use super::similar::Suggestions;
+use super::system_column::SYSTEM_COLUMNS;
 use super::walk::{self, outwards};
 use crate::catalog::{Oid, Table};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind};
-use crate::types::Type;
 use std::sync::Arc;
 use syntax::ast::{Ident, Location, ObjectName, Span};
 
@@ -126,7 +126,7 @@ pub(super) struct Scope {
     lateral_base: usize,
     /// Tables of the FROM clauses that are being bound, for messages only.
     siblings: Vec<TableNames>,
-    /// Whether tables of FROM return their keys, for FOR UPDATE.
+    /// Whether tables of FROM return their keys, for FOR UPDATE and `ctid`.
     pub keys_wanted: bool,
 }
 
@@ -146,8 +146,9 @@ impl Scope {
         self.frames.iter().rev().enumerate().filter(|(_, frame)| !frame.hidden)
     }
 
-    fn visible_tables(&self) -> impl Iterator<Item = &TableNames> {
-        self.visible().flat_map(|(_, frame)| &frame.names.tables)
+    /// The clause that is bound over the row at this distance.
+    fn clause_at(&self, distance: usize) -> Clause {
+        self.frames.iter().rev().nth(distance).map_or(Clause::Select, |frame| frame.clause)
     }
 
     /// The nearest column of this name, and the distance of its row from the current one.
@@ -351,10 +352,30 @@ impl Binder<'_, '_> {
                 return Ok(outwards(&self.records.whole_row(table), distance));
             }
         }
-        if let Some(value) = self.scope.visible_tables().find_map(|table| system_column(table, &folded)) {
+        if let Some(value) = self.unqualified_system_column(&folded).map_err(|error| self.text.error_at(error, at))? {
             return Ok(value);
         }
         Err(self.text.error_at(self.scope.missing_column(None, &folded), at))
+    }
+
+    /// A system column of the nearest tables of FROM.
+    ///
+    /// # Errors
+    /// 42702 if a row is of several tables.
+    fn unqualified_system_column(&mut self, column: &str) -> Result<Option<Expr>> {
+        let tables = |(distance, frame): (usize, &Frame)| {
+            let mut tables = frame.names.tables.iter().filter(|table| table.oid.is_some());
+            Some((distance, frame.clause, tables.next()?.clone(), tables.next().is_some()))
+        };
+        if !SYSTEM_COLUMNS.contains(&column) {
+            return Ok(None);
+        }
+        let Some((distance, clause, table, several)) = self.scope.visible().find_map(tables) else { return Ok(None) };
+        if several {
+            let message = format!("column reference \"{column}\" is ambiguous");
+            return Err(SqlError::new(state::AMBIGUOUS_COLUMN, message));
+        }
+        Ok(self.system_column(&table, clause, column)?.map(|value| outwards(&value, distance)))
     }
 
     /// `table.column`, `schema.table.column`.
@@ -371,6 +392,7 @@ impl Binder<'_, '_> {
             }
         };
         let (distance, names) = self.table_in_scope(schema, table, location)?;
+        let (clause, names) = (self.scope.clause_at(distance), names.clone());
         if let Some(found) = names.columns.iter().find(|found| found.name == *column) {
             let value = outwards(&found.value, distance);
             let origin = found.origin.filter(|(oid, _)| names.oid == Some(*oid));
@@ -378,8 +400,9 @@ impl Binder<'_, '_> {
             self.scope.mention(&value, location);
             return Ok(value);
         }
-        if let Some(value) = system_column(names, column) {
-            return Ok(value);
+        let value = self.system_column(&names, clause, column).map_err(|error| self.text.error_at(error, location))?;
+        if let Some(value) = value {
+            return Ok(outwards(&value, distance));
         }
         Err(self.text.error_at(self.scope.missing_column(Some(table), column), location))
     }
@@ -410,10 +433,4 @@ pub(super) fn column_title(names: &Names, at: usize) -> String {
         Some(column) => column.name.clone(),
         None => "?column?".into(),
     }
-}
-
-/// `tableoid`, the only system column that is supported.
-fn system_column(names: &TableNames, column: &str) -> Option<Expr> {
-    let oid = names.oid.filter(|_| column == "tableoid")?;
-    Some(Expr::constant(crate::types::Datum::Oid(oid), Type::OID))
 }

@@ -9,6 +9,7 @@ use super::name::{self, fold};
 use super::position::start;
 use super::query::{Bound, TrailingClauses, unnested};
 use super::scope::Frame;
+use super::system_column::mentions_ctid;
 use super::target::{Target, UnknownLiterals};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey, WhenHeld};
@@ -50,7 +51,8 @@ impl Binder<'_, '_> {
         tail: TrailingClauses<'_>,
         unknowns: UnknownLiterals,
     ) -> Result<Bound> {
-        let keys_wanted = std::mem::replace(&mut self.scope.keys_wanted, !tail.locks.is_empty());
+        let with_keys = !tail.locks.is_empty() || mentions_ctid(select, tail.order);
+        let keys_wanted = std::mem::replace(&mut self.scope.keys_wanted, with_keys);
         let from = self.from(&select.from);
         self.scope.keys_wanted = keys_wanted;
         let from = from?;

@@ -4,6 +4,7 @@ use super::sequence;
 use crate::alter::column::check_type;
 use crate::alter::expression::{self, next_value_of};
 use crate::alter::name::fold;
+use crate::bind::system_column::SYSTEM_COLUMNS;
 use crate::catalog::{Column, Identity, Sequence, Table};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
@@ -12,8 +13,6 @@ use syntax::ast::{self, ColumnDefinition, ColumnOption, ConstraintKind, DataType
 
 /// The most columns that a table can have.
 const MOST_COLUMNS: usize = 1600;
-/// The columns that every table of PostgreSQL has.
-const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
 
 /// A column with its constraints and its sequence.
 pub(super) struct NewColumn {

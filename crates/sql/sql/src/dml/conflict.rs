@@ -57,7 +57,8 @@ pub(super) fn prepare<'s>(
         let Some(write) = write else { continue };
         let (Write::Insert(now) | Write::Replace { new: now, .. } | Write::Remove { old: now, .. }) = &write;
         take(exec, table, now, &mut taken)?;
-        returned.extend(returning::row(exec, preparation, statement.returning.as_ref(), now)?);
+        let found = !matches!(write, Write::Insert(_));
+        returned.extend(returning::inserted(exec, preparation, statement.returning.as_ref(), now, found)?);
         writes.push(write);
     }
     Ok(Intent { table, checks: None, writes, returned })

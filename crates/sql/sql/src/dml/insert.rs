@@ -45,7 +45,7 @@ fn plain<'s>(
 ) -> Result<Intent<'s>> {
     let mut returned = vec![];
     for row in &new {
-        returned.extend(returning::row(exec, preparation, statement.returning.as_ref(), row)?);
+        returned.extend(returning::inserted(exec, preparation, statement.returning.as_ref(), row, false)?);
     }
     let writes = new.into_iter().map(Write::Insert).collect();
     Ok(Intent { table: &statement.table, checks: Some(&statement.checks), writes, returned })

@@ -87,7 +87,7 @@ pub(super) fn insert(exec: &mut Exec<'_>, statement: &Insert) -> Result<Changed>
     let Insert { table, generated, checks, returning, .. } = statement;
     each(exec, table, (&statement.source, false), Some(checks), |exec, mut row, preparation, returned| {
         rules::generate(exec, generated, &mut row)?;
-        returned.extend(returning::row(exec, preparation, returning.as_ref(), &row)?);
+        returned.extend(returning::inserted(exec, preparation, returning.as_ref(), &row, false)?);
         Ok(Write::Insert(row))
     })
 }

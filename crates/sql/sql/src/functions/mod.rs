@@ -4,6 +4,7 @@
 mod advisory;
 mod notify;
 mod system;
+pub(crate) mod system_column;
 mod table;
 
 pub use crate::types::functions::{

@@ -2,6 +2,7 @@
 
 use super::columns::{columns_of, is_volatile};
 use crate::catalog::Table;
+use crate::functions::system_column;
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::{Datum, Scalar, Type};
 use std::ops::Bound;
@@ -25,9 +26,10 @@ pub enum ColumnCondition {
 /// Returns the fact of a condition over a table's row, if it compares a column with a value that does not depend on the row.
 pub fn column_condition(table: &Table, condition: &Expr) -> Option<ColumnCondition> {
     match &condition.kind {
-        ExprKind::Compare(comparison, left, right) => {
-            compared(table, *comparison, left, right).or_else(|| compared(table, comparison.mirrored(), right, left))
-        }
+        ExprKind::Compare(comparison, left, right) => compared(table, *comparison, left, right)
+            .or_else(|| compared(table, comparison.mirrored(), right, left))
+            .or_else(|| at_place(*comparison, left, right))
+            .or_else(|| at_place(*comparison, right, left)),
         ExprKind::InList(value, list) => {
             let column = column_of(table, value)?;
             list.iter().all(is_constant).then(|| ColumnCondition::OneOf(column, list.clone()))
@@ -69,6 +71,26 @@ pub fn column_condition(table: &Table, condition: &Expr) -> Option<ColumnConditi
         }
         _ => None,
     }
+}
+
+/// `ctid = place` of a table whose primary key is one integer: the key that is at the place.
+fn at_place(comparison: Comparison, ctid: &Expr, place: &Expr) -> Option<ColumnCondition> {
+    let ExprKind::Call(function, key) = &ctid.kind else { return None };
+    let [Expr { kind: ExprKind::Column(column), data_type, .. }] = key[..] else { return None };
+    if comparison != Comparison::Equal || !system_column::is_ctid(function) || !is_constant(place) {
+        return None;
+    }
+    let value = match (system_column::key_of_ctid(data_type), &place.kind) {
+        (Some(inverse), _) => {
+            let result = inverse.result;
+            Expr::new(ExprKind::Call(inverse, vec![place.clone()]), result)
+        }
+        (None, ExprKind::Constant(place)) if data_type == Type::INT8 => {
+            Expr::constant(system_column::bigint_at(place)?, Type::INT8)
+        }
+        _ => return None,
+    };
+    Some(ColumnCondition::Equal(column, value))
 }
 
 fn compared(table: &Table, comparison: Comparison, left: &Expr, right: &Expr) -> Option<ColumnCondition> {

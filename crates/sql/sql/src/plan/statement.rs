@@ -54,6 +54,8 @@ pub struct Returning {
     pub columns: Vec<Expr>,
     /// Their description.
     pub fields: Vec<Field>,
+    /// Of INSERT: whether `xmax` is behind the row's columns, 0 for a row that was not there before.
+    pub with_xmax: bool,
 }
 
 /// ON CONFLICT.

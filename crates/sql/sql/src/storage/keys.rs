@@ -180,7 +180,7 @@ fn read_component(key: &mut &[u8], data_type: Type) -> Option<Datum> {
         Scalar::Int2 => Datum::Int2((u16::from_be_bytes(take(key)?) ^ 0x8000) as i16),
         Scalar::Int4 => Datum::Int4(unflip(take(key)?)),
         Scalar::Date => Datum::Date(unflip(take(key)?)),
-        Scalar::Int8 => Datum::Int8(read_i64(key)?),
+        Scalar::Int8 | Scalar::Tid => Datum::Int8(read_i64(key)?),
         Scalar::Time => Datum::Time(read_i64(key)?),
         Scalar::Timestamp => Datum::Timestamp(read_i64(key)?),
         Scalar::Timestamptz => Datum::Timestamptz(read_i64(key)?),

@@ -20,7 +20,7 @@ pub fn column_type(data_type: Type) -> ColumnType {
     }
     match data_type.scalar {
         Scalar::Bool => ColumnType::Bool,
-        Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Time => ColumnType::Int,
+        Scalar::Int2 | Scalar::Int4 | Scalar::Int8 | Scalar::Time | Scalar::Tid => ColumnType::Int,
         Scalar::Oid
         | Scalar::Xid
         | Scalar::Regclass
@@ -228,6 +228,13 @@ fn encode_array<A: smallvec::Array<Item = u8>>(array: &Array, out: &mut SmallVec
     encode_elements(array.leaves(), count, out);
 }
 
+/// Appends values in their stored forms, for a digest of them.
+pub fn push_values(values: &[Datum], out: &mut Vec<u8>) {
+    let mut encoded: SmallVec<[u8; 64]> = SmallVec::new();
+    encode_elements(values.iter(), values.len(), &mut encoded);
+    out.extend_from_slice(&encoded);
+}
+
 const ABSENT: u32 = u32::MAX;
 
 fn encode_elements<'d, A: smallvec::Array<Item = u8>>(
@@ -340,7 +347,7 @@ fn decode_int(value: i64, scalar: Scalar) -> Option<Datum> {
     match scalar {
         Scalar::Int2 => value.try_into().ok().map(Datum::Int2),
         Scalar::Int4 => value.try_into().ok().map(Datum::Int4),
-        Scalar::Int8 => Some(Datum::Int8(value)),
+        Scalar::Int8 | Scalar::Tid => Some(Datum::Int8(value)),
         Scalar::Time => Some(Datum::Time(value)),
         _ => value.try_into().ok().map(Datum::Oid),
     }

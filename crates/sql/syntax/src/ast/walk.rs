@@ -75,13 +75,17 @@ macro_rules! walk {
             }
         }
 
+        impl $visit for Select {
+            fn $method<V: $visitor>(&$($mut)? self, visitor: &mut V) -> ControlFlow<V::Break> {
+                visitor.select(self)?;
+                $walk::select(self, visitor)
+            }
+        }
+
         impl $visit for SetExpr {
             fn $method<V: $visitor>(&$($mut)? self, visitor: &mut V) -> ControlFlow<V::Break> {
                 ensure_stack(|| match self {
-                    SetExpr::Select(select) => {
-                        visitor.select(select)?;
-                        $walk::select(select, visitor)
-                    }
+                    SetExpr::Select(select) => select.$method(visitor),
                     SetExpr::Query(query) => query.$method(visitor),
                     SetExpr::SetOperation { left, right, .. } => {
                         left.$method(visitor)?;

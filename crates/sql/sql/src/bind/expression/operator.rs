@@ -4,7 +4,7 @@ use crate::bind::Binder;
 use crate::bind::coerce::LocatedExpr;
 use crate::bind::position::start;
 use crate::error::{Result, SqlError, state};
-use crate::functions::{comparison_type_by, resolve_operator};
+use crate::functions::{comparison_type_by, resolve_operator, system_column};
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::Type;
 use syntax::ast::{Expr as Syntax, Operator, Value};
@@ -100,7 +100,12 @@ impl Binder<'_, '_> {
         right: LocatedExpr,
     ) -> Result<(Expr, Expr)> {
         let common = comparison_type_by(symbol, left.0.data_type, right.0.data_type)?;
-        Ok((self.implicit(left.0, common, left.1)?, self.implicit(right.0, common, right.1)?))
+        let right = if common == Type::XID && right.0.data_type == Type::INT4 {
+            self.call(system_column::xid(), vec![right])?
+        } else {
+            self.implicit(right.0, common, right.1)?
+        };
+        Ok((self.implicit(left.0, common, left.1)?, right))
     }
 
     /// `operator operand`

@@ -38,10 +38,12 @@ impl Binder<'_, '_> {
     /// RETURNING over a row.
     fn returning(&mut self, items: Option<&Vec<SelectItem>>, names: Names) -> Result<Option<Returning>> {
         let Some(items) = items else { return Ok(None) };
-        let (targets, _) =
-            self.within(names, Clause::Returning, |binder| binder.targets(items, UnknownLiterals::Text))?;
+        let outer = std::mem::take(&mut self.returns_xmax);
+        let bound = self.within(names, Clause::Returning, |binder| binder.targets(items, UnknownLiterals::Text));
+        let with_xmax = std::mem::replace(&mut self.returns_xmax, outer);
+        let (targets, _) = bound?;
         let (columns, fields) = targets.into_iter().map(|target| (target.expression, target.field)).unzip();
-        Ok(Some(Returning { columns, fields }))
+        Ok(Some(Returning { columns, fields, with_xmax }))
     }
 
     /// The generated columns of a table over its new row.
@@ -96,9 +98,11 @@ impl Binder<'_, '_> {
     fn written_column(&self, table: &Table, name: &ast::ObjectName) -> Result<usize> {
         let parts = super::name::parts(name);
         let column = parts.last().map_or("", String::as_str);
+        let at = super::name::location(name);
+        Self::check_assignable(column).map_err(|error| self.text.error_at(error, at))?;
         table.column(column).ok_or_else(|| {
             let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
-            self.text.error_at(SqlError::new(state::UNDEFINED_COLUMN, message), super::name::location(name))
+            self.text.error_at(SqlError::new(state::UNDEFINED_COLUMN, message), at)
         })
     }
 

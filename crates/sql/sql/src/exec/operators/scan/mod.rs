@@ -162,7 +162,7 @@ impl ScanState {
             None => return Ok(None),
         };
         let row = Stored { columns, row: RowRef::new(stored) };
-        if !self.pushed.rest_holds(scan, row, &mut self.decoded, run)? {
+        if !self.pushed.rest_holds(scan, row, found.key, &mut self.decoded, run)? {
             return Ok(None);
         }
         if scan.for_update {
@@ -185,7 +185,7 @@ impl ScanState {
         };
         let row = Stored { columns: None, row: self.buffer.row() };
         let passes =
-            found && self.pushed.passes(row.row) && self.pushed.rest_holds(scan, row, &mut self.decoded, run)?;
+            found && self.pushed.passes(row.row) && self.pushed.rest_holds(scan, row, key, &mut self.decoded, run)?;
         if passes { finish(scan, row, key).map(Some) } else { Ok(None) }
     }
 }
@@ -214,9 +214,19 @@ impl Pushed {
     }
 
     /// Returns whether a row passes the remaining conjuncts; decodes their columns only.
-    fn rest_holds(&self, scan: &Scan, row: Stored<'_>, decoded: &mut Row, run: &mut Run<'_, '_>) -> Result<bool> {
+    fn rest_holds(
+        &self,
+        scan: &Scan,
+        row: Stored<'_>,
+        key: &[u8],
+        decoded: &mut Row,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
         let Some(filter) = scan.filter.as_ref().filter(|_| !self.rest.is_empty()) else { return Ok(true) };
         row.decode(scan, self.rest_columns.as_deref(), decoded)?;
+        if scan.with_key {
+            decoded.push(Datum::Bytea(key.into()));
+        }
         let conjuncts = pushed::conjuncts(filter);
         for &at in &self.rest {
             if !run.holds(&conjuncts[at], decoded)? {

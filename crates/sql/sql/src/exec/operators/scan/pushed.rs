@@ -68,7 +68,9 @@ impl Run<'_, '_> {
             1 => pushed.pop(),
             _ => Some(Predicate::And(pushed)),
         };
-        let rest_columns = columns_of(rest.iter().map(|&at| &conjuncts[at]));
+        // The key of the row is behind its columns.
+        let width = scan.table.columns.len();
+        let rest_columns = columns_of(rest.iter().map(|&at| &conjuncts[at]), width);
         Ok(Pushed { filter, rest, rest_columns })
     }
 
@@ -165,13 +167,13 @@ fn nullable(table: &Table, expression: &Expr) -> Option<u16> {
     (data_type.is_array || data_type.scalar != Scalar::Record).then_some(column)?.try_into().ok()
 }
 
-/// Columns that conditions use, sorted; `None` if a subquery may use any.
-fn columns_of<'e>(conditions: impl Iterator<Item = &'e Expr>) -> Option<Vec<usize>> {
+/// Columns below `width` that conditions use, sorted; `None` if a subquery may use any.
+fn columns_of<'e>(conditions: impl Iterator<Item = &'e Expr>, width: usize) -> Option<Vec<usize>> {
     let mut columns = BTreeSet::new();
     let mut any = false;
     for condition in conditions {
         condition.walk(&mut |part| match part.kind {
-            ExprKind::Column(column) => {
+            ExprKind::Column(column) if column < width => {
                 columns.insert(column);
             }
             ExprKind::Subquery(_) => any = true,
