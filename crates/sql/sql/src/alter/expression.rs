@@ -159,7 +159,7 @@ fn check_relation(names: &mut Names<'_>, text: &str) -> Result<()> {
         return Ok(());
     }
     match &schema {
-        Some(schema) if names.namespace(schema)?.is_none() => Err(no_schema(schema)),
+        Some(schema) if names.searched_namespace(schema)?.is_none() => Err(no_schema(schema)),
         _ => Err(no_relation(schema.as_deref(), &name)),
     }
 }

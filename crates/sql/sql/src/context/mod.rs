@@ -19,7 +19,7 @@ mod system;
 pub use change::Change;
 pub(crate) use change::name_taken;
 pub use exec::Exec;
-pub use names::{NameLookup, Names};
+pub use names::{NameLookup, Names, temporary_namespace};
 pub use system::System;
 
 pub use crate::memory::Memory;

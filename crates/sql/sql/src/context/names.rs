@@ -62,6 +62,16 @@ impl NameLookup for Names<'_> {
     }
 }
 
+/// Identifiers of schemas of temporary relations begin here: above those of users' objects, below those derived from them.
+const FIRST_TEMPORARY: Oid = 0x1F00_0000;
+
+/// The schema of a session's temporary relations, which is not stored.
+pub fn temporary_namespace(name: &str) -> Option<Namespace> {
+    let number: u64 = name.strip_prefix(tables::storage::TEMPORARY)?.parse().ok()?;
+    let oid = FIRST_TEMPORARY | (number & 0x00FF_FFFF) as Oid;
+    Some(Namespace { oid, name: name.to_owned(), comment: None })
+}
+
 impl Names<'_> {
     /// Schemas in which unqualified names are looked up.
     pub fn search_path(&self) -> Arc<[String]> {
@@ -168,7 +178,7 @@ impl Names<'_> {
         Ok(self.database.cache.dependents(self.transaction, on)?)
     }
 
-    /// All schemas, the built-in ones among them.
+    /// All schemas, the built-in ones and that of the session's temporary relations among them.
     ///
     /// # Errors
     /// Errors of the engine.
@@ -176,7 +186,20 @@ impl Names<'_> {
         let stored = self.database.cache.namespaces(self.transaction)?;
         let built_in =
             BUILT_IN.iter().map(|(oid, name)| Namespace { oid: *oid, name: (*name).to_owned(), comment: None });
-        Ok(built_in.chain(stored).collect())
+        let temporary = self.session.temporary_schema.as_deref().and_then(temporary_namespace);
+        Ok(built_in.chain(stored).chain(temporary).collect())
+    }
+
+    /// The schema that a name of an existing relation may be qualified with: as [`Names::namespace`], or the session's own for
+    /// temporary relations, under its name or as `pg_temp`.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn searched_namespace(&mut self, name: &str) -> Result<Option<Namespace>> {
+        match self.session.temporary_schema.as_deref() {
+            Some(own) if name == own || name == "pg_temp" => Ok(temporary_namespace(own)),
+            _ => self.namespace(name),
+        }
     }
 
     /// The schema of this name.

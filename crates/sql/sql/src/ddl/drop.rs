@@ -60,7 +60,7 @@ fn find(
     let found = names.relation(schema.as_deref(), &name)?;
     let Some(relation) = found else {
         if let Some(schema) = &schema
-            && names.namespace(schema)?.is_none()
+            && names.searched_namespace(schema)?.is_none()
         {
             skip_absent("schema", schema, if_exists, notices)?;
         } else {

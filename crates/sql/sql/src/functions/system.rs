@@ -116,6 +116,9 @@ fn schemas(names: &mut Names<'_>, implicit: bool) -> Result<Vec<Datum>> {
     let path = names.search_path();
     let existing = names.namespaces()?;
     let mut found: Vec<Datum> = Vec::new();
+    if implicit {
+        found.extend(names.temporary_schema().map(|own| Datum::from(own.as_str())));
+    }
     if implicit && !path.iter().any(|name| name == "pg_catalog") {
         found.push("pg_catalog".into());
     }

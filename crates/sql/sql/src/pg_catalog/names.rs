@@ -1,7 +1,7 @@
 //! Names as text: quoting, resolution, and whether a name needs its schema.
 
 use super::relations::{PG_CATALOG, system_schema};
-use super::{derived, described, seed};
+use super::{derived, described, relations, seed};
 use crate::catalog::Oid;
 use crate::context::Names;
 use crate::error::{Result, SqlError, state};
@@ -115,11 +115,24 @@ pub(super) fn find_relation(names: &mut Names<'_>, schema: Option<&str>, name: &
     }
     if let Some(schema) = schema
         && schema != "pg_temp"
-        && names.namespace(schema)?.is_none()
+        && names.searched_namespace(schema)?.is_none()
     {
         return Err(no_schema(schema));
     }
     Ok(names.relation(schema, name)?.map(|relation| relation.oid()))
+}
+
+/// The name of a schema, also of one that holds temporary relations of another session.
+///
+/// # Errors
+/// Errors of the engine.
+pub(super) fn name_of_schema(names: &mut Names<'_>, oid: Oid) -> Result<Option<String>> {
+    let namespaces = names.namespaces()?;
+    if let Some(found) = namespaces.into_iter().find(|namespace| namespace.oid == oid) {
+        return Ok(Some(found.name));
+    }
+    let all = relations::schemas(names)?;
+    Ok(all.into_iter().find(|&(_, known)| known == oid).map(|(name, _)| name))
 }
 
 /// 3F000

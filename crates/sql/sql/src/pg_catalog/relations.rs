@@ -5,7 +5,7 @@ use super::value::{NO, NONE, NULL, YES, array, bool, count2, oid, text};
 use super::{derived, described};
 use crate::Result;
 use crate::catalog::{Oid, Relation, Table, VirtualTable};
-use crate::context::Names;
+use crate::context::{Names, temporary_namespace};
 use crate::types::{Datum, Row, Scalar};
 use std::collections::HashMap;
 
@@ -65,9 +65,11 @@ const HEAP: Oid = 2;
 /// The access method of indexes.
 pub(super) const BTREE: Oid = 403;
 
-/// The oids of the schemas, by name.
+/// The oids of the schemas, by name; those that hold temporary relations of other sessions among them.
 pub(super) fn schemas(names: &mut Names<'_>) -> Result<HashMap<String, Oid>> {
-    Ok(names.namespaces()?.into_iter().map(|namespace| (namespace.name, namespace.oid)).collect())
+    let relations = names.relations()?;
+    let temporary = relations.iter().filter_map(|relation| temporary_namespace(relation.schema()));
+    Ok(names.namespaces()?.into_iter().chain(temporary).map(|namespace| (namespace.name, namespace.oid)).collect())
 }
 
 /// What the kinds of relations differ in.
@@ -160,7 +162,7 @@ fn class_of<'r>(relation: &'r Relation, schema: Oid, tables: &HashMap<Oid, &Tabl
         has_index: false,
         has_rules: false,
         has_triggers: false,
-        temporary: false,
+        temporary: temporary_namespace(relation.schema()).is_some(),
         shared: false,
         replica_identity: "n",
     };
@@ -172,25 +174,15 @@ fn class_of<'r>(relation: &'r Relation, schema: Oid, tables: &HashMap<Oid, &Tabl
             access_method: HEAP,
             has_index: !table.indexes.is_empty(),
             has_triggers: !table.foreign_keys.is_empty() || !table.referenced_by.is_empty(),
-            temporary: table.temporary,
             replica_identity: "d",
             ..plain
         },
         Relation::Index(entry) => {
             let table = tables.get(&entry.table);
             let index = table.and_then(|table| table.indexes.iter().find(|index| index.oid == entry.oid));
-            Class {
-                kind: "i",
-                columns: index.map_or(0, |index| index.columns.len()),
-                access_method: BTREE,
-                temporary: table.is_some_and(|table| table.temporary),
-                ..plain
-            }
+            Class { kind: "i", columns: index.map_or(0, |index| index.columns.len()), access_method: BTREE, ..plain }
         }
-        Relation::Sequence(sequence) => {
-            let owner = sequence.owned_by.and_then(|(table, _)| tables.get(&table));
-            Class { kind: "S", columns: 3, temporary: owner.is_some_and(|table| table.temporary), ..plain }
-        }
+        Relation::Sequence(_) => Class { kind: "S", columns: 3, ..plain },
         Relation::View(view) => Class { kind: "v", columns: view.columns.len(), has_rules: true, ..plain },
     }
 }

@@ -2,7 +2,7 @@
 
 use super::argument_oid;
 use crate::catalog::Oid;
-use crate::context::Names;
+use crate::context::{Names, temporary_namespace};
 use crate::error::Result;
 use crate::pg_catalog::{derived, names, seed};
 use crate::types::{Datum, Type};
@@ -58,14 +58,14 @@ pub(super) fn absent(_: &[Datum]) -> Result<Datum> {
 }
 
 pub(super) fn my_temp_schema(names: &mut Names<'_>, _: &[Datum]) -> Result<Datum> {
-    let Some(name) = names.temporary_schema() else { return Ok(Datum::Oid(0)) };
-    Ok(Datum::Oid(names.namespace(&name)?.map_or(0, |namespace| namespace.oid)))
+    Ok(Datum::Oid(names.searched_namespace("pg_temp")?.map_or(0, |namespace| namespace.oid)))
 }
 
 pub(super) fn is_other_temp_schema(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
-    let own = names.temporary_schema();
-    let other = names.namespaces()?.into_iter().find(|namespace| namespace.oid == oid);
-    let is_temporary = |name: &str| name.starts_with("pg_temp_") || name.starts_with("pg_toast_temp_");
-    Ok(Datum::Bool(other.is_some_and(|schema| is_temporary(&schema.name) && Some(schema.name) != own)))
+    let namespaces = names.namespaces()?;
+    // The session's own and every schema that is not temporary are among these.
+    let is_other = !namespaces.iter().any(|namespace| namespace.oid == oid)
+        && names::name_of_schema(names, oid)?.is_some_and(|name| temporary_namespace(&name).is_some());
+    Ok(Datum::Bool(is_other))
 }

@@ -75,7 +75,7 @@ pub(super) fn print_procedure(_: &mut Names<'_>, oid: Oid) -> Result<Option<Stri
 pub(super) fn is_catalog(names: &mut Names<'_>, schema: Option<&str>) -> Result<bool> {
     match schema {
         None | Some("pg_catalog") => Ok(true),
-        Some(schema) if names.namespace(schema)?.is_some() => Ok(false),
+        Some(schema) if names.searched_namespace(schema)?.is_some() => Ok(false),
         Some(schema) => Err(names::no_schema(schema)),
     }
 }
@@ -121,12 +121,14 @@ pub(super) fn print_operator(_: &mut Names<'_>, oid: Oid) -> Result<Option<Strin
 
 pub(super) fn find_namespace(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
     let name = names::split(name)?.join(".");
-    Ok(names.namespace(&name)?.map(|namespace| namespace.oid))
+    if name == "pg_temp" {
+        return Ok(None); // It qualifies names, and is none itself.
+    }
+    Ok(names.searched_namespace(&name)?.map(|namespace| namespace.oid))
 }
 
 pub(super) fn print_namespace(names: &mut Names<'_>, oid: Oid) -> Result<Option<String>> {
-    let name = names.namespaces()?.into_iter().find(|namespace| namespace.oid == oid);
-    Ok(name.map(|namespace| names::quote(&namespace.name)))
+    Ok(names::name_of_schema(names, oid)?.map(|name| names::quote(&name)))
 }
 
 pub(super) fn find_role(_: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
