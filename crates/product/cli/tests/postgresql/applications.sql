@@ -84,5 +84,22 @@ SHOW max_identifier_length;
 SHOW search_path;
 SELECT current_schema() AS s, current_setting('server_version_num')::int >= 150000 AS new;
 CREATE EXTENSION IF NOT EXISTS "plpgsql" WITH SCHEMA pg_catalog;
+-- Drizzle names the table in its checks; TypeORM compares defaults as they are printed; Kysely asks for sequences of views.
+CREATE TABLE priced (
+  price numeric(10,2) DEFAULT '0', half numeric DEFAULT '0.5', big bigint DEFAULT '7', ratio double precision DEFAULT '1',
+  number integer DEFAULT '5', less integer DEFAULT '-5', small smallint DEFAULT '3', plain numeric DEFAULT 0, doubled integer GENERATED ALWAYS AS (priced.number * 2) STORED,
+  CHECK (priced.price >= 0), CONSTRAINT qualified CHECK (applications.priced.big > priced.number)
+);
+SELECT column_name, column_default FROM information_schema.columns WHERE table_name = 'priced' ORDER BY ordinal_position;
+SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'priced'::regclass ORDER BY conname;
+ALTER TABLE priced ADD CHECK (priced.half < 1);
+ALTER TABLE priced ADD CHECK (other.half < 1);
+ALTER TABLE priced RENAME TO costly;
+INSERT INTO costly (half) VALUES (2);
+INSERT INTO costly DEFAULT VALUES RETURNING *;
+CREATE VIEW costs AS SELECT price FROM costly;
+SELECT pg_get_serial_sequence('costs', 'price');
+SELECT pg_get_serial_sequence('costs', 'nothing');
+DROP TABLE costly CASCADE;
 \set VERBOSITY terse
 DROP SCHEMA applications CASCADE;

@@ -123,6 +123,7 @@ pub(crate) fn add_check(
     name: Option<&str>,
     expression: String,
 ) -> Result<()> {
+    let expression = expression::of_table(table, &expression)?;
     bind::expression(&mut change.names(), &expression, &column::visible(table), Some((Type::BOOL, Modifier::NONE)))?;
     let name = match name {
         Some(name) if name::has_constraint(table, name) => return Err(constraint_taken(table, name)),

@@ -1,7 +1,7 @@
 //! Expressions that definitions keep as text: the columns and sequences that they name, and renaming of those.
 
 use super::name::{fold, no_relation, no_schema, quote, quoted};
-use crate::catalog::{Oid, Relation, Sequence};
+use crate::catalog::{Oid, Relation, Sequence, Table};
 use crate::context::Names;
 use crate::error::{Result, SqlError};
 use crate::types::Type;
@@ -29,6 +29,26 @@ pub(crate) fn columns_of(syntax: &impl ast::Visit) -> BTreeSet<String> {
         ControlFlow::Continue(())
     });
     found
+}
+
+/// Returns the expression of a table without the table's name before its columns, which would not follow a renaming of the table.
+pub(crate) fn of_table(table: &Table, expression: &str) -> Result<String> {
+    let mut syntax = syntax::expression(expression)?;
+    let is_table = |qualifier: &[ast::Ident]| match qualifier {
+        [name] => fold(name) == table.name,
+        [schema, name] => fold(schema) == table.schema && fold(name) == table.name,
+        _ => false,
+    };
+    let _: ControlFlow<()> = visit_expressions_mut(&mut syntax, |expression| {
+        if let Expr::CompoundIdentifier(idents) = expression
+            && let Some((column, qualifier)) = idents.split_last()
+            && is_table(qualifier)
+        {
+            *expression = Expr::Identifier(column.clone());
+        }
+        ControlFlow::Continue(())
+    });
+    Ok(syntax.to_string())
 }
 
 /// Returns whether an expression is a literal, perhaps cast.

@@ -63,7 +63,7 @@ pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDef
     let mut column = Column {
         not_null: options.nullable == Some(false) || serial.is_some() || identity.is_some(),
         identity,
-        generated: options.generated.map(ToString::to_string),
+        generated: options.generated.map(|value| expression::of_table(table, &value.to_string())).transpose()?,
         ..Column::plain(name, data_type, modifier)
     };
     if let Some(default) = options.default {

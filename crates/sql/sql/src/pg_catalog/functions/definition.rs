@@ -172,7 +172,12 @@ pub(super) fn serial_sequence(names: &mut Names<'_>, arguments: &[Datum]) -> Res
         let message = format!("column \"{column}\" of relation \"{name}\" does not exist");
         SqlError::new(state::UNDEFINED_COLUMN, message)
     };
-    let Some(Relation::Table(table)) = &relation else { return Err(no_column()) };
+    let table = match &relation {
+        Some(Relation::Table(table)) => table,
+        // Its columns own nothing.
+        Some(Relation::View(view)) if view.columns.iter().any(|known| known.name == column) => return Ok(Datum::Null),
+        _ => return Err(no_column()),
+    };
     let at = table.column(column).ok_or_else(no_column)?;
     let number = u16::try_from(at + 1).unwrap_or(u16::MAX);
     let relations = names.relations()?;

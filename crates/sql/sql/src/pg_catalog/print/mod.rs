@@ -17,7 +17,9 @@ use super::names;
 use crate::bind;
 use crate::catalog::Table;
 use crate::context::Names;
+use crate::plan::ExprKind;
 use crate::types::{Modifier, Type};
+use syntax::ast::{Expr, Literal, Value};
 
 /// Defaults that are words of SQL: bound, they are calls of `now()`.
 const TIME_WORDS: [&str; 5] = ["CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"];
@@ -32,9 +34,20 @@ pub(super) fn expression(names: &mut Names<'_>, text: &str, table: Option<&Table
         Ok(bound) => bound,
         Err(_) => return text.to_owned(),
     };
+    if let ExprKind::Constant(value) = &bound.kind
+        && is_typed_string(text)
+    {
+        return constant::of_string(value, bound.data_type);
+    }
     let columns = visible.iter().map(|(name, ..)| names::quote(name)).collect();
     let mut printer = tree::Printer { names, columns, pretty };
     printer.top(&bound).unwrap_or_else(|| text.to_owned())
+}
+
+/// Returns whether an expression is `'text'::type`, a constant of that type.
+fn is_typed_string(text: &str) -> bool {
+    let is_string = |expression: &Expr| matches!(expression, Expr::Literal(Literal { value: Value::String(_), .. }));
+    matches!(syntax::expression(text), Ok(Expr::Cast { expr, .. }) if is_string(&expr))
 }
 
 /// The columns by position; dropped ones by a name that no expression says.
