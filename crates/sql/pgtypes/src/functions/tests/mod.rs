@@ -219,7 +219,7 @@ fn long_calls_stop_when_they_are_told_to() {
     let bytes = || (Type::BYTEA, Datum::Bytea(vec![b'7'; LENGTH].into()));
     let texts = vec![Datum::from("a text"); 1 << 18];
     let array = || (type_named("text[]"), Array::new(Scalar::Text, texts.clone()).into());
-    let counted = "(a{1,400}){1,12}b";
+    let counted = "(a{1,240}){1,20}b";
     let calls = [
         ("~", vec![text("a"), short(counted)]),
         ("~", vec![text("ab"), short("x|y")]),

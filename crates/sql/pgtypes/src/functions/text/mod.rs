@@ -3,8 +3,10 @@
 mod basic;
 mod binary;
 mod build;
+mod ends;
 mod keywords;
 mod like;
+mod preference;
 pub(super) mod quote;
 mod regex;
 mod regex_functions;

@@ -1,20 +1,23 @@
 //! PostgreSQL's advanced regular expressions, as far as they are regular: translated for the `regex` crate.
 //!
-//! Deviation: of alternatives the first that matches is taken, not the longest, unless they are plain texts (which are put
-//! in the order of their lengths), and each quantifier is greedy or not by itself; lookaround and back-references are
-//! refused. The `regex` crate matches in linear time, whatever the pattern.
+//! Deviation: lookaround and back-references are refused. The `regex` crate finds in linear time, whatever the pattern, where
+//! a match begins; [`Tree`] finds what PostgreSQL takes of it.
 
 use super::super::arguments::invalid;
 use super::super::table::*;
+use super::preference::{Tree, is_determined};
 use super::search::Pattern;
 use ::regex::RegexBuilder;
-use regex_syntax::ast::{Ast, ErrorKind, parse::Parser};
+use regex_syntax::ast::ErrorKind;
+use regex_syntax::ast::parse::{Parser, ParserBuilder};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The bytes that one compiled pattern may take.
 pub(super) const COMPILED_BYTES: usize = 4 << 20;
+/// The greatest number in a bound (PostgreSQL's `DUPMAX`).
+const MOST_TIMES: u64 = 255;
 /// Number of compiled patterns kept per thread.
 const KEPT: usize = 128;
 
@@ -99,8 +102,7 @@ fn compile(pattern: &str, mut options: Options) -> Result<Pattern> {
     }
     let translated = match options {
         Options { literal: true, .. } => ::regex::escape(pattern),
-        Options { extended: true, .. } => translate(pattern)?,
-        _ => longest_first(translate(pattern)?),
+        _ => translate(pattern)?,
     };
     let regex = RegexBuilder::new(&translated)
         .case_insensitive(options.caseless)
@@ -110,7 +112,10 @@ fn compile(pattern: &str, mut options: Options) -> Result<Pattern> {
         .size_limit(COMPILED_BYTES)
         .build()
         .map_err(|error| refusal(&translated, &error))?;
-    Ok(Pattern::new(regex, translated, options))
+    let ast = ParserBuilder::new().ignore_whitespace(options.extended).build().parse(&translated);
+    let ast = ast.map_err(|_| malformed("syntax error"))?;
+    let tree = (!is_determined(&ast)).then(|| Tree::new(&translated, &ast, options));
+    Ok(Pattern::new(regex, translated, options, tree))
 }
 
 fn malformed(what: &str) -> Error {
@@ -166,13 +171,14 @@ fn translate(pattern: &str) -> Result<String> {
             '(' => {
                 out.push(c);
                 // `(?:` and its kin: the question mark is no quantifier.
-                out.extend(rest.next_if_eq(&'?'));
+                if let Some(mark) = rest.next_if_eq(&'?') {
+                    out.push(mark);
+                    if !matches!(rest.peek(), Some(':' | '=' | '!' | '<')) {
+                        return Err(malformed("quantifier operand invalid"));
+                    }
+                }
             }
-            '{' if is_bound => {
-                out.push(c);
-                out.extend(std::iter::from_fn(|| rest.next_if(|c| *c != '}')));
-                out.extend(rest.next_if_eq(&'}'));
-            }
+            '{' if is_bound => push_bound(&mut out, &mut rest)?,
             // Only a number makes a bound.
             '{' => out.push_str("\\{"),
             _ => out.push(c),
@@ -186,56 +192,20 @@ fn translate(pattern: &str) -> Result<String> {
     Ok(out)
 }
 
-/// Puts alternatives that are plain texts in the order of their lengths: the first that matches is then the longest.
-fn longest_first(pattern: String) -> String {
-    if !pattern.contains('|') {
-        return pattern;
+/// `{m}`, `{m,}` or `{m,n}`, of which the brace has been read.
+fn push_bound(out: &mut String, rest: &mut Rest<'_>) -> Result<()> {
+    let bound: String = std::iter::from_fn(|| rest.next_if(|c| *c != '}')).collect();
+    let is_too_large = |number: &str| number.parse::<u64>().map_or(!number.is_empty(), |number| number > MOST_TIMES);
+    if rest.next().is_none() {
+        return Err(malformed("braces {} not balanced"));
     }
-    // What is wrong with it is found when it is compiled.
-    let Ok(mut ast) = Parser::new().parse(&pattern) else { return pattern };
-    if sort_alternatives(&mut ast) { ast.to_string() } else { pattern }
-}
-
-/// Sorts plain alternatives by length. Returns whether anything changed.
-fn sort_alternatives(ast: &mut Ast) -> bool {
-    match ast {
-        Ast::Group(group) => sort_alternatives(&mut group.ast),
-        Ast::Repetition(repetition) => sort_alternatives(&mut repetition.ast),
-        Ast::Concat(concat) => sort_in_all(&mut concat.asts),
-        Ast::Alternation(alternation) => {
-            let lengths: Option<Vec<usize>> = alternation.asts.iter().map(literal_length).collect();
-            match lengths {
-                Some(lengths) if !lengths.is_sorted_by(|a, b| a >= b) => {
-                    alternation.asts.sort_by_key(|ast| std::cmp::Reverse(literal_length(ast)));
-                    true
-                }
-                Some(_) => false,
-                None => sort_in_all(&mut alternation.asts),
-            }
-        }
-        _ => false,
+    if bound.split(',').any(is_too_large) {
+        return Err(malformed("invalid repetition count(s)"));
     }
-}
-
-/// Sorts in each, whatever the others had to sort.
-fn sort_in_all(asts: &mut [Ast]) -> bool {
-    let mut has_changed = false;
-    for ast in asts {
-        has_changed |= sort_alternatives(ast);
-    }
-    has_changed
-}
-
-/// The characters of a plain text.
-fn literal_length(ast: &Ast) -> Option<usize> {
-    match ast {
-        Ast::Empty(_) => Some(0),
-        Ast::Literal(_) => Some(1),
-        Ast::Concat(concat) => {
-            concat.asts.iter().all(|ast| matches!(ast, Ast::Literal(_))).then_some(concat.asts.len())
-        }
-        _ => None,
-    }
+    out.push('{');
+    out.push_str(&bound);
+    out.push('}');
+    Ok(())
 }
 
 fn push_escape(out: &mut String, escaped: char) {

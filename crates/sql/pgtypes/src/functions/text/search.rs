@@ -1,8 +1,10 @@
 //! Searches of regular expressions. One search of the `regex` crate takes time in proportion to the text and, where counted
 //! repetitions make many states, to the pattern too, and cannot be interrupted. So a search that may take long runs here in
 //! steps of a few bytes, over the same automata: a lazy DFA finds the ends of the match, and threads over the NFA (Pike's
-//! machine) find its groups, or all of it where a DFA cannot (Unicode's word boundaries).
+//! machine) find its groups, or all of it where a DFA cannot (Unicode's word boundaries). Where PostgreSQL's rules make a
+//! difference, only the start of this match counts, and [`Tree`] finds the rest.
 
+use super::preference::{Places, Tree};
 use super::regex::{COMPILED_BYTES, Options, too_complex};
 use crate::error::Result;
 use crate::interrupt::work;
@@ -22,7 +24,7 @@ const SHORT: usize = 1024;
 /// States times bytes of a search that is one call: at most about 0.1 s.
 const QUICK: usize = 1 << 24;
 /// Bytes between two counts of work.
-const STEP: usize = 64;
+pub(super) const STEP: usize = 64;
 /// Mark of a group's end that was not passed.
 const ABSENT: usize = usize::MAX;
 /// Slots of threads that are kept for the next search: half a megabyte in each set.
@@ -34,13 +36,24 @@ pub(super) struct Pattern {
     /// What it was compiled from, for the automata of long searches.
     translated: String,
     options: Options,
+    /// Absent if both rules find the same.
+    tree: Option<Tree>,
     automata: OnceCell<Automata>,
+}
+
+/// How the pattern's text is read.
+pub(super) fn syntax(options: Options) -> syntax::Config {
+    syntax::Config::new()
+        .case_insensitive(options.caseless)
+        .dot_matches_new_line(!options.dot_stops)
+        .multi_line(options.lines)
+        .ignore_whitespace(options.extended)
 }
 
 /// A match: its groups, the whole first.
 pub(super) struct Groups<'t> {
     text: &'t str,
-    places: Vec<Option<Range<usize>>>,
+    places: Places,
 }
 
 impl<'t> Groups<'t> {
@@ -62,8 +75,8 @@ impl<'t> Groups<'t> {
 
 impl Pattern {
     /// A pattern with its automaton for short searches.
-    pub(super) fn new(regex: Regex, translated: String, options: Options) -> Pattern {
-        Pattern { regex, translated, options, automata: OnceCell::new() }
+    pub(super) fn new(regex: Regex, translated: String, options: Options, tree: Option<Tree>) -> Pattern {
+        Pattern { regex, translated, options, tree, automata: OnceCell::new() }
     }
 
     /// Returns whether the text has a match.
@@ -82,6 +95,17 @@ impl Pattern {
     /// # Errors
     /// Errors of [`Pattern::is_match`].
     pub(super) fn find_at<'t>(&self, text: &'t str, at: usize) -> Result<Option<Groups<'t>>> {
+        let Some(tree) = &self.tree else { return self.first_at(text, at) };
+        let start = match self.long_search(text, at)? {
+            Some(automata) => automata.find_start(text.as_bytes(), at)?,
+            None => self.regex.find_at(text, at).map(|found| found.start()),
+        };
+        let Some(start) = start else { return Ok(None) };
+        Ok(Some(Groups { text, places: tree.places(text.as_bytes(), start)? }))
+    }
+
+    /// The first match from a byte on, by the rules of the `regex` crate.
+    fn first_at<'t>(&self, text: &'t str, at: usize) -> Result<Option<Groups<'t>>> {
         let places = match self.long_search(text, at)? {
             Some(automata) => automata.find(text.as_bytes(), at)?,
             None => {
@@ -129,11 +153,7 @@ struct Automata {
 
 impl Automata {
     fn compile(pattern: &str, options: Options) -> Result<Automata> {
-        let syntax = syntax::Config::new()
-            .case_insensitive(options.caseless)
-            .dot_matches_new_line(!options.dot_stops)
-            .multi_line(options.lines)
-            .ignore_whitespace(options.extended);
+        let syntax = syntax(options);
         let config = NFA::config().nfa_size_limit(Some(COMPILED_BYTES));
         let nfa = NFA::compiler().syntax(syntax).configure(config.clone()).build(pattern).map_err(|_| too_complex())?;
         let lazy = DFA::config().unicode_word_boundary(true).skip_cache_capacity_check(true);
@@ -162,13 +182,25 @@ impl Automata {
     }
 
     /// The places of the groups of the first match from a byte on.
-    fn find(&self, text: &[u8], at: usize) -> Result<Option<Vec<Option<Range<usize>>>>> {
+    fn find(&self, text: &[u8], at: usize) -> Result<Option<Places>> {
         match self.whole(text, at)? {
             Found::None => Ok(None),
             Found::Some(whole) if self.nfa.group_info().all_group_len() == 1 => Ok(Some(vec![Some(whole)])),
             Found::Some(whole) => self.threads(text, whole, true, false),
             Found::Unknown => self.threads(text, at..text.len(), false, false),
         }
+    }
+
+    /// The start of the first match from a byte on.
+    fn find_start(&self, text: &[u8], at: usize) -> Result<Option<usize>> {
+        let whole = match self.whole(text, at)? {
+            Found::None => None,
+            Found::Some(whole) => Some(whole),
+            Found::Unknown => {
+                self.threads(text, at..text.len(), false, false)?.and_then(|places| places.into_iter().next().flatten())
+            }
+        };
+        Ok(whole.map(|whole| whole.start))
     }
 
     /// The place of the first match from a byte on.
@@ -265,15 +297,9 @@ impl Automata {
     }
 
     /// The places of the groups of the first match in the span, by all threads in parallel; of any match if `earliest`.
-    fn threads(
-        &self,
-        text: &[u8],
-        span: Range<usize>,
-        is_anchored: bool,
-        earliest: bool,
-    ) -> Result<Option<Vec<Option<Range<usize>>>>> {
+    fn threads(&self, text: &[u8], span: Range<usize>, is_anchored: bool, earliest: bool) -> Result<Option<Places>> {
         let (mut now, mut next) = self.empty_threads()?;
-        let mut closure = Closure { nfa: &self.nfa, text, slots: vec![ABSENT; now.width], stack: Vec::new() };
+        let mut closure = Closure::new(&self.nfa, text, now.width);
         let mut found: Option<Vec<usize>> = None;
         for at in span.start..=span.end {
             if found.is_none() && (!is_anchored || at == span.start) {
@@ -317,8 +343,8 @@ impl Automata {
 }
 
 /// The states in which threads are, by priority, with the groups that each has passed.
-struct Threads {
-    list: Vec<StateID>,
+pub(super) struct Threads {
+    pub(super) list: Vec<StateID>,
     /// Where in the list a state would be: it is there if the list says so too.
     places: Vec<usize>,
     slots: Vec<usize>,
@@ -326,7 +352,7 @@ struct Threads {
 }
 
 impl Threads {
-    fn new(states: usize, width: usize) -> Threads {
+    pub(super) fn new(states: usize, width: usize) -> Threads {
         Threads { list: Vec::new(), places: vec![0; states], slots: vec![ABSENT; states * width], width }
     }
 
@@ -353,15 +379,19 @@ enum Task {
 }
 
 /// Follows transitions that take no byte.
-struct Closure<'a> {
+pub(super) struct Closure<'a> {
     nfa: &'a NFA,
     text: &'a [u8],
     slots: Vec<usize>,
     stack: Vec<Task>,
 }
 
-impl Closure<'_> {
-    fn follow(&mut self, from: StateID, at: usize, threads: &mut Threads) {
+impl<'a> Closure<'a> {
+    pub(super) fn new(nfa: &'a NFA, text: &'a [u8], width: usize) -> Closure<'a> {
+        Closure { nfa, text, slots: vec![ABSENT; width], stack: Vec::new() }
+    }
+
+    pub(super) fn follow(&mut self, from: StateID, at: usize, threads: &mut Threads) {
         self.stack.push(Task::Follow(from));
         while let Some(task) = self.stack.pop() {
             match task {
@@ -450,7 +480,7 @@ mod tests {
             let pattern = compiled(pattern, Options::default()).expect("a pattern");
             let automata = Automata::compile(&pattern.translated, pattern.options).expect("a pattern");
             for text in TEXTS {
-                let quick = all(text, |at| pattern.find_at(text, at).expect("short").map(|groups| groups.places));
+                let quick = all(text, |at| pattern.first_at(text, at).expect("short").map(|groups| groups.places));
                 let bytes = text.as_bytes();
                 let stepped = all(text, |at| automata.find(bytes, at).expect("no limit"));
                 assert_eq!(stepped, quick, "{} in {text:?}", pattern.translated);
@@ -475,5 +505,20 @@ mod tests {
         assert_eq!(groups.whole(), 600_000..600_004);
         assert!(pattern.is_match(&text).expect("no limit"));
         assert!(pattern.find_at(&text, 600_004).expect("no limit").is_none());
+    }
+
+    /// Where the DFA gives up, at a letter of several bytes beside a word's boundary, threads find the same ends.
+    #[test]
+    fn preferences_hold_beyond_a_dfa_and_in_long_texts() {
+        let groups = |pattern: &str, text: &str| {
+            let found = compiled(pattern, Options::default()).expect("a pattern").find_at(text, 0).expect("no limit");
+            let found = found.expect("a match");
+            (0..found.len()).map(|group| found.get(group).unwrap_or("-").to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(groups("(b|bä+)\\y", "xbäää ä"), ["bäää", "bäää"]);
+        assert_eq!(groups("(b|bä+)(ä\\y)", "xbäää ä"), ["bäää", "bää", "ä"]);
+        let long = format!("{}x{}", "ä ".repeat(100_000), "ab".repeat(100_000));
+        assert_eq!(groups("x(a|ab)(ba|c)(b?)", &long), ["xabab", "a", "ba", "b"]);
+        assert_eq!(groups("x(?:(a)|(b)|(ab))*", &long)[1..], ["-", "-", "ab"]);
     }
 }
