@@ -80,6 +80,11 @@ impl Rules for Dialect {
             || self.rules.is_reserved_for_identifier(keyword)
     }
 
+    /// ON is reserved: in `INSERT ... SELECT 1 ON CONFLICT` it begins a clause.
+    fn is_column_alias(&self, keyword: &Keyword, parser: &mut Parser) -> bool {
+        *keyword != Keyword::ON && self.rules.is_column_alias(keyword, parser)
+    }
+
     as_postgresql! {
         identifier_quote_style(identifier: &str) -> Option<char>;
         is_delimited_identifier_start(ch: char) -> bool;

@@ -46,8 +46,6 @@ struct Level {
     start: usize,
     /// Whether the level is inside a list of FROM.
     in_from: bool,
-    /// Index of the first SELECT in the new tokens.
-    select: Option<usize>,
 }
 
 struct Pass<'t> {
@@ -92,18 +90,13 @@ impl Pass<'_> {
 
     /// Keeps in mind which clause the next token is in.
     fn note_clause(&mut self) {
-        let out = self.out.len();
         let word = self.keyword(self.at);
         let Some(level) = self.levels.last_mut() else { return };
         match word.as_deref() {
             Some("FROM") => level.in_from = true,
-            Some("SELECT") => {
-                level.in_from = false;
-                level.select.get_or_insert(out);
-            }
             Some(
-                "WHERE" | "GROUP" | "HAVING" | "WINDOW" | "ORDER" | "LIMIT" | "OFFSET" | "FETCH" | "UNION" | "EXCEPT"
-                | "INTERSECT" | "RETURNING" | "SET",
+                "SELECT" | "WHERE" | "GROUP" | "HAVING" | "WINDOW" | "ORDER" | "LIMIT" | "OFFSET" | "FETCH" | "UNION"
+                | "EXCEPT" | "INTERSECT" | "RETURNING" | "SET",
             ) => level.in_from = false,
             _ => {}
         }
@@ -128,20 +121,12 @@ impl Pass<'_> {
         };
         if begins && names {
             let span = self.span(self.at);
-            self.note_select();
             self.put(Token::make_keyword("SELECT"), span);
             self.put(Token::Mul, span);
             self.put(Token::make_keyword("FROM"), span);
             self.at += 1;
         }
         begins && names
-    }
-
-    fn note_select(&mut self) {
-        let out = self.out.len();
-        if let Some(level) = self.levels.last_mut() {
-            level.select.get_or_insert(out);
-        }
     }
 
     /// Puts parentheses around what follows SYMMETRIC.
@@ -269,14 +254,8 @@ impl Pass<'_> {
     }
 
     /// ON CONFLICT: a condition on the index is left out, since all unique indexes here cover all rows, which is at least what
-    /// any condition requires. A query before it gets parentheses: `sqlparser` takes `SELECT 1 ON` for a name.
+    /// any condition requires.
     fn conflict(&mut self) -> bool {
-        let (span, select) = (self.span(self.at), self.levels.last().and_then(|level| level.select));
-        if let (Some(select), true) = (select, self.levels.len() == 1) {
-            let token = TokenWithSpan { token: Token::LParen, span: self.out[select].span };
-            self.out.insert(select, token);
-            self.put(Token::RParen, span);
-        }
         self.keep();
         self.keep();
         if self.token(self.at) != Some(&Token::LParen) {
