@@ -4,7 +4,7 @@ use super::{Names, System};
 use crate::cancel::Cancel;
 use crate::database::Database;
 use crate::definition::Table;
-use crate::env::{Check, Deferred, State};
+use crate::env::{Check, Deferred, RelationCounts, State};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::store::Transaction;
@@ -59,6 +59,11 @@ impl<'s> Exec<'s> {
     pub fn system(&mut self) -> System<'_> {
         let Exec { transaction, database, session, cancel, .. } = self;
         System { transaction: &mut **transaction, database, session, cancel }
+    }
+
+    /// The counts of a relation, for `pg_stat_*`.
+    pub fn counts(&mut self, relation: u32) -> &mut RelationCounts {
+        self.session.counts.of(relation)
     }
 
     /// Checks whether the statement may go on. Call it once for every few hundred rows.

@@ -33,6 +33,7 @@ pub(crate) fn write_new(exec: &mut Exec<'_>, table: &Table, row: &[Datum]) -> Re
     storage::encode_row(row, &table.columns, &mut buffer)?;
     let written = entries::insert(exec.transaction, &Rows(table), table, &key, row, buffer.row());
     written.map_err(|failure| explain_failure(exec, table, row, failure))?;
+    exec.counts(table.oid).inserted += 1;
     Ok(key)
 }
 
@@ -51,6 +52,7 @@ pub(crate) fn replace(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Dat
     let change = entries::Change { key, old, new_key: &new_key, new };
     let written = entries::replace(exec.transaction, &Rows(table), table, &change, buffer.row());
     written.map_err(|failure| explain_failure(exec, table, new, failure))?;
+    exec.counts(table.oid).updated += 1;
     Ok(new_key)
 }
 
@@ -60,7 +62,9 @@ pub(crate) fn replace(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Dat
 /// Errors of the engine.
 pub(crate) fn remove(exec: &mut Exec<'_>, table: &Table, key: &[u8], old: &[Datum]) -> Result<bool> {
     let removed = entries::remove(exec.transaction, &Rows(table), table, key, old);
-    removed.map_err(|failure| explain_failure(exec, table, old, failure))
+    let removed = removed.map_err(|failure| explain_failure(exec, table, old, failure))?;
+    exec.counts(table.oid).deleted += u64::from(removed);
+    Ok(removed)
 }
 
 /// Writes a row's entry in one index: all that filling a new index takes. Nothing for an index without entries of its own.

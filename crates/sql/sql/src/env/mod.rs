@@ -1,14 +1,16 @@
 //! State of a session that statements and other sessions use: `state.rs` (user, times, pending work of the transaction),
-//! `settings.rs`, `registry.rs` (the open sessions).
+//! `settings.rs`, `registry.rs` (the open sessions), `statistics.rs` (counts of what they have done).
 
 mod advisory;
 mod deferred;
 mod registry;
 pub(crate) mod settings;
 mod state;
+mod statistics;
 
 pub use advisory::Advisory;
 pub use deferred::Deferred;
 pub(crate) use deferred::{Check, Side};
 pub use registry::{Activity, Entry, LockMode, Registry};
-pub use state::{CatalogLookup, State};
+pub use state::{CatalogLookup, CursorInfo, ListsStatements, State, StatementInfo};
+pub use statistics::{RelationCounts, RunningCounts};

@@ -1,5 +1,6 @@
 //! Registry of the open sessions, for `pg_stat_activity` and cancel requests.
 
+use super::statistics::{RelationCounts, RunningCounts, Times, Totals};
 use crate::cancel::{Cancel, Wait, Waiting};
 use crate::error::{Result, SqlError, state};
 use std::collections::BTreeMap;
@@ -12,8 +13,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Default)]
 pub struct Registry {
     sessions: Mutex<BTreeMap<i32, Arc<Entry>>>,
+    past: Mutex<Past>,
     secrets: RandomState,
     since: Since,
+}
+
+/// What sessions that have ended left behind.
+#[derive(Default)]
+struct Past {
+    totals: Totals,
+    /// Number of sessions that have begun, the open ones among them.
+    begun: u64,
 }
 
 /// Time of creation. Microseconds since 1970.
@@ -46,6 +56,7 @@ pub struct Entry {
     /// Relations that the open block has used, each with its strongest mode.
     relations: Mutex<Vec<(u32, LockMode)>>,
     end: Mutex<Option<End>>,
+    totals: Mutex<Totals>,
 }
 
 /// Closes a session's connection from outside.
@@ -74,6 +85,20 @@ pub struct Activity {
     pub state_since: i64,
     /// Start of the transaction, if one is open. Microseconds since 1970.
     pub transaction_since: Option<i64>,
+    /// Time in earlier states.
+    times: Times,
+}
+
+impl Activity {
+    /// The time in the present state.
+    fn since(&self, now: i64) -> Times {
+        let passed = if self.state_since == 0 { 0 } else { (now - self.state_since).max(0) };
+        match (self.is_active, self.transaction) {
+            (true, _) => Times { active: passed, ..Times::default() },
+            (false, Some(_)) => Times { idle_in_transaction: passed, ..Times::default() },
+            (false, None) => Times::default(),
+        }
+    }
 }
 
 /// PostgreSQL's lock mode for a statement's use of a relation; stronger modes are greater.
@@ -131,13 +156,41 @@ impl Registry {
             activity: Mutex::default(),
             relations: Mutex::default(),
             end: Mutex::default(),
+            totals: Mutex::default(),
         });
         sessions.insert(process, entry.clone());
+        self.latch_past().begun += 1;
         Ok(entry)
     }
 
     pub(crate) fn leave(&self, process: i32) {
-        self.latch().remove(&process);
+        // The one latch within the other, so that nobody misses what the session has counted, or sees it twice.
+        let mut sessions = self.latch();
+        if let Some(entry) = sessions.remove(&process) {
+            self.latch_past().totals.add_all(&entry.totals());
+        }
+    }
+
+    /// Sums over all sessions since the server started, and the number of sessions.
+    pub fn totals(&self) -> (Totals, u64) {
+        let sessions = self.latch();
+        let past = self.latch_past();
+        let mut totals = past.totals.clone();
+        sessions.values().for_each(|entry| totals.add_all(&entry.totals()));
+        (totals, past.begun)
+    }
+
+    /// What all sessions have done with a relation.
+    pub fn relation_counts(&self, relation: u32) -> RelationCounts {
+        let sessions = self.latch();
+        let of = |totals: &Totals| totals.relations.get(&relation).copied().unwrap_or_default();
+        let mut counts = of(&self.latch_past().totals);
+        sessions.values().for_each(|entry| counts += of(&entry.latch_totals()));
+        counts
+    }
+
+    fn latch_past(&self) -> MutexGuard<'_, Past> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cancels a session's statement, if the secret is right.
@@ -227,8 +280,30 @@ impl Entry {
         self.secret
     }
 
+    /// Adds what the session has counted.
+    pub(crate) fn count(&self, counts: &mut RunningCounts) {
+        self.latch_totals().take(counts);
+    }
+
+    /// The session's sums so far.
+    fn totals(&self) -> Totals {
+        let mut totals = self.latch_totals().clone();
+        let now = crate::clock::now();
+        let activity = self.latch();
+        totals.times += activity.times;
+        totals.times += activity.since(now);
+        totals.times.connected = now - self.since;
+        totals
+    }
+
+    fn latch_totals(&self) -> MutexGuard<'_, Totals> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn begin_query(&self, query: &str, at: i64) {
         let mut activity = self.latch();
+        let passed = activity.since(at);
+        activity.times += passed;
         let end = query.char_indices().map(|(at, _)| at).take_while(|at| *at <= QUERY_BYTES).last().unwrap_or(0);
         activity.query.clear();
         activity.query.push_str(if query.len() <= QUERY_BYTES { query } else { &query[..end] });
@@ -237,7 +312,10 @@ impl Entry {
 
     pub(crate) fn end_query(&self, transaction: Option<bool>, transaction_since: Option<i64>, application: &str) {
         let mut activity = self.latch();
-        activity.state_since = crate::clock::now();
+        let now = crate::clock::now();
+        let passed = activity.since(now);
+        activity.times += passed;
+        activity.state_since = now;
         (activity.is_active, activity.transaction, activity.transaction_since) =
             (false, transaction, transaction_since);
         if activity.application != application {

@@ -1,7 +1,7 @@
 //! The session's side of a statement: settings, user, times.
 
 use super::settings::{self, Settings};
-use super::{Advisory, Deferred};
+use super::{Advisory, Deferred, RunningCounts};
 use crate::error::Result;
 use crate::notify::Pending;
 use crate::types::{Env, IntervalStyle, Styles};
@@ -46,6 +46,12 @@ pub struct State {
     pub advisory: Advisory,
     /// Catalog lookups, while they are recorded: the names and what they resolved to.
     pub lookups: Option<Vec<CatalogLookup>>,
+    /// What the session has done since its last transaction.
+    pub(crate) counts: RunningCounts,
+    /// The session's prepared statements.
+    pub(crate) prepared: Option<Arc<dyn ListsStatements>>,
+    /// The session's cursors.
+    pub(crate) cursors: Vec<CursorInfo>,
     /// Whether the binder has read a literal whose value depends on the time or the time zone.
     pub has_read_moments: bool,
     pub(crate) settings: Settings,
@@ -87,7 +93,51 @@ pub struct CatalogLookup {
     pub meaning: Option<(u32, u64)>,
 }
 
+/// A prepared statement, as its session shows it.
+#[derive(Clone, Debug)]
+pub struct StatementInfo {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+    /// Creation time. Microseconds since 1970.
+    pub at: i64,
+    /// The types of its parameters.
+    pub parameters: Vec<crate::types::Type>,
+    /// Whether SQL (PREPARE) made it, not the protocol.
+    pub from_sql: bool,
+}
+
+/// What knows a session's prepared statements.
+pub trait ListsStatements: Send + Sync {
+    /// Those with names.
+    fn list(&self) -> Vec<StatementInfo>;
+}
+
+/// An open cursor, as its session shows it.
+#[derive(Clone, Debug)]
+pub struct CursorInfo {
+    /// Its name.
+    pub name: String,
+    /// The text of the statement that made it.
+    pub text: String,
+    /// Creation time. Microseconds since 1970.
+    pub at: i64,
+    /// WITH HOLD.
+    pub is_holdable: bool,
+}
+
 impl State {
+    /// The session's prepared statements.
+    pub fn prepared_statements(&self) -> Vec<StatementInfo> {
+        self.prepared.as_ref().map(|prepared| prepared.list()).unwrap_or_default()
+    }
+
+    /// The session's cursors.
+    pub fn cursors(&self) -> &[CursorInfo] {
+        &self.cursors
+    }
+
     /// Maximum wait of a statement for one other transaction; `None` means the engine's limit.
     pub(crate) fn lock_timeout(&self) -> Option<std::time::Duration> {
         let timeout = self.derived.lock_timeout;
@@ -114,6 +164,9 @@ impl State {
             lookups: None,
             pending: Pending::default(),
             advisory: Advisory::default(),
+            counts: RunningCounts::default(),
+            prepared: None,
+            cursors: Vec::new(),
             has_read_moments: false,
             settings,
             derived: DerivedSettings::default(),

@@ -189,6 +189,30 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
         active: Bool, active_pid: Int4, xmin: Xid, catalog_xmin: Xid, restart_lsn: Text,
         confirmed_flush_lsn: Text, wal_status: Text, safe_wal_size: Int8, two_phase: Bool
     }
+    12262 pg_stat_replication_slots = nothing; {
+        slot_name: Text, spill_txns: Int8, spill_count: Int8, spill_bytes: Int8, stream_txns: Int8,
+        stream_count: Int8, stream_bytes: Int8, total_txns: Int8, total_bytes: Int8, stats_reset: Timestamptz
+    }
+    12336 pg_stat_subscription_stats = nothing; {
+        subid: Oid, subname: Name, apply_error_count: Int8, sync_error_count: Int8, stats_reset: Timestamptz
+    }
+    12240 pg_stat_recovery_prefetch = nothing; {
+        stats_reset: Timestamptz, prefetch: Int8, hit: Int8, skip_init: Int8, skip_new: Int8, skip_fpw: Int8,
+        skip_rep: Int8, wal_distance: Int4, block_distance: Int4, io_depth: Int4
+    }
+    12232 pg_stat_slru = nothing; {
+        name: Text, blks_zeroed: Int8, blks_hit: Int8, blks_read: Int8, blks_written: Int8, blks_exists: Int8,
+        flushes: Int8, truncates: Int8, stats_reset: Timestamptz
+    }
+    12317 pg_stat_progress_basebackup = nothing; {
+        pid: Int4, phase: Text, backup_total: Int8, backup_streamed: Int8, tablespaces_total: Int8,
+        tablespaces_streamed: Int8
+    }
+    12307 pg_stat_progress_cluster = nothing; {
+        pid: Int4, datid: Oid, datname: Name, relid: Oid, command: Text, phase: Text, cluster_index_relid: Oid,
+        heap_tuples_scanned: Int8, heap_tuples_written: Int8, heap_blks_total: Int8, heap_blks_scanned: Int8,
+        index_rebuild_count: Int8
+    }
     12302 pg_stat_progress_vacuum = nothing; {
         pid: Int4, datid: Oid, datname: Name, relid: Oid, phase: Text, heap_blks_total: Int8,
         heap_blks_scanned: Int8, heap_blks_vacuumed: Int8, index_vacuum_count: Int8, max_dead_tuples: Int8,
@@ -210,13 +234,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
     }
     12275 pg_stat_user_functions = nothing; {
         funcid: Oid, schemaname: Name, funcname: Name, calls: Int8, total_time: Float8, self_time: Float8
-    }
-    12249 pg_stat_ssl = nothing; {
-        pid: Int4, ssl: Bool, version: Text, cipher: Text, bits: Int4, client_dn: Text, client_serial: Numeric,
-        issuer_dn: Text
-    }
-    12253 pg_stat_gssapi = nothing; {
-        pid: Int4, gss_authenticated: Bool, principal: Text, encrypted: Bool
     }
     12236 pg_stat_wal_receiver = nothing; {
         pid: Int4, status: Text, receive_start_lsn: Text, receive_start_tli: Int4, written_lsn: Text,
@@ -240,13 +257,5 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
     }
     12122 pg_timezone_abbrevs = nothing; {
         abbrev: Text, utc_offset: Interval, is_dst: Bool
-    }
-    12095 pg_prepared_statements = nothing; {
-        name: Text, statement: Text, prepare_time: Timestamptz, parameter_types: [Regtype], from_sql: Bool,
-        generic_plans: Int8, custom_plans: Int8
-    }
-    12077 pg_cursors = nothing; {
-        name: Text, statement: Text, is_holdable: Bool, is_binary: Bool, is_scrollable: Bool,
-        creation_time: Timestamptz
     }
 };

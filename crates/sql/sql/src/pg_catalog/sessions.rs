@@ -8,9 +8,9 @@ use crate::Result;
 use crate::catalog::VirtualTable;
 use crate::context::System;
 use crate::database::OID;
-use crate::env::Entry;
 use crate::env::settings::{self, Change, Kind, Known};
-use crate::types::{Datum, Interval, Row, Scalar};
+use crate::env::{CursorInfo, Entry, RelationCounts, StatementInfo};
+use crate::types::{Datum, Interval, Row, Scalar, Type};
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -35,6 +35,21 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", System:
         blk_write_time: Float8, session_time: Float8, active_time: Float8, idle_in_transaction_time: Float8,
         sessions: Int8, sessions_abandoned: Int8, sessions_fatal: Int8, sessions_killed: Int8,
         stats_reset: Timestamptz
+    }
+    12095 pg_prepared_statements = prepared_statements; {
+        name: Text, statement: Text, prepare_time: Timestamptz, parameter_types: [Regtype], from_sql: Bool,
+        generic_plans: Int8, custom_plans: Int8
+    }
+    12077 pg_cursors = cursors; {
+        name: Text, statement: Text, is_holdable: Bool, is_binary: Bool, is_scrollable: Bool,
+        creation_time: Timestamptz
+    }
+    12249 pg_stat_ssl = plain_connections; {
+        pid: Int4, ssl: Bool, version: Text, cipher: Text, bits: Int4, client_dn: Text, client_serial: Numeric,
+        issuer_dn: Text
+    }
+    12253 pg_stat_gssapi = unauthenticated; {
+        pid: Int4, gss_authenticated: Bool, principal: Text, encrypted: Bool
     }
     12126 pg_timezone_names = time_zones; {
         name: Text, abbrev: Text, utc_offset: Interval, is_dst: Bool
@@ -146,20 +161,95 @@ fn active(entry: &Arc<Entry>) -> Row {
     ]
 }
 
-/// One row: of what PostgreSQL counts here only the sessions are known.
+/// One row. What the server does not count is NULL: blocks, rows read, how sessions ended.
 fn database_statistics(system: &mut System<'_>) -> Result<Vec<Row>> {
-    let sessions = i32::try_from(system.sessions().all().len()).unwrap_or(i32::MAX);
+    let open = system.sessions().all().len();
+    let (totals, sessions) = system.sessions().totals();
+    let sum = |of: fn(&RelationCounts) -> u64| count(totals.relations.values().map(of).sum());
+    let milliseconds = |micros: i64| Datum::Float8(micros as f64 / 1e3);
     let Some(table) = super::table(None, "pg_stat_database") else { return Ok(Vec::new()) };
-    let row = table.columns.iter().map(|&(name, data_type)| match (name, data_type.scalar) {
-        ("datid", _) => oid(OID),
-        ("datname", _) => text("postgres"),
-        ("numbackends", _) => Datum::Int4(sessions),
-        ("checksum_failures", _) => NULL,
-        (_, Scalar::Int8) => Datum::Int8(0),
-        (_, Scalar::Float8) => Datum::Float8(0.0),
+    let value = |&(name, _): &(&str, Type)| match name {
+        "datid" => oid(OID),
+        "datname" => text("postgres"),
+        "numbackends" => Datum::Int4(i32::try_from(open).unwrap_or(i32::MAX)),
+        "xact_commit" => count(totals.transactions.commits),
+        "xact_rollback" => count(totals.transactions.rollbacks),
+        "tup_inserted" => sum(|counts| counts.inserted),
+        "tup_updated" => sum(|counts| counts.updated),
+        "tup_deleted" => sum(|counts| counts.deleted),
+        // With the recovery of a standby, and there is none; sorts and joins stay in memory.
+        "conflicts" | "temp_files" | "temp_bytes" => Datum::Int8(0),
+        "deadlocks" => count(totals.transactions.deadlocks),
+        "session_time" => milliseconds(totals.times.connected),
+        "active_time" => milliseconds(totals.times.active),
+        "idle_in_transaction_time" => milliseconds(totals.times.idle_in_transaction),
+        "sessions" => count(sessions),
+        "stats_reset" => Datum::Timestamptz(system.sessions().since()),
         _ => NULL,
-    });
-    Ok(vec![row.collect()])
+    };
+    Ok(vec![table.columns.iter().map(value).collect()])
+}
+
+fn count(number: u64) -> Datum {
+    Datum::Int8(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// What was done with the relation that a function is asked about.
+fn counts_of(system: &System<'_>, arguments: &[Datum]) -> RelationCounts {
+    system.sessions().relation_counts(arguments.first().and_then(Datum::as_oid).unwrap_or_default())
+}
+
+pub(super) fn scans(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(count(counts_of(system, arguments).scans))
+}
+
+pub(super) fn rows_inserted(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(count(counts_of(system, arguments).inserted))
+}
+
+pub(super) fn rows_updated(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(count(counts_of(system, arguments).updated))
+}
+
+pub(super) fn rows_deleted(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
+    Ok(count(counts_of(system, arguments).deleted))
+}
+
+fn prepared_statements(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let row = |statement: StatementInfo| {
+        let parameters = statement.parameters.iter().map(|parameter| oid(parameter.oid())).collect();
+        vec![
+            text(statement.name),
+            text(statement.text),
+            Datum::Timestamptz(statement.at),
+            array(Scalar::Regtype, parameters),
+            Datum::Bool(statement.from_sql),
+            NULL,
+            NULL,
+        ]
+    };
+    Ok(system.session().prepared_statements().into_iter().map(row).collect())
+}
+
+fn cursors(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let row = |cursor: &CursorInfo| {
+        let flags = [cursor.is_holdable, false, false].map(Datum::Bool);
+        let named = [text(&cursor.name), text(&cursor.text)];
+        named.into_iter().chain(flags).chain([Datum::Timestamptz(cursor.at)]).collect()
+    };
+    Ok(system.session().cursors().iter().map(row).collect())
+}
+
+/// Connections are not encrypted.
+fn plain_connections(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let row =
+        |entry: &Arc<Entry>| vec![Datum::Int4(entry.process), Datum::Bool(false), NULL, NULL, NULL, NULL, NULL, NULL];
+    Ok(system.sessions().all().iter().map(row).collect())
+}
+
+fn unauthenticated(system: &mut System<'_>) -> Result<Vec<Row>> {
+    let row = |entry: &Arc<Entry>| vec![Datum::Int4(entry.process), Datum::Bool(false), NULL, Datum::Bool(false)];
+    Ok(system.sessions().all().iter().map(row).collect())
 }
 
 /// The time zones, each with what is true of it at the start of the transaction.

@@ -1,4 +1,4 @@
-//! System views, as SQL over the other tables. What PostgreSQL counts and this server does not is 0 in them.
+//! System views, as SQL over the other tables. What PostgreSQL counts and this server does not is NULL in them.
 
 use super::layout::{SystemView, columns, views};
 
@@ -85,16 +85,18 @@ pub(super) static VIEWS: &[SystemView] = views! { "pg_catalog":
         schemaname: Name, sequencename: Name, sequenceowner: Name, data_type: Regtype, start_value: Int8,
         min_value: Int8, max_value: Int8, increment_by: Int8, cycle: Bool, cache_size: Int8, last_value: Int8
     }
-    12142 pg_stat_all_tables = r#"SELECT c.oid AS relid, n.nspname AS schemaname, c.relname, 0::bigint AS seq_scan, 0::bigint AS seq_tup_read,
-                CASE WHEN c.relhasindex THEN 0::bigint END AS idx_scan,
-                CASE WHEN c.relhasindex THEN 0::bigint END AS idx_tup_fetch,
-                0::bigint AS n_tup_ins, 0::bigint AS n_tup_upd, 0::bigint AS n_tup_del, 0::bigint AS n_tup_hot_upd,
-                0::bigint AS n_live_tup, 0::bigint AS n_dead_tup, 0::bigint AS n_mod_since_analyze,
-                0::bigint AS n_ins_since_vacuum, NULL::timestamptz AS last_vacuum, NULL::timestamptz AS last_autovacuum,
-                NULL::timestamptz AS last_analyze, NULL::timestamptz AS last_autoanalyze, 0::bigint AS vacuum_count,
-                0::bigint AS autovacuum_count, 0::bigint AS analyze_count, 0::bigint AS autoanalyze_count
-            FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-            WHERE c.relkind = 'r'"#; {
+    12142 pg_stat_all_tables = r#"SELECT c.oid AS relid, n.nspname AS schemaname, c.relname, pg_catalog.pg_stat_get_numscans(c.oid) AS seq_scan, NULL::bigint AS seq_tup_read,
+                sum(pg_catalog.pg_stat_get_numscans(i.indexrelid))::bigint AS idx_scan,
+                NULL::bigint AS idx_tup_fetch, pg_catalog.pg_stat_get_tuples_inserted(c.oid) AS n_tup_ins,
+                pg_catalog.pg_stat_get_tuples_updated(c.oid) AS n_tup_upd,
+                pg_catalog.pg_stat_get_tuples_deleted(c.oid) AS n_tup_del, NULL::bigint AS n_tup_hot_upd,
+                NULL::bigint AS n_live_tup, NULL::bigint AS n_dead_tup, NULL::bigint AS n_mod_since_analyze,
+                NULL::bigint AS n_ins_since_vacuum, NULL::timestamptz AS last_vacuum, NULL::timestamptz AS last_autovacuum,
+                NULL::timestamptz AS last_analyze, NULL::timestamptz AS last_autoanalyze, NULL::bigint AS vacuum_count,
+                NULL::bigint AS autovacuum_count, NULL::bigint AS analyze_count, NULL::bigint AS autoanalyze_count
+            FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_index i ON c.oid = i.indrelid
+                LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE c.relkind = 'r' GROUP BY c.oid, n.nspname, c.relname"#; {
         relid: Oid, schemaname: Name, relname: Name, seq_scan: Int8, seq_tup_read: Int8, idx_scan: Int8,
         idx_tup_fetch: Int8, n_tup_ins: Int8, n_tup_upd: Int8, n_tup_del: Int8, n_tup_hot_upd: Int8,
         n_live_tup: Int8, n_dead_tup: Int8, n_mod_since_analyze: Int8, n_ins_since_vacuum: Int8,
@@ -121,7 +123,8 @@ pub(super) static VIEWS: &[SystemView] = views! { "pg_catalog":
         autoanalyze_count: Int8
     }
     12183 pg_stat_all_indexes = r#"SELECT c.oid AS relid, i.oid AS indexrelid, n.nspname AS schemaname, c.relname, i.relname AS indexrelname,
-                0::bigint AS idx_scan, 0::bigint AS idx_tup_read, 0::bigint AS idx_tup_fetch
+                pg_catalog.pg_stat_get_numscans(i.oid) AS idx_scan, NULL::bigint AS idx_tup_read,
+                NULL::bigint AS idx_tup_fetch
             FROM pg_catalog.pg_class c
                 JOIN pg_catalog.pg_index x ON c.oid = x.indrelid
                 JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid
@@ -134,9 +137,8 @@ pub(super) static VIEWS: &[SystemView] = views! { "pg_catalog":
         relid: Oid, indexrelid: Oid, schemaname: Name, relname: Name, indexrelname: Name, idx_scan: Int8,
         idx_tup_read: Int8, idx_tup_fetch: Int8
     }
-    12170 pg_statio_all_tables = r#"SELECT c.oid AS relid, n.nspname AS schemaname, c.relname, 0::bigint AS heap_blks_read,
-                0::bigint AS heap_blks_hit, CASE WHEN c.relhasindex THEN 0::bigint END AS idx_blks_read,
-                CASE WHEN c.relhasindex THEN 0::bigint END AS idx_blks_hit, NULL::bigint AS toast_blks_read,
+    12170 pg_statio_all_tables = r#"SELECT c.oid AS relid, n.nspname AS schemaname, c.relname, NULL::bigint AS heap_blks_read,
+                NULL::bigint AS heap_blks_hit, NULL::bigint AS idx_blks_read, NULL::bigint AS idx_blks_hit, NULL::bigint AS toast_blks_read,
                 NULL::bigint AS toast_blks_hit, NULL::bigint AS tidx_blks_read, NULL::bigint AS tidx_blks_hit
             FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
             WHERE c.relkind = 'r'"#; {
@@ -149,5 +151,40 @@ pub(super) static VIEWS: &[SystemView] = views! { "pg_catalog":
         relid: Oid, schemaname: Name, relname: Name, heap_blks_read: Int8, heap_blks_hit: Int8,
         idx_blks_read: Int8, idx_blks_hit: Int8, toast_blks_read: Int8, toast_blks_hit: Int8,
         tidx_blks_read: Int8, tidx_blks_hit: Int8
+    }
+    12188 pg_stat_sys_indexes = r#"SELECT * FROM pg_catalog.pg_stat_all_indexes
+            WHERE schemaname IN ('pg_catalog', 'information_schema') OR schemaname ~ '^pg_toast'"#; {
+        relid: Oid, indexrelid: Oid, schemaname: Name, relname: Name, indexrelname: Name, idx_scan: Int8,
+        idx_tup_read: Int8, idx_tup_fetch: Int8
+    }
+    12196 pg_statio_all_indexes = r#"SELECT c.oid AS relid, i.oid AS indexrelid, n.nspname AS schemaname, c.relname, i.relname AS indexrelname,
+                NULL::bigint AS idx_blks_read, NULL::bigint AS idx_blks_hit
+            FROM pg_catalog.pg_class c
+                JOIN pg_catalog.pg_index x ON c.oid = x.indrelid
+                JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid
+                LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"#; {
+        relid: Oid, indexrelid: Oid, schemaname: Name, relname: Name, indexrelname: Name, idx_blks_read: Int8,
+        idx_blks_hit: Int8
+    }
+    12205 pg_statio_user_indexes = r#"SELECT * FROM pg_catalog.pg_statio_all_indexes
+            WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND schemaname !~ '^pg_toast'"#; {
+        relid: Oid, indexrelid: Oid, schemaname: Name, relname: Name, indexrelname: Name, idx_blks_read: Int8,
+        idx_blks_hit: Int8
+    }
+    12209 pg_statio_all_sequences = r#"SELECT c.oid AS relid, n.nspname AS schemaname, c.relname, NULL::bigint AS blks_read,
+                NULL::bigint AS blks_hit
+            FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+            WHERE c.relkind = 'S'"#; {
+        relid: Oid, schemaname: Name, relname: Name, blks_read: Int8, blks_hit: Int8
+    }
+    12218 pg_statio_user_sequences = r#"SELECT * FROM pg_catalog.pg_statio_all_sequences
+            WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND schemaname !~ '^pg_toast'"#; {
+        relid: Oid, schemaname: Name, relname: Name, blks_read: Int8, blks_hit: Int8
+    }
+    12271 pg_stat_database_conflicts = r#"SELECT d.oid AS datid, d.datname, 0::bigint AS confl_tablespace, 0::bigint AS confl_lock,
+                0::bigint AS confl_snapshot, 0::bigint AS confl_bufferpin, 0::bigint AS confl_deadlock
+            FROM pg_catalog.pg_database d"#; {
+        datid: Oid, datname: Name, confl_tablespace: Int8, confl_lock: Int8, confl_snapshot: Int8,
+        confl_bufferpin: Int8, confl_deadlock: Int8
     }
 };

@@ -29,7 +29,7 @@ impl Session {
             self.prepared.remove("");
         }
         let prepared = self.prepare(parsed, given)?;
-        self.keep(name, prepared)
+        self.keep(name, prepared, None)
     }
 
     /// Describe of a statement.
@@ -129,7 +129,7 @@ impl Session {
         if !is_over && (self.open.is_some() || running.is_held()) {
             self.portals.insert(portal.to_owned(), running);
         }
-        let outcome = outcome.map_err(|error| self.explain(error));
+        let outcome = outcome.map_err(|error| self.explain(error)).inspect_err(|error| self.count_error(error));
         self.end_statement(sink);
         outcome
     }

@@ -26,7 +26,7 @@ use crate::types::Styles;
 use crate::types::{Datum, Type};
 use model::LogPosition;
 use portal::Portal;
-use prepared::Prepared;
+use prepared::PreparedStatements;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use transaction::Open;
@@ -157,7 +157,7 @@ pub struct Session {
     entry: Arc<Entry>,
     open: Option<Open>,
     /// By name; the unnamed one is the last that Parse prepared without a name.
-    prepared: HashMap<String, Arc<Prepared>>,
+    prepared: Arc<PreparedStatements>,
     /// Recent statements of the simple protocol, by their text.
     recent: prepared::Recent,
     portals: HashMap<String, Portal>,
@@ -215,7 +215,7 @@ impl Session {
             entry,
             database,
             open: None,
-            prepared: HashMap::new(),
+            prepared: Arc::default(),
             recent: prepared::Recent::default(),
             portals: HashMap::new(),
             portals_entered: 0,
@@ -237,6 +237,7 @@ impl Session {
         for (name, value) in parameters {
             session.state.settings.initialize(name, value)?;
         }
+        session.state.prepared = Some(session.prepared.clone());
         session.state.follow_settings();
         session.reported = session.parameters();
         Ok(session)
@@ -279,6 +280,7 @@ impl Session {
     /// Prepares for a statement: times, the entry in the registry, the cancel flag and its deadline.
     fn begin_statement(&mut self, query: &str) {
         self.state.statement_time = crate::clock::now();
+        self.list_cursors();
         let timeout = self.state.derived.statement_timeout;
         self.entry.cancel.start(timeout);
         self.entry.begin_query(query, self.state.statement_time);
@@ -327,6 +329,11 @@ impl Session {
         }
     }
 
+    /// Counts an error that the client is sent.
+    fn count_error(&mut self, error: &SqlError) {
+        self.state.counts.transactions.deadlocks += u64::from(error.code() == code::DEADLOCK_DETECTED);
+    }
+
     /// Completes a statement: notices, reported settings, the end of its deadline.
     fn end_statement(&mut self, sink: &mut dyn Sink) {
         self.send_notices(sink);
@@ -354,6 +361,9 @@ impl Session {
         if self.copy.is_some() {
             return;
         }
+        if self.open.is_none() {
+            self.entry.count(&mut self.state.counts);
+        }
         let since = self.open.as_ref().map(|_| self.state.transaction_time);
         let application = &self.state.derived.application;
         self.entry.end_query(self.open.as_ref().map(|open| open.failed), since, application);
@@ -369,6 +379,7 @@ impl Drop for Session {
         }
         self.database.advisory.unlock_all(self.entry.process, self.awaited.to_raw());
         self.database.channels.leave(self.entry.process);
+        self.entry.count(&mut self.state.counts);
         self.database.sessions.leave(self.entry.process);
     }
 }

@@ -6,6 +6,7 @@ use crate::cancel::Cancel;
 use crate::context::{Exec, Memory, row_bytes};
 use crate::database::Database;
 use crate::dml::{self, Changed};
+use crate::env::CursorInfo;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
 use crate::pg_catalog;
@@ -33,6 +34,8 @@ pub(super) struct Portal {
     memory: Option<Memory>,
     /// Portals are numbered in the order in which they were entered.
     pub number: u64,
+    /// Time at which it was entered. Microseconds since 1970.
+    since: i64,
 }
 
 /// Progress of a portal.
@@ -50,7 +53,18 @@ enum Progress {
 impl Portal {
     pub fn new(prepared: Arc<Prepared>, parameters: Vec<Datum>, hold: bool) -> Portal {
         let progress = Progress::Ready;
-        Portal { prepared, parameters, progress, plan: None, hold, held: false, spent: false, memory: None, number: 0 }
+        Portal {
+            prepared,
+            parameters,
+            progress,
+            plan: None,
+            hold,
+            held: false,
+            spent: false,
+            memory: None,
+            number: 0,
+            since: 0,
+        }
     }
 
     /// Of a statement without parameters whose plan has just been found.
@@ -246,10 +260,23 @@ impl Session {
         self.portals.retain(|_, portal| portal.is_held());
     }
 
+    /// Lists the cursors for `pg_cursors`.
+    pub(super) fn list_cursors(&mut self) {
+        self.state.cursors.clear();
+        let named = self.portals.iter().filter(|(name, _)| !name.is_empty());
+        self.state.cursors.extend(named.map(|(name, portal)| CursorInfo {
+            name: name.clone(),
+            text: portal.prepared.parsed.as_ref().map(|parsed| parsed.source().to_owned()).unwrap_or_default(),
+            at: portal.since,
+            is_holdable: portal.hold,
+        }));
+    }
+
     /// Stores a new portal under a name.
     pub(super) fn enter_portal(&mut self, name: &str, mut portal: Portal) {
         self.portals_entered += 1;
         portal.number = self.portals_entered;
+        portal.since = self.state.statement_time;
         self.portals.insert(name.to_owned(), portal);
     }
 

@@ -2,14 +2,14 @@
 
 use super::{Description, Session};
 use crate::bind;
-use crate::env::{CatalogLookup, LockMode};
+use crate::env::{CatalogLookup, ListsStatements, LockMode, StatementInfo};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::plan::{Field, Statement};
 use crate::types::Type;
 use model::RowBuf;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use syntax::ast::SetExpr;
 use syntax::{Command, Parsed};
 
@@ -23,8 +23,6 @@ pub(super) struct Prepared {
     pub fields: Option<Vec<Field>>,
     /// Its plan, and the names on which the plan depends.
     plan: Mutex<Option<Plan>>,
-    /// Whether SQL (PREPARE) made it, not the protocol.
-    pub from_sql: bool,
     /// Creation time. Microseconds since 1970.
     pub at: i64,
     /// Approximate memory of its syntax and its plan.
@@ -38,6 +36,61 @@ struct Plan {
     rests_on: Arc<[CatalogLookup]>,
     /// Whether it contains values that depend on the time or the time zone.
     has_moments: bool,
+}
+
+/// A session's prepared statements, which it shows in `pg_prepared_statements`.
+#[derive(Default)]
+pub(super) struct PreparedStatements(Mutex<HashMap<String, Named>>);
+
+#[derive(Clone)]
+struct Named {
+    prepared: Arc<Prepared>,
+    /// The text of PREPARE, if SQL made it and not the protocol.
+    made_by: Option<Arc<str>>,
+}
+
+impl PreparedStatements {
+    fn latch(&self) -> MutexGuard<'_, HashMap<String, Named>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, name: &str) -> Option<Arc<Prepared>> {
+        self.latch().get(name).map(|named| named.prepared.clone())
+    }
+
+    fn insert(&self, name: &str, named: Named) {
+        // What it replaces is dropped after the latch.
+        let _before = self.latch().insert(name.to_owned(), named);
+    }
+
+    pub fn remove(&self, name: &str) {
+        let _before = self.latch().remove(name);
+    }
+
+    pub fn clear(&self) {
+        let _before = std::mem::take(&mut *self.latch());
+    }
+
+    fn len(&self) -> usize {
+        self.latch().len()
+    }
+}
+
+impl ListsStatements for PreparedStatements {
+    fn list(&self) -> Vec<StatementInfo> {
+        let described = |(name, named): (&String, &Named)| {
+            let Named { prepared, made_by } = named;
+            let source = || prepared.parsed.as_ref().map(|parsed| parsed.source().to_owned()).unwrap_or_default();
+            StatementInfo {
+                name: name.clone(),
+                text: made_by.as_ref().map_or_else(source, |text| text.to_string()),
+                at: prepared.at,
+                parameters: prepared.parameters.clone(),
+                from_sql: made_by.is_some(),
+            }
+        };
+        self.latch().iter().filter(|(name, _)| !name.is_empty()).map(described).collect()
+    }
 }
 
 /// Statements of the simple protocol by text, so that a repeated one is not planned again.
@@ -112,7 +165,7 @@ impl Session {
         let memory = Memory::kept(&self.database.budget, PREPARED_BYTES + length * BYTES_PER_CHARACTER)?;
         let nothing = |parsed, fields, memory| {
             let parameters = given.iter().map(|given| given.unwrap_or(Type::TEXT)).collect();
-            Prepared { parsed, parameters, fields, plan: Mutex::default(), from_sql: false, at, memory }
+            Prepared { parsed, parameters, fields, plan: Mutex::default(), at, memory }
         };
         let rows = match &parsed {
             Some(parsed) => match &parsed.command {
@@ -135,7 +188,7 @@ impl Session {
         let parameters = parameters.into_iter().map(|found| found.unwrap_or(Type::TEXT)).collect();
         let fields = fields_of(&plan.statement);
         let plan = Mutex::new(Some(plan));
-        Ok(Arc::new(Prepared { parsed, parameters, fields, plan, from_sql: false, at, memory }))
+        Ok(Arc::new(Prepared { parsed, parameters, fields, plan, at, memory }))
     }
 
     /// Returns the plan of a statement in the open transaction: the cached one, if its names still mean the same.
@@ -230,16 +283,16 @@ impl Session {
         Description { parameters: prepared.parameters.clone(), fields: prepared.fields.clone() }
     }
 
-    /// Stores a statement under a name. The unnamed one may be replaced.
-    pub(super) fn keep(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<()> {
+    /// Stores a statement under a name, with the text of PREPARE if that made it. The unnamed one may be replaced.
+    pub(super) fn keep(&mut self, name: &str, prepared: Arc<Prepared>, made_by: Option<&str>) -> Result<()> {
         if !name.is_empty() {
-            if self.prepared.contains_key(name) {
+            if self.prepared.get(name).is_some() {
                 let message = format!("prepared statement \"{name}\" already exists");
                 return Err(SqlError::new(state::DUPLICATE_PREPARED_STATEMENT, message));
             }
             self.check_room()?;
         }
-        self.prepared.insert(name.to_owned(), prepared);
+        self.prepared.insert(name, Named { prepared, made_by: made_by.map(Arc::from) });
         Ok(())
     }
 
@@ -254,24 +307,13 @@ impl Session {
     }
 
     pub(super) fn prepared_named(&self, name: &str) -> Result<Arc<Prepared>> {
-        self.prepared.get(name).cloned().ok_or_else(|| {
+        self.prepared.get(name).ok_or_else(|| {
             let message = match name {
                 "" => "unnamed prepared statement does not exist".into(),
                 _ => format!("prepared statement \"{name}\" does not exist"),
             };
             SqlError::new(state::INVALID_SQL_STATEMENT_NAME, message)
         })
-    }
-
-    /// All prepared statements with names: name, text, time, parameters, whether SQL made it. For `pg_prepared_statements`.
-    pub fn prepared_statements(&self) -> Vec<(String, String, i64, Vec<Type>, bool)> {
-        let named = self.prepared.iter().filter(|(name, _)| !name.is_empty());
-        named
-            .map(|(name, p)| {
-                let text = p.parsed.as_ref().map(|parsed| parsed.source().to_owned()).unwrap_or_default();
-                (name.clone(), text, p.at, p.parameters.clone(), p.from_sql)
-            })
-            .collect()
     }
 }
 
@@ -352,7 +394,7 @@ mod tests {
     fn nothing() -> Arc<Prepared> {
         let memory = Memory::new(crate::memory::Budget::new(0), 0);
         let (parsed, fields, plan) = (None, None, Mutex::default());
-        Arc::new(Prepared { parsed, parameters: Vec::new(), fields, plan, from_sql: false, at: 0, memory })
+        Arc::new(Prepared { parsed, parameters: Vec::new(), fields, plan, at: 0, memory })
     }
 
     #[test]

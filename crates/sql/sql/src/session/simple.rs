@@ -54,6 +54,7 @@ impl Session {
     fn run_rest(&mut self, place: Place, sink: &mut dyn Sink) -> Result<Outcome> {
         while let Some(parsed) = self.rest.pop_front() {
             self.state.statement_time = crate::clock::now();
+            self.list_cursors();
             self.check_failed(&parsed.command)?;
             let outcome = match place {
                 Place::Alone => self.run_alone_or_in_block(sink, &mut |session, sink| session.run(&parsed, sink))?,
@@ -86,6 +87,9 @@ impl Session {
     fn run_among(&mut self, parsed: &Parsed, sink: &mut dyn Sink) -> Result<Outcome> {
         if !controls_transactions(&parsed.command) {
             self.open_implicit(false);
+            if let Some(open) = &mut self.open {
+                open.of_text = true;
+            }
         }
         self.run(parsed, sink)
     }
@@ -118,6 +122,7 @@ impl Session {
         });
         let outcome = committed.map_err(|error| {
             let error = self.explain(error);
+            self.count_error(&error);
             self.rest.clear();
             self.fail_open();
             error
@@ -194,6 +199,9 @@ impl Session {
                 failure => Failure::Final(self.explain(failure.into_error())),
             };
             self.fail_open();
+            if matches!(failure, Failure::Conflict(_)) {
+                self.state.counts.clear();
+            }
             failure
         })
     }

@@ -24,6 +24,8 @@ pub(super) struct Open {
     pub(super) transaction: Option<Box<dyn Transaction>>,
     /// Whether the client said BEGIN.
     pub explicit: bool,
+    /// Whether the statements of one text are its statements: a block until the text ends.
+    pub of_text: bool,
     /// Whether a statement has failed: only ROLLBACK is accepted.
     pub failed: bool,
     pub(super) read_only: bool,
@@ -90,6 +92,11 @@ impl Session {
         }
     }
 
+    /// Returns whether statements of the client follow in the same transaction: in a block, or in a text of several.
+    pub(super) fn in_any_block(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.explicit || open.of_text)
+    }
+
     /// Opens an implicit transaction, unless a transaction is open.
     pub(super) fn open_implicit(&mut self, read_only: bool) {
         if self.open.is_none() {
@@ -101,7 +108,15 @@ impl Session {
 
     fn open_with(&mut self, explicit: bool, read_only: bool, deferrable: bool) {
         self.state.transaction_time = self.state.statement_time;
-        let open = Open { transaction: None, explicit, failed: false, read_only, deferrable, savepoints: Vec::new() };
+        let open = Open {
+            transaction: None,
+            explicit,
+            of_text: false,
+            failed: false,
+            read_only,
+            deferrable,
+            savepoints: Vec::new(),
+        };
         self.open = Some(open);
     }
 
@@ -130,8 +145,7 @@ impl Session {
 
     /// SET TRANSACTION.
     pub(super) fn set_transaction(&mut self, modes: Modes) -> Result<()> {
-        let in_block = self.open.as_ref().is_some_and(|open| open.explicit);
-        if !in_block {
+        if !self.in_any_block() {
             let warning = "SET TRANSACTION can only be used in transaction blocks";
             self.state.notices.push(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, warning));
             return Ok(());
@@ -257,6 +271,7 @@ impl Session {
             let reserved = self.reserve_notifications()?;
             self.state.settings.commit();
             self.publish(reserved);
+            self.state.counts.transactions.commits += 1;
             self.end();
             return Ok(());
         }
@@ -277,6 +292,7 @@ impl Session {
                 self.hold_cursors();
                 catalog::after_commit(&self.database, &mut self.state);
                 self.publish(reserved);
+                self.state.counts.transactions.commits += 1;
                 self.end();
                 Ok(())
             }
@@ -291,6 +307,7 @@ impl Session {
 
     /// Rolls back.
     pub(super) fn roll_back(&mut self) {
+        self.state.counts.transactions.rollbacks += u64::from(self.open.is_some());
         let transaction = self.open.as_mut().and_then(|open| open.transaction.take());
         self.abort(transaction);
         self.state.settings.back_to(0);

@@ -87,7 +87,7 @@ impl Session {
             }
             Command::Prepare(name, types, statement) => {
                 let prepared = self.prepare(Some((**statement).clone()), types.clone())?;
-                self.keep(name, prepared)?;
+                self.keep(name, prepared, Some(parsed.source()))?;
                 "PREPARE"
             }
             Command::Execute(name, arguments) => return self.execute_prepared(name, arguments, sink),
@@ -150,7 +150,7 @@ impl Session {
 
     fn define(&mut self, definition: &Definition, sink: &mut dyn Sink) -> Result<Outcome> {
         let is_lock = matches!(definition, Definition::Lock(_));
-        if is_lock && !self.open.as_ref().is_some_and(|open| open.explicit) {
+        if is_lock && !self.in_any_block() {
             let message = "LOCK TABLE can only be used in transaction blocks";
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
         }
@@ -194,7 +194,7 @@ impl Session {
             ("transaction_isolation", Some(_)) => {}
             _ => {}
         }
-        if local && !self.open.as_ref().is_some_and(|open| open.explicit) {
+        if local && !self.in_any_block() {
             let warning = "SET LOCAL can only be used in transaction blocks";
             self.state.notices.push(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, warning));
         }
@@ -372,7 +372,7 @@ impl Session {
     }
 
     fn declare(&mut self, parsed: &Parsed, name: &str, query: &Arc<syntax::ast::Statement>, hold: bool) -> Result<()> {
-        if !hold && !self.open.as_ref().is_some_and(|open| open.explicit) {
+        if !hold && !self.in_any_block() {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
         }

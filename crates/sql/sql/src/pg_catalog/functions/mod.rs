@@ -10,7 +10,7 @@ mod visible;
 
 pub use reg::{names_in, print_names, read_names};
 
-use super::seed;
+use super::{seed, sessions};
 use crate::catalog::Oid;
 use crate::context::Names;
 use crate::error::Result;
@@ -130,9 +130,8 @@ const OTHERS: &[Function] = &[
     system("pg_cancel_backend", &[INT4], BOOL, server::cancel_backend).volatile(),
     system("pg_sequence_last_value", &[REGCLASS], INT8, definition::sequence_last_value),
     system("pg_blocking_pids", &[INT4], INTEGERS, server::blocking_processes).volatile(),
-    pure("pg_stat_get_numscans", &[OID], INT8, server::zero).stable(),
-    pure("pg_stat_get_live_tuples", &[OID], INT8, server::zero).stable(),
-    pure("pg_stat_get_dead_tuples", &[OID], INT8, server::zero).stable(),
+    pure("pg_stat_get_live_tuples", &[OID], INT8, server::null).stable(),
+    pure("pg_stat_get_dead_tuples", &[OID], INT8, server::null).stable(),
     pure("pg_stat_get_last_vacuum_time", &[OID], TIMESTAMPTZ, server::null).stable(),
     pure("pg_stat_get_last_analyze_time", &[OID], TIMESTAMPTZ, server::null).stable(),
     pure("row_security_active", &[OID], BOOL, server::no).stable(),
@@ -147,6 +146,10 @@ const OTHERS: &[Function] = &[
     system("pg_conf_load_time", &[], TIMESTAMPTZ, server::start_time),
     pure("pg_is_wal_replay_paused", &[], BOOL, server::no_recovery).volatile(),
     pure("pg_get_wal_replay_pause_state", &[], TEXT, server::no_recovery).volatile(),
+    system("pg_stat_get_numscans", &[OID], INT8, sessions::scans),
+    system("pg_stat_get_tuples_inserted", &[OID], INT8, sessions::rows_inserted),
+    system("pg_stat_get_tuples_updated", &[OID], INT8, sessions::rows_updated),
+    system("pg_stat_get_tuples_deleted", &[OID], INT8, sessions::rows_deleted),
     pure("pg_jit_available", &[], BOOL, server::no).volatile(),
     pure("pg_current_logfile", &[], TEXT, server::null).volatile(),
     pure("pg_trigger_depth", &[], INT4, |_| Ok(Datum::Int4(0))).stable(),

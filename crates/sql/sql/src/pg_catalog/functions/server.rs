@@ -12,11 +12,6 @@ pub(super) fn null(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Null)
 }
 
-/// Of events that are not counted.
-pub(super) fn zero(_: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Int8(0))
-}
-
 /// Of a standby server.
 pub(super) fn no_recovery(_: &[Datum]) -> Result<Datum> {
     let message = "recovery is not in progress";

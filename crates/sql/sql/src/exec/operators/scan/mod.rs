@@ -13,7 +13,7 @@ mod tests;
 use super::super::evaluate::is_null;
 use super::super::scope::{Run, out_of_step};
 use crate::error::Result;
-use crate::plan::Scan;
+use crate::plan::{Path, Scan};
 use crate::storage::{decode_columns, decode_row};
 use crate::types::{Datum, Row};
 use model::{Columns, Direction, Key, RowBuf, RowRef, ScanEnd};
@@ -102,6 +102,7 @@ impl ScanState {
     fn start(&mut self, scan: &Scan, run: &mut Run<'_, '_>) -> Result<()> {
         self.started = true;
         self.batch_size = FIRST_BATCH;
+        count_scan(scan, run);
         self.ranges = run.ranges(scan)?;
         self.pushed = run.push_down(scan)?;
         if self.ranges.iter().any(|range| matches!(range, Range::Between(entries) if !entries.index)) {
@@ -187,6 +188,19 @@ impl ScanState {
         let passes =
             found && self.pushed.passes(row.row) && self.pushed.rest_holds(scan, row, key, &mut self.decoded, run)?;
         if passes { finish(scan, row, key).map(Some) } else { Ok(None) }
+    }
+}
+
+/// Counts a scan of the table, or of its index.
+fn count_scan(scan: &Scan, run: &mut Run<'_, '_>) {
+    let relation = match &scan.path {
+        Path::All => Some(scan.table.oid),
+        Path::Index { index, .. } | Path::Alternatives { index, .. } | Path::AnyOf { index, .. } => {
+            scan.table.indexes.get(*index).map(|index| index.oid)
+        }
+    };
+    if let Some(relation) = relation {
+        run.exec.counts(relation).scans += 1;
     }
 }
 
