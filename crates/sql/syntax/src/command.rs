@@ -49,8 +49,8 @@ pub enum Command {
     Execute(String, Vec<ast::Expr>),
     /// DEALLOCATE name; `None`: ALL.
     Deallocate(Option<String>),
-    /// DECLARE name CURSOR FOR query; whether WITH HOLD.
-    Declare(String, Arc<ast::Statement>, bool),
+    /// DECLARE name CURSOR FOR query.
+    Declare(Declare),
     /// FETCH, or MOVE if not `rows_wanted`.
     Fetch(Fetch),
     /// CLOSE name; `None`: ALL.
@@ -113,15 +113,41 @@ pub enum Discard {
     Temporary,
 }
 
-/// FETCH and MOVE, forward only.
+/// DECLARE name CURSOR FOR query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declare {
+    /// The cursor.
+    pub name: String,
+    /// Its query.
+    pub query: Arc<ast::Statement>,
+    /// WITH HOLD.
+    pub hold: bool,
+    /// SCROLL.
+    pub scroll: bool,
+}
+
+/// FETCH and MOVE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetch {
     /// The cursor.
     pub cursor: String,
-    /// Number of rows; `None`: all.
-    pub count: Option<u64>,
+    /// Which rows.
+    pub rows: Rows,
     /// FETCH, not MOVE.
     pub rows_wanted: bool,
+}
+
+/// Rows of a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// The next so many; `None`: all that follow; 0: the one that the cursor is on.
+    Forward(Option<u64>),
+    /// So many before it, the last first; `None`: all.
+    Backward(Option<u64>),
+    /// The one of this number, from 1; a negative number counts from the end.
+    Absolute(i64),
+    /// The one so many rows behind it, or before it.
+    Relative(i64),
 }
 
 /// The form of EXPLAIN's answer.

@@ -1,6 +1,6 @@
 //! Readers of statements about the session itself: transactions, settings, prepared statements, cursors.
 
-use crate::command::{Command, Discard, ExplainFormat, Fetch, Modes, Setting};
+use crate::command::{Command, Declare, Discard, ExplainFormat, Fetch, Modes, Rows, Setting};
 use crate::reader::{Reader, Token};
 use crate::{Parsed, Walk, ast, one};
 use pgtypes::{Error, Result, Type, state};
@@ -332,12 +332,14 @@ fn execute(reader: &mut Reader<'_>) -> Result<Command> {
 
 fn declare(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {
     let name = reader.folded_name()?;
+    let mut scroll = false;
     loop {
         if reader.take("CURSOR") {
             break;
         }
         if reader.take("SCROLL") {
-            return Err(Error::unsupported("a cursor that moves backward (SCROLL)"));
+            scroll = true;
+            continue;
         }
         let known = ["BINARY", "ASENSITIVE", "INSENSITIVE", "NO SCROLL"];
         if !known.iter().any(|word| reader.take(word)) {
@@ -352,29 +354,45 @@ fn declare(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {
     let not_a_query = reader.unexpected();
     match embedded(reader, text)?.command {
         Command::Rows(statement) if matches!(*statement, ast::Statement::Query(_)) => {
-            Ok(Command::Declare(name, statement, hold))
+            Ok(Command::Declare(Declare { name, query: statement, hold, scroll }))
         }
         _ => Err(not_a_query),
     }
 }
 
 fn fetch(reader: &mut Reader<'_>, rows_wanted: bool) -> Result<Fetch> {
-    let mut count = Some(1);
-    if reader.take("NEXT") {
-    } else if reader.take("ALL") || reader.take("FORWARD ALL") {
-        count = None;
-    } else if ["PRIOR", "BACKWARD", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"].iter().any(|word| reader.take(word)) {
-        let error = Error::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward");
-        return Err(error.hint("Declare it with SCROLL option to enable backward scan."));
-    } else {
-        reader.take("FORWARD");
-        if let Token::Number(number, _) = reader.peek() {
-            count = Some(number.parse().map_err(|_| reader.unexpected())?);
-            reader.skip();
+    let rows = match () {
+        () if reader.take("NEXT") => Rows::Forward(Some(1)),
+        () if reader.take("PRIOR") => Rows::Backward(Some(1)),
+        () if reader.take("FIRST") => Rows::Absolute(1),
+        () if reader.take("LAST") => Rows::Absolute(-1),
+        () if reader.take("ABSOLUTE") => Rows::Absolute(signed(reader)?.ok_or_else(|| reader.unexpected())?),
+        () if reader.take("RELATIVE") => Rows::Relative(signed(reader)?.ok_or_else(|| reader.unexpected())?),
+        () => {
+            let is_backward = reader.take("BACKWARD");
+            let _ = is_backward || reader.take("FORWARD");
+            let count = if reader.take("ALL") { None } else { Some(signed(reader)?.unwrap_or(1)) };
+            let length = count.map(i64::unsigned_abs);
+            match is_backward != count.is_some_and(i64::is_negative) {
+                true => Rows::Backward(length),
+                false => Rows::Forward(length),
+            }
         }
-    }
+    };
     let _ = reader.take("FROM") || reader.take("IN");
-    Ok(Fetch { cursor: reader.folded_name()?, count, rows_wanted })
+    Ok(Fetch { cursor: reader.folded_name()?, rows, rows_wanted })
+}
+
+/// A number with or without a sign, if one comes next.
+fn signed(reader: &mut Reader<'_>) -> Result<Option<i64>> {
+    let is_negative = reader.take_token(&Token::Minus);
+    let has_sign = is_negative || reader.take_token(&Token::Plus);
+    let Token::Number(number, _) = reader.peek() else {
+        return if has_sign { Err(reader.unexpected()) } else { Ok(None) };
+    };
+    let number: i64 = number.parse().map_err(|_| reader.unexpected())?;
+    reader.skip();
+    Ok(Some(if is_negative { -number } else { number }))
 }
 
 fn explain(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {

@@ -125,6 +125,8 @@ pub struct CursorInfo {
     pub at: i64,
     /// WITH HOLD.
     pub is_holdable: bool,
+    /// SCROLL.
+    pub is_scrollable: bool,
 }
 
 impl State {

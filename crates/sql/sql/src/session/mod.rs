@@ -6,6 +6,7 @@
 //! `copy.rs` COPY.
 
 mod copy;
+mod cursor;
 mod extended;
 mod notify;
 mod portal;

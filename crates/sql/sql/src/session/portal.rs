@@ -1,5 +1,6 @@
 //! Portals: statements in execution, with their progress.
 
+use super::cursor::Place;
 use super::prepared::{Prepared, fields_of};
 use super::{Outcome, Session, Sink};
 use crate::cancel::Cancel;
@@ -12,11 +13,11 @@ use crate::exec::Cursor;
 use crate::pg_catalog;
 use crate::plan::{Field, Statement};
 use crate::store::Store;
-use crate::types::{Datum, Row};
+use crate::types::{Datum, Row, Scalar};
 use model::LogPosition;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use syntax::Command;
+use syntax::{Command, Rows};
 
 /// A statement with its parameters, being executed.
 pub(super) struct Portal {
@@ -31,7 +32,9 @@ pub(super) struct Portal {
     /// Whether it has run a statement without rows to its end.
     pub spent: bool,
     /// What its cursor and its rows hold between calls.
-    memory: Option<Memory>,
+    pub memory: Option<Memory>,
+    /// Where it stands.
+    pub place: Place,
     /// Portals are numbered in the order in which they were entered.
     pub number: u64,
     /// Time at which it was entered. Microseconds since 1970.
@@ -62,6 +65,7 @@ impl Portal {
             held: false,
             spent: false,
             memory: None,
+            place: Place::default(),
             number: 0,
             since: 0,
         }
@@ -90,6 +94,11 @@ impl Portal {
         if let Some(left) = memory {
             exec.memory.resume(left);
         }
+    }
+
+    /// Returns whether it may move backward.
+    pub fn scrolls(&self) -> bool {
+        self.place.scrolls()
     }
 
     pub fn fields(&self) -> Option<Vec<Field>> {
@@ -126,13 +135,13 @@ impl Session {
         if matches!(portal.progress, Progress::Ready) {
             self.start(portal)?;
         }
-        let mut named = Vec::new();
-        if let Some(fields) = &portal.prepared.fields {
-            sink.rows(fields, &self.state.styles());
-            named = pg_catalog::names_in(fields, |column| sink.resolves_names(column));
+        if portal.scrolls() {
+            let sent = self.scroll(portal, Rows::Forward(wanted), Some(sink))?;
+            return Ok((sent, wanted.is_none_or(|wanted| sent < wanted)));
         }
+        let named = self.announce(portal, sink);
         let before = self.awaited();
-        match &mut portal.progress {
+        let (sent, has_ended) = match &mut portal.progress {
             Progress::Running(cursor) => {
                 let (mut exec, log) = self.exec_and_log(&portal.parameters)?;
                 Portal::lend(&mut portal.memory, &mut exec);
@@ -159,7 +168,16 @@ impl Session {
                 send(&mut next, wanted, log, sink)
             }
             Progress::Ready | Progress::Done => Ok((0, true)),
-        }
+        }?;
+        portal.place.advance(sent, has_ended);
+        Ok((sent, has_ended))
+    }
+
+    /// Tells a sink the columns of the rows that follow. Returns the columns whose values are sent as names.
+    pub(super) fn announce(&self, portal: &Portal, sink: &mut dyn Sink) -> Vec<(usize, Scalar)> {
+        let Some(fields) = &portal.prepared.fields else { return Vec::new() };
+        sink.rows(fields, &self.state.styles());
+        pg_catalog::names_in(fields, |column| sink.resolves_names(column))
     }
 
     /// Starts a portal: opens a cursor for a query; runs any other statement at once.
@@ -237,7 +255,7 @@ impl Session {
             rows.push_back(row);
         }
         // The cursor is dropped, with the memory that it held.
-        exec.memory.back_to(rows.iter().map(|row| row_bytes(row)).sum());
+        exec.memory.back_to(portal.place.bytes() + rows.iter().map(|row| row_bytes(row)).sum::<usize>());
         portal.memory = Some(exec.memory);
         portal.progress = Progress::Rows(rows, "SELECT", None);
         Ok(())
@@ -269,6 +287,7 @@ impl Session {
             text: portal.prepared.parsed.as_ref().map(|parsed| parsed.source().to_owned()).unwrap_or_default(),
             at: portal.since,
             is_holdable: portal.hold,
+            is_scrollable: portal.scrolls(),
         }));
     }
 
@@ -285,25 +304,34 @@ impl Session {
         if matches!(portal.progress, Progress::Ready) {
             self.start(portal)?;
         }
+        if portal.scrolls() {
+            return self.scroll(portal, Rows::Forward(count), None);
+        }
         let mut skipped = 0;
         while count.is_none_or(|count| skipped < count) {
-            let row = match &mut portal.progress {
-                Progress::Running(cursor) => {
-                    let mut exec = self.exec(&portal.parameters)?;
-                    Portal::lend(&mut portal.memory, &mut exec);
-                    let row = cursor.next(&mut exec)?;
-                    portal.memory = Some(exec.memory);
-                    row
-                }
-                Progress::Rows(rows, ..) => rows.pop_front(),
-                Progress::Ready | Progress::Done => None,
-            };
-            if row.is_none() {
-                break;
+            if self.next_row(portal)?.is_none() {
+                portal.place.advance(skipped, true);
+                return Ok(skipped);
             }
             skipped += 1;
         }
+        portal.place.advance(skipped, false);
         Ok(skipped)
+    }
+
+    /// The next row of a portal that has started.
+    pub(super) fn next_row(&mut self, portal: &mut Portal) -> Result<Option<Row>> {
+        match &mut portal.progress {
+            Progress::Running(cursor) => {
+                let mut exec = self.exec(&portal.parameters)?;
+                Portal::lend(&mut portal.memory, &mut exec);
+                let row = cursor.next(&mut exec)?;
+                portal.memory = Some(exec.memory);
+                Ok(row)
+            }
+            Progress::Rows(rows, ..) => Ok(rows.pop_front()),
+            Progress::Ready | Progress::Done => Ok(None),
+        }
     }
 
     /// The protocol calls it a portal, SQL a cursor.
@@ -320,7 +348,7 @@ impl Session {
 
 /// Sends rows, each with the log position on which it and everything before it depend. Returns true if there are no more, false if
 /// the wanted number was sent.
-fn send(
+pub(super) fn send(
     next: &mut dyn FnMut() -> Result<Option<(Row, LogPosition)>>,
     wanted: Option<u64>,
     log: (&dyn Store, &Cancel),

@@ -9,9 +9,8 @@ use crate::notify::ChannelChange;
 use crate::plan::Field;
 use crate::types::{Datum, Modifier, Type};
 use crate::{alter, bind, catalog, ddl, exec, explain};
-use std::sync::Arc;
 use syntax::ast::Definition;
-use syntax::{Command, Discard, ExplainFormat, Fetch, Modes, Parsed};
+use syntax::{Command, Discard, ExplainFormat, Modes, Parsed};
 
 impl Session {
     /// Runs a statement that is not over rows.
@@ -92,8 +91,8 @@ impl Session {
             }
             Command::Execute(name, arguments) => return self.execute_prepared(name, arguments, sink),
             Command::Deallocate(name) => self.deallocate(name.as_deref())?,
-            Command::Declare(name, query, hold) => {
-                self.declare(parsed, name, query, *hold)?;
+            Command::Declare(declared) => {
+                self.declare(parsed, declared)?;
                 "DECLARE CURSOR"
             }
             Command::Fetch(fetch) => return self.fetch(fetch, sink),
@@ -369,61 +368,6 @@ impl Session {
                 .detail("Every transaction is serializable, whatever isolation level is asked for.")
                 .hint("Repeat a transaction that fails with SQLSTATE 40001 from its beginning."),
         );
-    }
-
-    fn declare(&mut self, parsed: &Parsed, name: &str, query: &Arc<syntax::ast::Statement>, hold: bool) -> Result<()> {
-        if !hold && !self.in_any_block() {
-            let message = "DECLARE CURSOR can only be used in transaction blocks";
-            return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
-        }
-        if self.portals.contains_key(name) {
-            return Err(SqlError::new(state::DUPLICATE_CURSOR, format!("cursor \"{name}\" already exists")));
-        }
-        self.check_room()?;
-        self.open_implicit(false);
-        let query = Parsed { command: Command::Rows(query.clone()), ..parsed.clone() };
-        let prepared = self.prepare(Some(query), Vec::new())?;
-        let mut portal = Portal::new(prepared, Vec::new(), hold);
-        // It sees the state of this moment, whenever its rows are fetched.
-        self.start(&mut portal)?;
-        self.enter_portal(name, portal);
-        Ok(())
-    }
-
-    fn fetch(&mut self, fetch: &Fetch, sink: &mut dyn Sink) -> Result<Outcome> {
-        let mut portal = self.portal_named("cursor", &fetch.cursor)?;
-        // A held cursor has its rows, but names of object identifiers are still to be looked up.
-        self.open_implicit(true);
-        // A failed cursor cannot be used any more.
-        let count = self.fetch_from(&mut portal, fetch, sink)?;
-        self.portals.insert(fetch.cursor.clone(), portal);
-        let word = if fetch.rows_wanted { "FETCH" } else { "MOVE" };
-        self.complete(&format!("{word} {count}"), sink);
-        Ok(Outcome::Done)
-    }
-
-    fn fetch_from(&mut self, portal: &mut Portal, fetch: &Fetch, sink: &mut dyn Sink) -> Result<u64> {
-        if !fetch.rows_wanted {
-            return self.skip_rows(portal, fetch.count);
-        }
-        if let Some(fields) = &portal.prepared.fields {
-            sink.fields(fields);
-        }
-        let (sent, _) = self.send_rows(portal, fetch.count, sink)?;
-        Ok(sent)
-    }
-
-    fn close_cursor(&mut self, name: Option<&str>) -> Result<&'static str> {
-        match name {
-            None => {
-                self.portals.clear();
-                Ok("CLOSE CURSOR ALL")
-            }
-            Some(name) => {
-                self.portal_named("cursor", name)?;
-                Ok("CLOSE CURSOR")
-            }
-        }
     }
 
     fn explain_statement(
