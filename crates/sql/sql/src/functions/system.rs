@@ -85,10 +85,16 @@ pub(super) static SEQUENCES: &[Function] = &[
     .volatile(),
 ];
 
+/// Role 0 is everybody, who is a member of nothing.
+fn has_role(arguments: &[Datum]) -> Result<Datum> {
+    Ok((!matches!(arguments.first(), Some(Datum::Oid(0)))).into())
+}
+
 macro_rules! privileges {
     ($($name:literal: $($arguments:expr),+;)*) => {
         /// The one role may do everything.
         pub(super) static PRIVILEGES: &[Function] = &[
+            pure("pg_has_role", &[ANY, ANY, TEXT], BOOL, has_role).stable(),
             $($(pure($name, $arguments, BOOL, |_| Ok(true.into())).stable(),)+)*
         ];
     };
@@ -104,7 +110,7 @@ privileges! {
     "has_tablespace_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
     "has_any_column_privilege": &[ANY, TEXT], &[ANY, ANY, TEXT];
     "has_column_privilege": &[ANY, ANY, TEXT], &[ANY, ANY, ANY, TEXT];
-    "pg_has_role": &[ANY, TEXT], &[ANY, ANY, TEXT];
+    "pg_has_role": &[ANY, TEXT];
 }
 
 fn not_prerequisite(message: String) -> SqlError {

@@ -1,8 +1,18 @@
 //! `information_schema`: the SQL standard's view of the catalog, as SQL over `pg_catalog`.
 
+pub(super) mod foreign;
+mod rights;
+mod types;
+mod uses;
+
 use super::layout::{SystemView, columns, views};
 
-pub(super) static VIEWS: &[SystemView] = views! { "information_schema":
+/// All of them.
+pub(super) fn all() -> impl Iterator<Item = &'static SystemView> {
+    [VIEWS, rights::VIEWS, types::VIEWS, uses::VIEWS].into_iter().flatten()
+}
+
+static VIEWS: &[SystemView] = views! { "information_schema":
     13227 information_schema_catalog_name = r#"SELECT pg_catalog.current_database() AS catalog_name"#; {
         catalog_name: Name
     }
@@ -60,7 +70,8 @@ pub(super) static VIEWS: &[SystemView] = views! { "information_schema":
                     WHEN a.atttypid = 1186 THEN CASE WHEN a.atttypmod < 0 OR (a.atttypmod & 65535) = 65535 THEN 6
                         ELSE a.atttypmod & 65535 END
                     END AS datetime_precision,
-                NULL::varchar AS interval_type, NULL::integer AS interval_precision, NULL::name AS character_set_catalog,
+                information_schema._pg_interval_type(a.atttypid, a.atttypmod)::varchar AS interval_type,
+                NULL::integer AS interval_precision, NULL::name AS character_set_catalog,
                 NULL::name AS character_set_schema, NULL::name AS character_set_name,
                 CASE WHEN nco.nspname IS NOT NULL THEN pg_catalog.current_database() END AS collation_catalog,
                 nco.nspname AS collation_schema, co.collname AS collation_name, NULL::name AS domain_catalog,

@@ -51,6 +51,7 @@ pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
         fixed::TABLES,
         absent::TABLES,
         usage::TABLES,
+        information_schema::foreign::TABLES,
     ]
     .into_iter()
     .flatten()
@@ -65,7 +66,7 @@ pub fn view(schema: Option<&str>, name: &str) -> Option<Arc<View>> {
 }
 
 fn views() -> impl Iterator<Item = &'static SystemView> {
-    views::VIEWS.iter().chain(information_schema::VIEWS)
+    views::VIEWS.iter().chain(information_schema::all())
 }
 
 /// The query of a system view.

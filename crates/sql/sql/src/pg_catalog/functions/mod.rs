@@ -1,6 +1,7 @@
 //! The functions of `pg_catalog` about the catalog itself: names, definitions, visibility, sizes.
 
 mod definition;
+mod measures;
 mod procedure;
 mod reg;
 mod server;
@@ -140,6 +141,16 @@ const OTHERS: &[Function] = &[
     set("pg_options_to_table", &[TEXTS], RECORD, sets::options),
     set("pg_get_keywords", &[], RECORD, sets::keywords),
     pure("pg_partition_root", &[REGCLASS], REGCLASS, server::null).stable(),
+    pure("_pg_char_max_length", &[OID, INT4], INT4, measures::char_max_length),
+    pure("_pg_char_octet_length", &[OID, INT4], INT4, measures::char_octet_length),
+    pure("_pg_numeric_precision", &[OID, INT4], INT4, measures::numeric_precision),
+    pure("_pg_numeric_precision_radix", &[OID, INT4], INT4, measures::numeric_precision_radix),
+    pure("_pg_numeric_scale", &[OID, INT4], INT4, measures::numeric_scale),
+    pure("_pg_datetime_precision", &[OID, INT4], INT4, measures::datetime_precision),
+    pure("_pg_interval_type", &[OID, INT4], TEXT, measures::interval_type),
+    pure("nameconcatoid", &[NAME, OID], NAME, measures::name_with_oid),
+    // Of the types of a function's arguments: the columns of a function that returns rows are known by its name.
+    set("_pg_expand_types", &[Type::array_of(Scalar::Oid)], RECORD, sets::expand_vector),
     set("_pg_expandarray", &[Type::of(Scalar::Int2Vector)], RECORD, sets::expand_vector),
     set("pg_partition_ancestors", &[REGCLASS], REGCLASS, sets::partition_ancestors),
     set("pg_show_all_settings", &[], RECORD, sets::all_settings),
@@ -157,6 +168,7 @@ const OTHERS: &[Function] = &[
 
 /// The columns of those that return rows, by name.
 pub const FUNCTION_COLUMNS: &RowColumns = &[
+    ("_pg_expand_types", &[("x", OID), ("n", INT4)]),
     ("_pg_expandarray", &[("x", INT2), ("n", INT4)]),
     ("aclexplode", &[("grantor", OID), ("grantee", OID), ("privilege_type", TEXT), ("is_grantable", BOOL)]),
     (
