@@ -112,6 +112,28 @@ fn both_keep_the_indexes_and_what_is_unique_in_them() -> Result<()> {
     Ok(())
 }
 
+/// Only SQL can tell the entries of a partial index, and of one on an expression: a program reads their table, and writes it again
+/// when they are gone.
+#[test]
+fn a_program_leaves_computed_indexes_to_sql() -> Result<()> {
+    let db = Database::in_memory()?;
+    let customers = db.table::<Customer>()?;
+    for index in ["(id) WHERE city > 'G'", "(lower(city))"] {
+        db.run(|txn| customers.put(txn, &customer(1, "Graz", Some("a"))))?;
+        db.sql(&format!(
+            "CREATE UNIQUE INDEX computed ON customers {index}; INSERT INTO customers VALUES (2, 'Aa', 'b')"
+        ))?;
+        let message = complaint(db.run(|txn| customers.insert(txn, &customer(3, "Wien", None))));
+        assert!(message.contains("index computed"), "{message}");
+        assert!(complaint(db.run(|txn| customers.delete(txn, 1))).contains("index computed"));
+        assert_eq!(db.read(|at| customers.get(at, 2))?.map(|found| found.city), Some("Aa".to_owned()));
+        db.verify()?;
+        db.sql("DROP INDEX computed; DELETE FROM customers WHERE id = 2")?;
+    }
+    db.run(|txn| customers.insert(txn, &customer(3, "Wien", None)))?;
+    Ok(())
+}
+
 #[test]
 fn a_record_opens_a_table_of_sql() -> Result<()> {
     let db = Database::in_memory()?;

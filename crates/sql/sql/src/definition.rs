@@ -2,7 +2,9 @@
 
 use crate::types::{Modifier, Type};
 
-pub use tables::{Action, Check, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace, Oid, Storage};
+pub use tables::{
+    Action, Check, EXPRESSION, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace, Oid, Storage,
+};
 
 /// Any relation that a name in FROM or DROP can denote.
 pub type Relation = tables::Relation<Type, Modifier>;

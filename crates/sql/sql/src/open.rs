@@ -20,7 +20,7 @@ impl Database {
     /// Errors of the engine.
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Arc<Database>> {
         functions::register(pg_catalog::FUNCTIONS, pg_catalog::FUNCTION_COLUMNS);
-        catalog::register(BuiltIn { table: pg_catalog::table, view: pg_catalog::view });
+        catalog::register(BuiltIn { table: pg_catalog::table, view: pg_catalog::view, print: pg_catalog::print });
         let cache = Cache::open(&*store)?;
         let sequences = Sequences::open(store.clone())?;
         if !options.is_prepared {

@@ -27,6 +27,8 @@ const GROUPS: u64 = 3;
 const TABLES: &str = "
     CREATE TABLE items (id int PRIMARY KEY, grp int NOT NULL, amount int NOT NULL, stamp bigint NOT NULL);
     CREATE INDEX items_grp ON items (grp, stamp);
+    CREATE INDEX items_large ON items (stamp) WHERE amount > 12;
+    CREATE UNIQUE INDEX items_place ON items ((id % 3 + grp), stamp) WHERE grp > 0;
     CREATE TABLE totals (grp int PRIMARY KEY, n bigint, stamp bigint NOT NULL);
     CREATE TABLE notes (note text, stamp bigint);
     INSERT INTO items SELECT n, n % 3, 10, -n FROM generate_series(0, 7) AS n;
@@ -126,8 +128,10 @@ impl Writer<'_> {
     fn query(&mut self) -> String {
         let (id, grp) = (self.below(IDS), self.below(GROUPS));
         let to = id + self.below(5);
-        match self.below(6) {
+        match self.below(8) {
             0 => format!("SELECT * FROM items WHERE id = {id}"),
+            6 => "SELECT id, stamp FROM items WHERE amount > 12 ORDER BY stamp DESC LIMIT 2".into(),
+            7 => format!("SELECT * FROM items WHERE id % 3 + grp = {grp} AND grp > 0"),
             1 => format!("SELECT count(*), sum(amount) FROM items WHERE id BETWEEN {id} AND {to}"),
             2 => format!("SELECT * FROM items WHERE grp = {grp} ORDER BY stamp"),
             3 => format!("SELECT id FROM items WHERE id < {id} ORDER BY id DESC LIMIT 2"),
@@ -144,6 +148,9 @@ impl Writer<'_> {
             0..4 => self.query(),
             4 | 5 => format!("UPDATE items SET amount = amount + {amount}, stamp = {stamp} WHERE id = {id}"),
             6 => format!("UPDATE items SET grp = {grp}, stamp = {stamp} WHERE id = {id}"),
+            7 if amount > 5 => {
+                format!("UPDATE items SET amount = 0, stamp = {stamp} WHERE id % 3 + grp = {grp} AND grp > 0")
+            }
             7 => format!("UPDATE items SET amount = amount + 1, stamp = {stamp} WHERE grp = {grp}"),
             8 => format!(
                 "INSERT INTO items VALUES ({id}, {grp}, {amount}, {stamp}) ON CONFLICT (id) DO UPDATE \

@@ -20,6 +20,17 @@ pub(crate) const OVERRIDING: [&str; 2] = ["OVERRIDING SYSTEM VALUE", "OVERRIDING
 /// `(record).*` becomes `(record)."*"`, the name without its quotes; so does `t.*` as an operand.
 pub(crate) const ALL_FIELDS: &str = "*";
 
+/// The target of ON CONFLICT becomes a column whose name is this word and the target's text, unless it is a list of columns.
+pub(crate) const CONFLICT_TARGET: &str = "ON CONFLICT ";
+
+/// Returns the text of a conflict's target, if it is carried.
+pub(crate) fn conflict_target(columns: &[Ident]) -> Option<&str> {
+    match columns {
+        [name] if name.quote_style.is_none() => name.value.strip_prefix(CONFLICT_TARGET),
+        _ => None,
+    }
+}
+
 /// Returns whether a name is this word, in any case and without quotes.
 pub(crate) fn is_word(name: &Ident, word: &str) -> bool {
     name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word)

@@ -121,6 +121,11 @@ pub fn expression(text: &str) -> Result<ast::Expr> {
     lower::expr(parsed).map_err(|refusal| refusal.in_text(text))
 }
 
+/// Parses the target of ON CONFLICT from where it was carried.
+fn conflict_target(text: &str) -> Result<(Vec<ast::IndexColumn>, Option<ast::Expr>)> {
+    reader::whole(text, &tokens_of(text)?, definition::conflict_target)
+}
+
 /// Parses the name of a type, with its modifier and brackets.
 ///
 /// # Errors

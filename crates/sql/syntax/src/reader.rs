@@ -213,6 +213,15 @@ impl<'a> Reader<'a> {
         lower::expr(self.right(read)?).map_err(|refusal| refusal.in_text(self.text))
     }
 
+    /// A call of a function, or what is written like one.
+    ///
+    /// # Errors
+    /// Errors of [`Reader::expression`].
+    pub(crate) fn call(&mut self) -> Result<ast::Expr> {
+        let read = self.parser.parse_prefix();
+        lower::expr(self.right(read)?).map_err(|refusal| refusal.in_text(self.text))
+    }
+
     /// An expression in parentheses.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 //! reads again, so that views keep them. New tokens take the positions of the tokens that they replace: positions in messages
 //! stay right.
 
-use crate::carried::{ALL_FIELDS, EXCLUSIONS, ROWS_FROM};
+use crate::carried::{ALL_FIELDS, CONFLICT_TARGET, EXCLUSIONS, ROWS_FROM};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
@@ -253,20 +253,25 @@ impl Pass<'_> {
         true
     }
 
-    /// ON CONFLICT: a condition on the index is left out, since all unique indexes here cover all rows, which is at least what
-    /// any condition requires.
+    /// ON CONFLICT: a target that is more than a list of columns is carried as its text.
     fn conflict(&mut self) -> bool {
         self.keep();
         self.keep();
-        if self.token(self.at) != Some(&Token::LParen) {
+        let Some(end) = self.find(self.at, "DO").filter(|_| self.token(self.at) == Some(&Token::LParen)) else {
             return true;
-        }
-        let depth = self.levels.len();
-        self.keep();
-        while self.levels.len() > depth && self.at < self.tokens.len() {
-            self.step();
-        }
-        if let (true, Some(end)) = (self.is(self.at, "WHERE"), self.find(self.at, "DO")) {
+        };
+        let names = self.tokens[self.at..end].iter().enumerate();
+        let is_list = names.clone().all(|(at, token)| match &token.token {
+            Token::LParen => at == 0,
+            Token::RParen => at + 1 == names.len(),
+            Token::Word(_) => at % 2 == 1,
+            other => *other == Token::Comma,
+        });
+        if !is_list {
+            let (text, span) = (text_in_place(&self.tokens[self.at..end]), self.span(self.at));
+            self.put(Token::LParen, span);
+            self.put(carrier_word(&format!("{CONFLICT_TARGET}{text}")), span);
+            self.put(Token::RParen, span);
             self.at = end;
         }
         true
@@ -339,6 +344,43 @@ fn plain_word(token: &Token) -> Option<String> {
     match token {
         Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_ascii_uppercase()),
         _ => None,
+    }
+}
+
+/// Tokens as they are read again, each on its line and in its column: positions in messages stay right.
+fn text_in_place(tokens: &[TokenWithSpan]) -> String {
+    let (mut text, mut line, mut column) = (String::new(), 1, 1);
+    for TokenWithSpan { token, span } in tokens {
+        while line < span.start.line {
+            text.push('\n');
+            (line, column) = (line + 1, 1);
+        }
+        if column > span.start.column {
+            text.push(' ');
+            column += 1;
+        }
+        while column < span.start.column {
+            text.push(' ');
+            column += 1;
+        }
+        let written = text_of(token);
+        line += written.matches('\n').count() as u64;
+        let last = written.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
+        column = if written.contains('\n') { last + 1 } else { column + last };
+        text.push_str(&written);
+    }
+    text
+}
+
+/// A token as it is read again.
+fn text_of(token: &Token) -> String {
+    match token {
+        Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) | Token::UnicodeStringLiteral(text) => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
+        Token::DollarQuotedString(text) => format!("'{}'", text.value.replace('\'', "''")),
+        Token::Word(word) if word.quote_style.is_some() => format!("\"{}\"", word.value.replace('"', "\"\"")),
+        other => other.to_string(),
     }
 }
 

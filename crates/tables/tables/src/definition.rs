@@ -141,17 +141,36 @@ pub enum Identity {
     ByDefault,
 }
 
+/// Stands in [`Index::columns`] for an expression: the next of [`Index::expressions`]. It is no position of a column.
+pub const EXPRESSION: usize = usize::MAX;
+
 /// An index, kept as an engine table of its own: entry -> the key of the row.
 ///
-/// An entry is the index's columns encoded in order, then the row's key unless the index is unique and no column is NULL.
+/// An entry is the index's columns encoded in order, then the row's key unless the index is unique and no column is NULL (or NULL
+/// counts as a value). Rows for which the predicate is not true have no entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Index {
     /// Its identifier.
     pub oid: Oid,
     /// Its name, in its table's schema.
     pub name: String,
-    /// The positions of its columns in [`Table::columns`], most significant first.
+    /// The positions of its columns in [`Table::columns`], most significant first; [`EXPRESSION`] for one that is computed.
     pub columns: Vec<usize>,
+    /// The expressions among its columns, in order, as SQL over the table's columns. Only SQL can compute them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expressions: Vec<String>,
+    /// WHERE of a partial index, as SQL over the table's columns: only rows for which it is true have entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<String>,
+    /// INCLUDE: the positions of columns that belong to it without being part of its entries. They are found in the row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub included: Vec<usize>,
+    /// NULLS NOT DISTINCT: in a unique index NULL equals NULL.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub nulls_not_distinct: bool,
+    /// The operator classes that are not their types' own, by the place in `columns`. Their order is that of the types.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<(usize, String)>,
     /// Whether each column descends (as it prints; entries ascend and are read backwards).
     pub descending: Vec<bool>,
     /// The places in `columns` whose NULLs print on the other side than where the direction puts them: FIRST for a column that
@@ -331,6 +350,46 @@ impl<T, M> Table<T, M> {
 }
 
 impl Index {
+    /// An index over columns, with nothing else said of it: ascending, not unique, without storage.
+    pub fn plain(oid: Oid, name: impl Into<String>, columns: Vec<usize>) -> Index {
+        Index {
+            oid,
+            name: name.into(),
+            expressions: vec![],
+            predicate: None,
+            included: vec![],
+            nulls_not_distinct: false,
+            classes: vec![],
+            descending: vec![false; columns.len()],
+            nulls_reversed: vec![],
+            unique: false,
+            primary: false,
+            constraint: false,
+            declared: None,
+            storage: None,
+            comment: None,
+            constraint_comment: None,
+            columns,
+        }
+    }
+
+    /// Returns whether its entries are computed by SQL: it has expressions, or a predicate.
+    pub fn is_computed(&self) -> bool {
+        self.predicate.is_some() || !self.expressions.is_empty()
+    }
+
+    /// One of its expressions as it stands among the columns: in parentheses unless it is a plain call of a function.
+    pub fn expression_as_key(&self, number: usize) -> String {
+        let Some(text) = self.expressions.get(number) else { return String::new() };
+        if is_call(text) { text.clone() } else { format!("({text})") }
+    }
+
+    /// Returns whether no two rows of the table agree in its columns, unless one has a NULL there: it is unique, and every row has
+    /// an entry.
+    pub fn is_key(&self) -> bool {
+        self.unique && !self.is_computed()
+    }
+
     /// Returns whether it is unique, and has entries beside the table's own keys.
     pub(crate) fn is_secondary_unique(&self) -> bool {
         self.unique && !self.primary && self.storage.is_some()
@@ -388,6 +447,27 @@ impl<T, M> Relation<T, M> {
     }
 }
 
+/// Returns whether a printed expression is one call of a function, with nothing behind its parentheses.
+fn is_call(text: &str) -> bool {
+    let Some((name, rest)) = text.split_once('(') else { return false };
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '"');
+    let (mut depth, mut quote, mut ended) = (1_usize, None, false);
+    for c in rest.chars() {
+        match (quote, c) {
+            _ if ended => return false,
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => {
+                depth -= 1;
+                ended = depth == 0;
+            }
+            _ => {}
+        }
+    }
+    ended && !name.is_empty() && name.chars().all(is_name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +484,7 @@ mod tests {
             r#"{"oid":16390,"name":"i","columns":[1,0],"descending":[false,true],"unique":false,"primary":false,"constraint":false,"storage":{"table":7,"key":"Columns"},"comment":null}"#,
         );
         assert_eq!([index.nulls_first(0), index.nulls_first(1)], [false, true]);
+        assert!(!index.is_computed() && !index.nulls_not_distinct && index.included.is_empty());
         let reversed = Index { nulls_reversed: vec![0, 1], ..index };
         assert_eq!([reversed.nulls_first(0), reversed.nulls_first(1)], [true, false]);
         same::<Check>(r#"{"oid":16391,"name":"c","expression":"a > 0"}"#);

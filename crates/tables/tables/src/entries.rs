@@ -1,7 +1,8 @@
 //! Rows and their index entries, written and removed together.
 //!
 //! An index is an engine table of its own: an entry's key is the index's columns encoded in order, then the row's key unless
-//! the index is unique and none of the columns is NULL; its value is the row's key. How a row's columns are encoded is the
+//! the index is unique and none of the columns is NULL (or NULL counts as a value there); its value is the row's key. A row that a
+//! partial index leaves out has no entry in it. How a row's columns are encoded is the
 //! caller's business ([`Rows`]), since only the caller knows the values' types.
 //!
 //! Duplicates are found on two routes. Here an exclusive entry is inserted, and the engine refuses it if its key is taken. By then
@@ -24,7 +25,7 @@ pub struct Entry {
 impl Entry {
     /// The entry of the row under `row_key` whose indexed columns are encoded in `columns`.
     pub fn new(index: &Index, mut columns: Key, has_null: bool, row_key: &[u8]) -> Entry {
-        let exclusive = index.unique && !has_null;
+        let exclusive = index.unique && (!has_null || index.nulls_not_distinct);
         if !exclusive {
             columns.push_raw(row_key);
         }
@@ -39,13 +40,13 @@ pub trait Rows {
     /// The caller's error.
     type Error: From<model::Error>;
 
-    /// The index's columns of a row, encoded in order, and whether one of them is NULL.
+    /// The index's columns of a row, encoded in order, and whether one of them is NULL; `None` if the index leaves the row out.
     ///
     /// # Errors
     /// The caller's.
-    fn columns(&self, index: &Index, row: &Self::Row) -> std::result::Result<(Key, bool), Self::Error>;
+    fn columns(&self, index: &Index, row: &Self::Row) -> std::result::Result<Option<(Key, bool)>, Self::Error>;
 
-    /// Returns whether two rows agree in the columns of an index.
+    /// Returns whether two rows agree in the columns of an index, or it leaves both out.
     fn agree(&self, index: &Index, left: &Self::Row, right: &Self::Row) -> bool;
 
     /// An error of the engine about a row (`index` is `None`) or its entry in an index, in the caller's words.
@@ -138,7 +139,8 @@ where
     Ok(true)
 }
 
-/// Writes a row's entry in one index: all that filling a new index takes. Nothing for an index without entries of its own.
+/// Writes a row's entry in one index: all that filling a new index takes. Nothing for an index without entries of its own, or one that
+/// leaves the row out.
 ///
 /// # Errors
 /// Errors of [`insert`].
@@ -157,7 +159,7 @@ where
     write_entry(access, table, &entry, key).map_err(|error| rows.explain(Some(index), row, error))
 }
 
-/// Where a row's entry in an index stands; `None` for an index without entries of its own.
+/// Where a row's entry in an index stands; `None` for an index without entries of its own, or one that leaves the row out.
 ///
 /// # Errors
 /// The caller's.
@@ -168,7 +170,7 @@ pub fn entry_of<R: Rows>(
     row: &R::Row,
 ) -> std::result::Result<Option<(TableId, Entry)>, R::Error> {
     let Some(Storage { table, .. }) = index.storage else { return Ok(None) };
-    let (columns, has_null) = rows.columns(index, row)?;
+    let Some((columns, has_null)) = rows.columns(index, row)? else { return Ok(None) };
     Ok(Some((TableId(table), Entry::new(index, columns, has_null, key))))
 }
 

@@ -50,7 +50,7 @@ pub fn schema_of(table: &Table, wanted: Option<&Schema>, by: model::Storage) -> 
     let names = |index: &Index| -> Vec<&str> { index.columns.iter().map(|&at| &*table.columns[at].name).collect() };
     let primary = table.primary_key().ok_or("it has no primary key")?;
     schema = schema.key(names(primary));
-    for index in table.indexes.iter().filter(|index| !index.primary) {
+    for index in table.indexes.iter().filter(|index| !index.primary && !index.is_computed()) {
         let Some(name) = name_for_program(index, &names(index), wanted) else { continue };
         schema = match index.unique {
             true => schema.unique(name, names(index)),
@@ -96,7 +96,10 @@ impl Layout {
         };
         let place = |index: &IndexSchema| {
             let wanted: Vec<usize> = index.columns.iter().map(|&at| usize::from(columns[usize::from(at)])).collect();
-            let same = |other: &Index| !other.primary && other.unique == index.unique && other.columns == wanted;
+            let same = |other: &Index| {
+                let is_usable = !other.primary && !other.is_computed();
+                is_usable && other.unique == index.unique && other.columns == wanted
+            };
             let at = table.indexes.iter().position(same)?;
             Some((at, index.columns.iter().map(component).collect()))
         };
@@ -306,6 +309,8 @@ fn only_sql_writes(table: &Table) -> Option<String> {
         format!("foreign key {}", key.name)
     } else if let Some((_, column)) = table.live_columns().find(|(_, column)| column.generated.is_some()) {
         format!("generated column {}", column.name)
+    } else if let Some(index) = table.indexes.iter().find(|index| index.is_computed()) {
+        format!("index {} with expressions or a predicate", index.name)
     } else {
         return None;
     };
@@ -321,7 +326,11 @@ impl Rows for Layout {
     type Row = [u8];
     type Error = crate::Error;
 
-    fn columns(&self, index: &Index, row: &[u8]) -> crate::Result<(Key, bool)> {
+    fn columns(&self, index: &Index, row: &[u8]) -> crate::Result<Option<(Key, bool)>> {
+        // Programs do not write where there is such an index: only SQL can tell its entries.
+        if index.is_computed() {
+            return Ok(None);
+        }
         let (mut key, mut has_null, row) = (Key::new(), false, RowRef::new(row));
         for &column in &index.columns {
             let value = value_of(row, column);
@@ -329,10 +338,13 @@ impl Rows for Layout {
             let pushed = push_stored(&mut key, value, self.table.columns[column].data_type);
             pushed.ok_or_else(|| damaged(&self.table, "an index that a program cannot write"))?;
         }
-        Ok((key, has_null))
+        Ok(Some((key, has_null)))
     }
 
     fn agree(&self, index: &Index, left: &[u8], right: &[u8]) -> bool {
+        if index.is_computed() {
+            return true;
+        }
         let (left, right) = (RowRef::new(left), RowRef::new(right));
         index.columns.iter().all(|&column| match (value_of(left, column), value_of(right, column)) {
             (ValueRef::Null, ValueRef::Null) => true,

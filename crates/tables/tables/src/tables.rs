@@ -334,20 +334,10 @@ fn define_index(
     declared: Option<&str>,
 ) -> Result<Index> {
     let primary = declared.is_none();
-    Ok(Index {
-        oid: sequences.fresh_oid().map_err(as_limit)?,
-        name,
-        columns: columns.iter().map(|&at| usize::from(at)).collect(),
-        descending: vec![false; columns.len()],
-        nulls_reversed: vec![],
-        unique,
-        primary,
-        constraint: primary,
-        declared: declared.map(str::to_owned),
-        storage: None,
-        comment: None,
-        constraint_comment: None,
-    })
+    let oid = sequences.fresh_oid().map_err(as_limit)?;
+    let columns = columns.iter().map(|&at| usize::from(at)).collect();
+    let declared = declared.map(str::to_owned);
+    Ok(Index { unique, primary, constraint: primary, declared, ..Index::plain(oid, name, columns) })
 }
 
 fn row_storage(engine: &dyn Store, sequences: &Sequences, table: &Table, by: model::Storage) -> Result<Storage> {

@@ -447,16 +447,44 @@ impl Maker {
                 .map(|_| {
                     let at = self.place(ordered.len());
                     let order = self.pick(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST", " ASC NULLS LAST"]);
-                    format!("{}{order}", ordered[at].name)
+                    let (name, kind) = (&ordered[at].name, ordered[at].kind);
+                    match kind {
+                        TEXT if self.random.percent(40) => {
+                            format!("{}({name}){order}", self.pick(&["lower", "length"]))
+                        }
+                        INTEGER if self.random.percent(40) => format!("({name} * 2 + id){order}"),
+                        TEXT if self.random.percent(20) => format!("{name} text_pattern_ops{order}"),
+                        _ => format!("{name}{order}"),
+                    }
                 })
                 .collect();
             let index = self.name();
             let (unique, last) = if self.random.percent(25) { ("UNIQUE ", ", id") } else { ("", "") };
             let columns = columns.join(", ");
-            self.say(&format!("CREATE {unique}INDEX {index} ON {} ({columns}{last})", table.name));
+            let more = self.index_options(&ordered);
+            self.say(&format!("CREATE {unique}INDEX {index} ON {} ({columns}{last}){more}", table.name));
             let schema = table.name.split_once('.').unwrap().0;
             self.comment("INDEX", &format!("{schema}.{index}"));
         }
+    }
+
+    /// INCLUDE, NULLS NOT DISTINCT, WHERE.
+    fn index_options(&mut self, ordered: &[&Column]) -> String {
+        let at = self.place(ordered.len());
+        let name = &ordered[at].name;
+        let mut options = String::new();
+        if self.random.percent(20) {
+            options += &format!(" INCLUDE ({name})");
+        }
+        if self.random.percent(15) {
+            options += " NULLS NOT DISTINCT";
+        }
+        if self.random.percent(30) {
+            let predicates =
+                ["{c} IS NOT NULL", "id > 2 AND {c} IS NOT NULL", "id IN (1, 3, 5)", "NOT (id = 3) OR {c} IS NULL"];
+            options += &format!(" WHERE {}", self.pick(&predicates).replace("{c}", name));
+        }
+        options
     }
 
     /// A table or a view to read from, and its columns that can be ordered.

@@ -3,6 +3,7 @@
 use super::constraint::{check_new_row, drop_foreign_key, drop_key, verify_not_null};
 use super::drop::{drop_column_users, drop_owned};
 use super::expression;
+use super::index::reads_column;
 use super::rows::rewrite;
 use super::table::{insert_owned, load, note_sequences, store};
 use crate::bind;
@@ -81,8 +82,10 @@ pub(crate) fn drop(
         return Err(error);
     };
     drop_column_users(change, &table, at, cascade, notices)?;
-    for index in table.indexes.iter().filter(|index| index.columns.contains(&at)) {
-        drop_key(change, oid, index.oid)?;
+    for index in &table.indexes {
+        if reads_column(&table, index, at)? {
+            drop_key(change, oid, index.oid)?;
+        }
     }
     let mut table = load(&mut change.names(), oid)?;
     while let Some(key) = table.foreign_keys.iter().position(|key| key.columns.contains(&at)) {

@@ -5,7 +5,7 @@ use super::constraint::{check_new_row, verify_check};
 use super::rows::rewrite;
 use super::table::store;
 use super::view::views_over;
-use super::{expression, foreign_key, name, view};
+use super::{expression, foreign_key, index, name, view};
 use crate::bind;
 use crate::catalog::{Column, Table};
 use crate::context::{Change, Names};
@@ -40,6 +40,7 @@ pub(crate) fn set(
     table.columns[at].data_type = to;
     table.columns[at].modifier = modifier;
     check_expressions(&mut change.exec, &table, 0)?;
+    index::follow_type(&mut change.names(), &mut table)?;
     Rules::bind(&mut change.names(), &table)?;
     for key in &table.foreign_keys {
         foreign_key::check_still_fits(&mut change.names(), &table, key)?;

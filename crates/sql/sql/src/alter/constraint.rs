@@ -13,6 +13,18 @@ use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::types::{Datum, Modifier, Scalar, Type};
 
+/// A primary key or unique constraint that is to be added.
+pub(crate) struct NewKey {
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// PRIMARY KEY, not UNIQUE.
+    pub primary: bool,
+    /// NULLS NOT DISTINCT
+    pub nulls_not_distinct: bool,
+    /// INCLUDE
+    pub included: Vec<String>,
+}
+
 /// Adds a primary key or unique constraint to the definition, without storage. Returns its position in [`Table::indexes`];
 /// `None` if an equal one exists (which then gets the given name, if it had none).
 ///
@@ -23,10 +35,12 @@ pub(crate) fn add_key(
     table: &mut Table,
     given: &mut NewNames,
     name: Option<&str>,
-    columns: &[String],
-    primary: bool,
+    key: &NewKey,
 ) -> Result<usize> {
+    let NewKey { columns, primary, nulls_not_distinct, included } = key;
+    let (primary, nulls_not_distinct) = (*primary, *nulls_not_distinct);
     let positions = key_columns(table, columns, primary)?;
+    let included = included_columns(table, included)?;
     if primary && table.primary_key().is_some() {
         let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
         return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
@@ -42,24 +56,12 @@ pub(crate) fn add_key(
         }
         None if primary => given.relation(&mut change.names(), &table.schema, &table.name, "", "pkey")?,
         None => {
-            let joined = name::joined(columns.iter().map(String::as_str));
+            let joined = name::joined(columns.iter().chain(&key.included).map(String::as_str));
             given.relation(&mut change.names(), &table.schema, &table.name, &joined, "key")?
         }
     };
-    let index = Index {
-        oid: change.fresh_oid()?,
-        name,
-        descending: vec![false; positions.len()],
-        nulls_reversed: vec![],
-        columns: positions,
-        unique: true,
-        primary,
-        constraint: true,
-        declared: None,
-        storage: None,
-        comment: None,
-        constraint_comment: None,
-    };
+    let plain = Index::plain(change.fresh_oid()?, name, positions);
+    let index = Index { unique: true, primary, constraint: true, nulls_not_distinct, included, ..plain };
     if primary {
         for at in &index.columns {
             if let Some(column) = table.columns.get_mut(*at) {
@@ -89,6 +91,19 @@ fn key_columns(table: &Table, columns: &[String], primary: bool) -> Result<Vec<u
         positions.push(at);
     }
     Ok(positions)
+}
+
+/// The positions of the columns that an index includes.
+///
+/// # Errors
+/// 42703
+pub(crate) fn included_columns(table: &Table, names: &[String]) -> Result<Vec<usize>> {
+    let position = |name: &String| {
+        table
+            .column(name)
+            .ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{name}\" does not exist")))
+    };
+    names.iter().map(position).collect()
 }
 
 /// Checks that values of a type can be indexed.
@@ -179,13 +194,12 @@ pub(crate) fn add_key_to_rows(
     change: &mut Change<'_>,
     table: &mut Table,
     name: Option<&str>,
-    columns: &[String],
-    primary: bool,
+    key: &NewKey,
 ) -> Result<()> {
     let old = table.clone();
-    let at = add_key(change, table, &mut NewNames::default(), name, columns, primary)?;
+    let at = add_key(change, table, &mut NewNames::default(), name, key)?;
     let index = table.indexes[at].clone();
-    if primary {
+    if key.primary {
         verify_not_null(&mut change.exec, &old, &index.columns)?;
         rewrite(change, &old, table, |_, row| Ok(row))?;
     } else {

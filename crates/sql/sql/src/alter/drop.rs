@@ -3,7 +3,7 @@
 use super::dependents::{DropSet, Object, describe};
 use super::view::{uses, views_over};
 use super::{column, expression, foreign_key, index, sequence};
-use crate::catalog::{Oid, Relation, Table};
+use crate::catalog::{Index, Oid, Relation, Table};
 use crate::context::Change;
 use crate::error::{Result, SqlError};
 use std::sync::Arc;
@@ -186,7 +186,8 @@ pub(crate) fn drop_column_users(
             going.add(Object::Generated(table.oid, other), Some((described, what.clone())));
         }
     }
-    for index in table.indexes.iter().filter(|index| index.unique && index.columns.contains(&at)) {
+    let is_part = |index: &&Index| index.columns.contains(&at) || index.included.contains(&at);
+    for index in table.indexes.iter().filter(|index| index.unique).filter(is_part) {
         going.follow_references(&mut change.names(), table, index.oid, &what)?;
     }
     for view in views_over(&mut change.names(), table.oid)? {

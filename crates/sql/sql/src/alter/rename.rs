@@ -4,7 +4,7 @@ use super::constraint::constraint_taken;
 use super::name::{has_constraint, kind, no_relation};
 use super::table::{load, store};
 use super::view::views_over;
-use super::{expression, view, view_column};
+use super::{expression, index, view, view_column};
 use crate::catalog::{Namespace, Oid, Relation, Sequence, Table, View};
 use crate::context::{Change, name_taken};
 use crate::error::{Result, SqlError, state};
@@ -151,6 +151,9 @@ pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
     }
     for generated in table.columns.iter_mut().filter_map(|column| column.generated.as_mut()) {
         *generated = expression::rename_column(generated, old, &new)?;
+    }
+    for index in &mut table.indexes {
+        index::rename_column(index, old, &new)?;
     }
     table.columns[at].name = new;
     store(change, &table)

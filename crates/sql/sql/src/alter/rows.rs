@@ -1,8 +1,9 @@
 //! Reads and rewrites the rows of a table.
 
+use crate::bind;
 use crate::catalog::{Index, Table};
 use crate::context::{Change, Exec};
-use crate::dml::rows::{add_entry, write_new};
+use crate::dml::rows::{add_entries, write_new};
 use crate::error::{Result, SqlError, state};
 use crate::storage::decode_row;
 use crate::types::Row;
@@ -30,9 +31,11 @@ pub(crate) fn each_row(
 /// Fills the storage of a new index from the existing rows.
 ///
 /// # Errors
-/// 23505
+/// 23505, errors of the index's expressions.
 pub(crate) fn fill_index(exec: &mut Exec<'_>, table: &Table, index: &Index) -> Result<()> {
-    each_row(exec, table, |exec, key, row| add_entry(exec, table, index, key, &row).map_err(of_new_index))
+    let alone = Table { indexes: vec![index.clone()], ..table.clone() };
+    let rules = bind::index_rules(&mut exec.names(), &alone)?;
+    each_row(exec, table, |exec, key, row| add_entries(exec, (&alone, &rules), key, &row).map_err(of_new_index))
 }
 
 /// Moves the rows of a table into new storage: `transform` makes rows of `new` from rows of `old`.
@@ -47,9 +50,10 @@ pub(crate) fn rewrite(
 ) -> Result<()> {
     leave_all(change, old);
     super::table::make_storage(change, new)?;
+    let rules = bind::index_rules(&mut change.names(), new)?;
     each_row(&mut change.exec, old, |exec, _, row| {
         let row = transform(exec, row)?;
-        write_new(exec, new, &row).map_err(of_new_index)?;
+        write_new(exec, (new, &rules), &row).map_err(of_new_index)?;
         Ok(())
     })
 }

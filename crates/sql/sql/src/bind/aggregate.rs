@@ -3,14 +3,13 @@
 use super::Binder;
 use super::clause::Clause;
 use super::coerce::LocatedExpr;
-use super::equality::equal;
 use super::function::{first_argument, has_star, plain_arguments};
 use super::name;
 use super::position::start;
 use super::walk::refers_inwards_outwards;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{ResolvedAggregate, is_ordered_set, json_agg_of_rows, resolve_aggregate};
-use crate::plan::{AggregateCall, Expr, SortKey};
+use crate::plan::{AggregateCall, Expr, SortKey, equal};
 use crate::types::Type;
 use syntax::ast::{Expr as Syntax, Function, Location, OrderByExpr};
 

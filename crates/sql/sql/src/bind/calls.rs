@@ -5,10 +5,9 @@
 //! [`super::grouping`] and [`super::windows_and_sets`] assign the real numbers.
 
 use super::Binder;
-use super::equality::{equal, equal_lists};
 use crate::error::Result;
 use crate::functions::{Resolved, ResolvedAggregate};
-use crate::plan::{AggregateCall, Expr, SortKey, WindowCall};
+use crate::plan::{AggregateCall, Expr, SortKey, WindowCall, equal, equal_lists};
 use syntax::ast::{Location, NamedWindow};
 
 /// Columns from here are keys of GROUP BY, until [`super::windows_and_sets`] places them.
@@ -114,8 +113,8 @@ impl Binder<'_, '_> {
     /// Refuses what a definition (DEFAULT, CHECK) may not contain.
     pub(super) fn refuse_in_definition(&mut self, what: &str) -> Result<()> {
         use crate::error::{SqlError, state};
-        if self.scope.is_definition() {
-            let message = format!("cannot use {what} in DEFAULT expression");
+        if let Some(definition) = self.scope.definition() {
+            let message = format!("cannot use {what} in {}", definition.singular());
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
         Ok(())

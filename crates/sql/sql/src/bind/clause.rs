@@ -43,8 +43,39 @@ pub(super) enum Clause {
     WindowOrder,
     /// A frame's offset.
     WindowFrame,
-    /// DEFAULT, CHECK, generated columns: the exact clause is not known; aggregates and subqueries are not allowed.
-    Definition,
+    /// DEFAULT, CHECK, generated columns, expressions and predicates of indexes; aggregates and subqueries are not allowed.
+    Definition(Definition),
+}
+
+/// Expressions of definitions, as far as messages tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Definition {
+    /// DEFAULT, CHECK, generated columns: which is not known.
+    Any,
+    /// An expression of an index.
+    IndexExpression,
+    /// WHERE of an index.
+    IndexPredicate,
+}
+
+impl Definition {
+    /// Its name for several.
+    fn title(self) -> &'static str {
+        match self {
+            Definition::Any => "this expression",
+            Definition::IndexExpression => "index expressions",
+            Definition::IndexPredicate => "index predicates",
+        }
+    }
+
+    /// Its name for one.
+    pub(crate) fn singular(self) -> &'static str {
+        match self {
+            Definition::Any => "DEFAULT expression",
+            Definition::IndexExpression => "index expression",
+            Definition::IndexPredicate => "index predicate",
+        }
+    }
 }
 
 impl Clause {
@@ -69,7 +100,7 @@ impl Clause {
             Clause::Window => "window function calls",
             Clause::WindowOrder => "window definitions",
             Clause::WindowFrame => "window frame definitions",
-            Clause::Definition => "this expression",
+            Clause::Definition(definition) => definition.title(),
         }
     }
 

@@ -284,6 +284,26 @@ fn is_immutable(from: Type, to: Type) -> bool {
     is_plain(from) && is_plain(to)
 }
 
+/// Returns whether a cast gives the same value in any session, at any time. Source: PostgreSQL 15, `pg_cast` with `pg_proc.provolatile`
+/// (forms of dates, times with a zone, identifiers, arrays and records depend on settings or the catalog).
+pub(super) fn is_immutable_cast(from: Type, to: Type) -> bool {
+    if from.is_array && to.is_array {
+        return is_immutable_cast(Type::of(from.scalar), Type::of(to.scalar));
+    }
+    let depends = |data_type: Type| match data_type.scalar {
+        _ if data_type.is_array => true,
+        Scalar::Date | Scalar::Timestamp | Scalar::Timestamptz | Scalar::Record => true,
+        scalar => scalar.is_reg(),
+    };
+    let is_text = |data_type: Type| data_type.category() == 'S' || data_type == Type::UNKNOWN;
+    match (is_text(from), is_text(to)) {
+        (true, true) => true,
+        (true, false) => !depends(to) && !matches!(to.scalar, Scalar::Time | Scalar::Interval),
+        (false, true) => !depends(from),
+        (false, false) => (from == Type::TIMESTAMPTZ) == (to == Type::TIMESTAMPTZ),
+    }
+}
+
 fn cannot_cast(from: Type, to: Type) -> SqlError {
     SqlError::new(state::CANNOT_COERCE, format!("cannot cast type {} to {}", from.name(), to.name()))
 }

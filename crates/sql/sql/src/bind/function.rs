@@ -1,7 +1,6 @@
 //! Function calls, including the forms that only look like calls.
 
 use super::Binder;
-use super::clause::Clause;
 use super::coerce::LocatedExpr;
 use super::name;
 use super::position::{NOWHERE, start};
@@ -247,13 +246,7 @@ impl Binder<'_, '_> {
     pub(super) fn allow_aggregate(&mut self, at: Location) -> Result<()> {
         let frame = self.scope.frame();
         let recursive = frame.names.recursive;
-        let allowed = frame.clause.allow_aggregate().map_err(|error| match frame.clause {
-            Clause::Definition => {
-                SqlError::new(state::GROUPING_ERROR, "aggregate functions are not allowed in this expression")
-            }
-            _ => error,
-        });
-        allowed.map_err(|error| self.text.error_at(error, at))?;
+        frame.clause.allow_aggregate().map_err(|error| self.text.error_at(error, at))?;
         if recursive {
             let message = "aggregate functions are not allowed in a recursive query's recursive term";
             return Err(self.text.error_at(SqlError::new(state::INVALID_RECURSION, message), at));

@@ -3,7 +3,6 @@
 use super::Binder;
 use super::calls::{AGGREGATES, Calls, KEYS, SETS, WINDOWS};
 use super::clause::Clause;
-use super::equality::equal;
 use super::position::start;
 use super::query::unnested;
 use super::scope::{Names, column_title};
@@ -11,7 +10,7 @@ use super::select::Parts;
 use super::target::Target;
 use super::walk::{self, Visitor, bound_offset};
 use crate::error::{Result, SqlError, state};
-use crate::plan::{Aggregation, Expr, ExprKind, Plan};
+use crate::plan::{Aggregation, Expr, ExprKind, Plan, equal};
 use crate::stack::ensure_stack;
 use syntax::ast::{Expr as Syntax, GroupingElement};
 

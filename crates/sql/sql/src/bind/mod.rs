@@ -10,11 +10,11 @@ mod calls;
 mod clause;
 mod coerce;
 mod ctes;
-mod equality;
 mod expression;
 mod from;
 mod function;
 mod grouping;
+mod index;
 mod json;
 mod meanings;
 pub(crate) mod name;
@@ -41,6 +41,7 @@ use crate::error::Result;
 use crate::plan::{self, Expr, Statement};
 use crate::types::{CastContext, Modifier, Type};
 use clause::Clause;
+pub(crate) use clause::Definition;
 use ctes::Ctes;
 use parameter::ParameterTypes;
 use position::SourceText;
@@ -49,6 +50,7 @@ use scope::{Names, Scope, ScopeColumn};
 use std::sync::Arc;
 use syntax::ast;
 
+pub(crate) use index::{index_rules, is_immutable, row_columns};
 pub(crate) use meanings::{Meanings, meanings, place_of};
 pub(crate) use target::column_name;
 
@@ -91,7 +93,21 @@ pub fn expression(
     columns: &[(String, Type, Modifier)],
     wanted: Option<(Type, Modifier)>,
 ) -> Result<Expr> {
-    definition(names, expression, columns, wanted, true)
+    definition(names, expression, columns, wanted, (Definition::Any, true))
+}
+
+/// Binds an expression or the predicate of an index, as the definition that it is.
+///
+/// # Errors
+/// Errors of [`statement`], in the words for this definition.
+pub(crate) fn expression_of(
+    names: &mut dyn NameLookup,
+    of: Definition,
+    expression: &str,
+    columns: &[(String, Type, Modifier)],
+    wanted: Option<(Type, Modifier)>,
+) -> Result<Expr> {
+    definition(names, expression, columns, wanted, (of, true))
 }
 
 /// Binds like [`expression`], for printing: calls of functions with constants are not folded.
@@ -103,7 +119,7 @@ pub fn expression_as_written(
     expression: &str,
     columns: &[(String, Type, Modifier)],
 ) -> Result<Expr> {
-    definition(names, expression, columns, None, false)
+    definition(names, expression, columns, None, (Definition::Any, false))
 }
 
 fn definition(
@@ -111,7 +127,7 @@ fn definition(
     expression: &str,
     columns: &[(String, Type, Modifier)],
     wanted: Option<(Type, Modifier)>,
-    folds: bool,
+    (of, folds): (Definition, bool),
 ) -> Result<Expr> {
     let syntax = syntax::expression(expression)?;
     let mut parameters = vec![];
@@ -124,7 +140,7 @@ fn definition(
         origin: None,
     };
     let visible = Names::of_columns(columns.iter().enumerate().map(column).collect());
-    let (bound, _) = binder.within(visible, Clause::Definition, |binder| {
+    let (bound, _) = binder.within(visible, Clause::Definition(of), |binder| {
         let bound = binder.expression(&syntax)?;
         match wanted {
             None => binder.known(bound),

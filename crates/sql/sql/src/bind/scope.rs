@@ -2,7 +2,7 @@
 
 use super::Binder;
 use super::calls::Calls;
-use super::clause::Clause;
+use super::clause::{Clause, Definition};
 use super::name::fold;
 use super::similar::Suggestions;
 use super::system_column::SYSTEM_COLUMNS;
@@ -136,9 +136,12 @@ impl Scope {
         self.frames.last_mut().expect("expressions are bound within a frame")
     }
 
-    /// Returns whether the current clause is that of a definition.
-    pub(super) fn is_definition(&self) -> bool {
-        self.frames.last().is_some_and(|frame| frame.clause == Clause::Definition)
+    /// The definition to which the current clause belongs.
+    pub(super) fn definition(&self) -> Option<Definition> {
+        match self.frames.last()?.clause {
+            Clause::Definition(definition) => Some(definition),
+            _ => None,
+        }
     }
 
     /// The frames whose names can be referred to, the nearest first, each with its distance from the current row.

@@ -3,7 +3,6 @@
 use super::Binder;
 use super::aggregate::sort_key;
 use super::clause::Clause;
-use super::equality::equal;
 use super::grouping::Grouping;
 use super::name::{self, fold};
 use super::position::start;
@@ -12,7 +11,7 @@ use super::scope::Frame;
 use super::system_column::mentions_ctid;
 use super::target::{Target, UnknownLiterals};
 use crate::error::{Result, SqlError, state};
-use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey, WhenHeld};
+use crate::plan::{Expr, ExprKind, Field, Plan, RowLock, SortKey, WhenHeld, equal};
 use crate::types::Type;
 use syntax::ast::{Distinct, Expr as Syntax, GroupingElement, LockClause, NonBlock, OrderByExpr, Select};
 

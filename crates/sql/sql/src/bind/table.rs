@@ -94,6 +94,7 @@ impl Binder<'_, '_> {
             wanted: None,
             with_key,
             for_update: false,
+            rules: super::index_rules(self.names, table)?,
         });
         Ok(FromItem { plan, names: Names::of_table(names, width + usize::from(with_key)) })
     }

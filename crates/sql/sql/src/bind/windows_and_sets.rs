@@ -2,10 +2,9 @@
 
 use super::Binder;
 use super::calls::{Calls, SETS, SetSlot, WINDOWS, WindowSlot};
-use super::equality::{equal, equal_lists};
 use super::grouping::group_column;
 use super::walk::{bound_offset, renumber};
-use crate::plan::{Expr, Plan, SetColumn, SortKey, Window};
+use crate::plan::{Expr, Plan, SetColumn, SortKey, Window, equal, equal_lists};
 use crate::types::{Modifier, Type};
 
 /// Real positions of the columns of calls.

@@ -252,7 +252,7 @@ impl Target {
         }
         let checked = self.rules.apply(exec, &self.table, &mut row);
         checked.map_err(|error| error.context(format!("{place}{shown}")))?;
-        let written = rows::write_new(exec, &self.table, &row);
+        let written = rows::write_new(exec, (&self.table, &self.rules.indexes), &row);
         written.map_err(|error| error.context(place))?;
         foreign_keys.inserted(exec, &self.table, &row)
     }

@@ -82,8 +82,14 @@ impl Place {
                 None => "a row".to_owned(),
             };
         };
-        let columns = || index.columns.iter().filter_map(|at| self.table.columns.get(*at));
-        let names: Vec<&str> = columns().map(|column| column.name.as_str()).collect();
+        // The type of an expression, and so the form of its value in the key, is known to who binds it.
+        let columns = || index.columns.iter().map_while(|at| self.table.columns.get(*at));
+        let mut expressions = 0..;
+        let name = |at: &usize| match self.table.columns.get(*at) {
+            Some(column) => column.name.clone(),
+            None => expressions.next().map_or_else(String::new, |number| index.expression_as_key(number)),
+        };
+        let names: Vec<String> = index.columns.iter().map(name).collect();
         let is_rows = self.index.is_none();
         let mut values = Vec::new();
         for column in columns() {
@@ -91,6 +97,9 @@ impl Place {
                 Some(value) => values.push(value),
                 None => break,
             }
+        }
+        if values.len() < names.len() && index.is_computed() {
+            values.push("...".to_owned());
         }
         format!("({})=({})", names.join(", "), values.join(", "))
     }

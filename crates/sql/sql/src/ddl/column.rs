@@ -48,7 +48,7 @@ pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDef
     for option in &written.options {
         read_option(&mut options, table, &name, option)?;
     }
-    let is_key = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Key { primary: true, .. });
+    let is_key = |kind: &ConstraintKind| matches!(kind, ConstraintKind::Key(key) if key.primary);
     if options.nullable == Some(true) && written.constraints.iter().any(|constraint| is_key(&constraint.kind)) {
         return Err(twice("conflicting NULL/NOT NULL declarations", &name, table));
     }

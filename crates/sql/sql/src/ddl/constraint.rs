@@ -1,12 +1,22 @@
 //! Constraints as CREATE TABLE and ALTER TABLE write them.
 
 use super::foreign_key;
-use crate::alter::constraint::constraint_taken;
+use crate::alter::constraint::{NewKey, constraint_taken};
 use crate::alter::name::{self, fold};
 use crate::catalog::Table;
 use crate::context::Change;
 use crate::error::Result;
 use syntax::ast;
+
+/// A key as it is written, with its names folded.
+pub(super) fn new_key(key: &ast::Key) -> NewKey {
+    NewKey {
+        columns: key.columns.iter().map(fold).collect(),
+        primary: key.primary,
+        nulls_not_distinct: key.nulls_not_distinct,
+        included: key.included.iter().map(fold).collect(),
+    }
+}
 
 /// Adds a FOREIGN KEY to the definition, and makes the referenced table know it.
 ///

@@ -1,12 +1,12 @@
 //! CREATE TABLE.
 
 use super::column;
-use super::constraint::add_foreign_key;
+use super::constraint::{add_foreign_key, new_key};
 use crate::alter::column::check_expressions;
-use crate::alter::constraint::{add_check, add_key};
+use crate::alter::constraint::{NewKey, add_check, add_key};
 use crate::alter::name::{NewNames, creation_schema, fold, split};
 use crate::alter::table::{empty, exists, insert, insert_owned, make_storage};
-use crate::catalog::Table;
+use crate::catalog::{Index, Table};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use syntax::ast::{Constraint, ConstraintKind, CreateTable};
@@ -65,12 +65,12 @@ fn add_keys_and_checks(
     for wants_primary in [true, false] {
         for constraint in constraints {
             let name = constraint.name.as_ref().map(fold);
-            if let ConstraintKind::Key { columns, primary } = &constraint.kind
-                && *primary == wants_primary
+            if let ConstraintKind::Key(key) = &constraint.kind
+                && key.primary == wants_primary
             {
-                let columns: Vec<String> = columns.iter().map(fold).collect();
-                if *primary || !is_repeated(table, name.as_deref(), &columns) {
-                    add_key(change, table, given, name.as_deref(), &columns, *primary)?;
+                let key = new_key(key);
+                if key.primary || !is_repeated(table, name.as_deref(), &key) {
+                    add_key(change, table, given, name.as_deref(), &key)?;
                 }
             }
         }
@@ -90,7 +90,11 @@ fn add_keys_and_checks(
 }
 
 /// Returns whether an unnamed UNIQUE equals another key of the statement.
-fn is_repeated(table: &Table, name: Option<&str>, columns: &[String]) -> bool {
-    let positions: Option<Vec<usize>> = columns.iter().map(|column| table.column(column)).collect();
-    name.is_none() && positions.is_some_and(|positions| table.indexes.iter().any(|index| index.columns == positions))
+fn is_repeated(table: &Table, name: Option<&str>, key: &NewKey) -> bool {
+    let of = |names: &[String]| names.iter().map(|name| table.column(name)).collect::<Option<Vec<usize>>>();
+    let (Some(columns), Some(included)) = (of(&key.columns), of(&key.included)) else { return false };
+    let same = |index: &Index| {
+        index.columns == columns && index.included == included && index.nulls_not_distinct == key.nulls_not_distinct
+    };
+    name.is_none() && table.indexes.iter().any(same)
 }

@@ -118,7 +118,7 @@ fn referenced_key<'t>(table: &'t Table, columns: &[ast::Ident], count: usize) ->
     let fits = |index: &&Index| {
         let mut columns = index.columns.clone();
         columns.sort_unstable();
-        index.unique && columns == wanted
+        index.is_key() && columns == wanted
     };
     let index = table.indexes.iter().find(fits).ok_or_else(|| {
         let message =

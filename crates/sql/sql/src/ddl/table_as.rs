@@ -10,7 +10,7 @@ use crate::dml::rows::write_new;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
 use crate::optimize::optimize;
-use crate::plan::{Query, Statement};
+use crate::plan::{IndexRules, Query, Statement};
 use crate::types::Type;
 use std::sync::Arc;
 use syntax::ast::{self, CreateTableAs};
@@ -70,7 +70,7 @@ fn fill(change: &mut Change<'_>, table: &Table, query: &Query) -> Result<u64> {
     let mut cursor = Cursor::new(Arc::new(plan));
     let mut rows = 0_u64;
     while let Some(row) = cursor.next(&mut change.exec)? {
-        write_new(&mut change.exec, table, &row)?;
+        write_new(&mut change.exec, (table, &IndexRules::default()), &row)?;
         rows += 1;
     }
     Ok(rows)

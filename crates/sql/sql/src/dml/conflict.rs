@@ -1,8 +1,8 @@
 //! INSERT ... ON CONFLICT.
 
+use super::indexed_row::IndexedRow;
 use super::write::{Intent, Preparation, Write};
 use super::{returning, rows, rules};
-use crate::catalog::{Index, Table};
 use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{ConflictUpdate, Insert, OnConflict};
@@ -42,7 +42,8 @@ pub(super) fn prepare<'s>(
     let mut taken = ClaimedKeys::default();
     for row in new {
         rules::check(exec, table, &statement.checks, &row)?;
-        let write = match (meets(exec, table, &on_conflict.arbiters, &row, &taken)?, &on_conflict.update) {
+        let found = meets(exec, statement, &on_conflict.arbiters, &row, &taken)?;
+        let write = match (found, &on_conflict.update) {
             (ConflictingRow::Nothing, _) => Some(Write::Insert(row)),
             (_, None) => None,
             (ConflictingRow::Own, Some(_)) => return Err(second_time()),
@@ -56,33 +57,34 @@ pub(super) fn prepare<'s>(
         };
         let Some(write) = write else { continue };
         let (Write::Insert(now) | Write::Replace { new: now, .. } | Write::Remove { old: now, .. }) = &write;
-        take(exec, table, now, &mut taken)?;
+        take(exec, statement, now, &mut taken)?;
         let found = !matches!(write, Write::Insert(_));
         returned.extend(returning::inserted(exec, preparation, statement.returning.as_ref(), now, found)?);
         writes.push(write);
     }
-    Ok(Intent { table, checks: None, writes, returned })
+    Ok(Intent { table, rules: &statement.rules, checks: None, writes, returned })
 }
 
 /// Finds the row that has the new row's values in one of the arbiters. Reading the entries protects the gaps: no such row can
 /// appear before this transaction inserts its own.
 fn meets(
     exec: &mut Exec<'_>,
-    table: &Table,
+    statement: &Insert,
     arbiters: &[usize],
     row: &[Datum],
     taken: &ClaimedKeys,
 ) -> Result<ConflictingRow> {
-    for (at, index) in table.indexes.iter().enumerate() {
+    let target = (&*statement.table, &statement.rules);
+    let indexed = IndexedRow::new(exec, target.1, row)?;
+    for (at, index) in target.0.indexes.iter().enumerate() {
         if !index.unique || !(arbiters.is_empty() || arbiters.contains(&at)) {
             continue;
         }
-        let values = values_of(index, row);
-        let Some(place) = rows::unique_place(table, index, &values)? else { continue };
+        let Some(place) = rows::unique_place_of(target, index, &indexed)? else { continue };
         if taken.places.contains(&place) {
             return Ok(ConflictingRow::Own);
         }
-        if let Some(key) = rows::find_unique(exec, table, index, &values)? {
+        if let Some(key) = rows::find_at(exec, index, place)? {
             return Ok(ConflictingRow::Row(key));
         }
     }
@@ -90,18 +92,16 @@ fn meets(
 }
 
 /// Records the keys of a new row in the unique indexes.
-fn take(exec: &mut Exec<'_>, table: &Table, row: &[Datum], taken: &mut ClaimedKeys) -> Result<()> {
-    for index in table.indexes.iter().filter(|index| index.unique) {
-        if let Some(place) = rows::unique_place(table, index, &values_of(index, row))? {
+fn take(exec: &mut Exec<'_>, statement: &Insert, row: &[Datum], taken: &mut ClaimedKeys) -> Result<()> {
+    let target = (&*statement.table, &statement.rules);
+    let indexed = IndexedRow::new(exec, target.1, row)?;
+    for index in target.0.indexes.iter().filter(|index| index.unique) {
+        if let Some(place) = rows::unique_place_of(target, index, &indexed)? {
             exec.memory.take(size_of::<(TableId, Key)>())?;
             taken.places.insert(place);
         }
     }
     Ok(())
-}
-
-fn values_of<'r>(index: &Index, row: &'r [Datum]) -> Vec<&'r Datum> {
-    index.columns.iter().map(|&column| &row[column]).collect()
 }
 
 fn second_time() -> SqlError {

@@ -35,5 +35,5 @@ pub(super) fn prepare<'s>(
         row.truncate(width);
         writes.push(Write::Remove { key, old: row });
     }
-    Ok(Intent { table, checks: None, writes, returned })
+    Ok(Intent { table, rules: &statement.rules, checks: None, writes, returned })
 }

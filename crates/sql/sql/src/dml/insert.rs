@@ -48,5 +48,6 @@ fn plain<'s>(
         returned.extend(returning::inserted(exec, preparation, statement.returning.as_ref(), row, false)?);
     }
     let writes = new.into_iter().map(Write::Insert).collect();
-    Ok(Intent { table: &statement.table, checks: Some(&statement.checks), writes, returned })
+    let Insert { table, rules, checks, .. } = statement;
+    Ok(Intent { table, rules, checks: Some(checks), writes, returned })
 }

@@ -4,12 +4,13 @@
 //! form that cannot read what it has written (`stream.rs`).
 //!
 //! `insert.rs`, `conflict.rs`, `update.rs` and `delete.rs` are the statements, `with.rs` several in one; `write.rs` writes what
-//! they have computed; `rows.rs` writes a row together with its index entries; `rules.rs` checks the constraints of a single row,
-//! `foreign_key` those between rows; `violation.rs` has the errors.
+//! they have computed; `rows.rs` writes a row together with its index entries, `indexed_row.rs` computes what these need;
+//! `rules.rs` checks the constraints of a single row, `foreign_key` those between rows; `violation.rs` has the errors.
 
 mod conflict;
 mod delete;
 mod foreign_key;
+mod indexed_row;
 mod insert;
 mod returning;
 pub(crate) mod rows;

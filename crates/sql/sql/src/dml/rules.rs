@@ -1,22 +1,25 @@
-//! Rules of a single row: generated columns, NOT NULL, CHECK.
+//! Rules of a single row: generated columns, NOT NULL, CHECK, and what indexes compute of it.
 
 use super::violation;
 use crate::bind;
+pub(crate) use crate::bind::row_columns;
 use crate::catalog::Table;
 use crate::catalog::sequence;
 use crate::context::{Exec, Names};
 use crate::error::Result;
 use crate::exec::evaluate;
-use crate::plan::Expr;
+use crate::plan::{Expr, IndexRules};
 use crate::types::{Datum, Modifier, Type, cast};
 
-/// A table's generated columns and CHECK constraints as expressions over its row.
+/// A table's generated columns and CHECK constraints as expressions over its row, with those of its indexes.
 #[derive(Debug)]
 pub(crate) struct Rules {
     /// The generated columns.
     pub(crate) generated: Vec<(usize, Expr)>,
     /// The CHECK constraints, by their place in [`Table::checks`].
     pub(crate) checks: Vec<Expr>,
+    /// What the table's indexes compute.
+    pub(crate) indexes: IndexRules,
 }
 
 impl Rules {
@@ -26,7 +29,7 @@ impl Rules {
     /// Errors of binding.
     pub(crate) fn bind(names: &mut Names<'_>, table: &Table) -> Result<Rules> {
         let columns = row_columns(table);
-        let mut rules = Rules { generated: vec![], checks: vec![] };
+        let mut rules = Rules { generated: vec![], checks: vec![], indexes: bind::index_rules(names, table)? };
         for (at, column) in table.live_columns() {
             if let Some(expression) = &column.generated {
                 let wanted = Some((column.data_type, column.modifier));
@@ -48,15 +51,6 @@ impl Rules {
         generate(exec, &self.generated, row)?;
         check(exec, table, &self.checks, row)
     }
-}
-
-/// The columns of a table's row as the binder takes them; dropped ones get names that cannot be written in SQL.
-pub(crate) fn row_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
-    let name = |at: usize| match &table.columns[at] {
-        column if column.dropped => format!("........pg.dropped.{}........", at + 1),
-        column => column.name.clone(),
-    };
-    table.columns.iter().enumerate().map(|(at, column)| (name(at), column.data_type, column.modifier)).collect()
 }
 
 /// Computes the generated columns of a new row.

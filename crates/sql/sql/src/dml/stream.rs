@@ -5,8 +5,8 @@
 //! - an INSERT reads other tables only;
 //! - an UPDATE or DELETE reads its table by one scan, and otherwise not at all. A scan goes through its index in one direction
 //!   and never returns to an earlier position; a row that was removed, or changed in place, is behind it. So an UPDATE may
-//!   change neither the row's key nor a column of the index that is scanned (else the row could come again: the "Halloween
-//!   problem").
+//!   change neither the row's key nor a column of the index that is scanned, nor one that it computes with (else the row could
+//!   come again: the "Halloween problem").
 //!
 //! Foreign keys are checked at the end of the statement, as always: their actions change rows after everything is read.
 
@@ -17,7 +17,7 @@ use crate::catalog::{Oid, Table};
 use crate::context::Exec;
 use crate::error::Result;
 use crate::exec::Cursor;
-use crate::plan::{Delete, Expr, Insert, Path, Plan, Returning, Scan, Update};
+use crate::plan::{Delete, Expr, IndexRules, Insert, Path, Plan, Returning, Scan, Update};
 use crate::types::Row;
 use std::sync::Arc;
 
@@ -37,7 +37,8 @@ pub(super) fn can_update(statement: &Update) -> bool {
     let is_reached_again = match &scan.path {
         Path::All => false,
         Path::Index { index, .. } | Path::Alternatives { index, .. } | Path::AnyOf { index, .. } => {
-            table.indexes.get(*index).is_none_or(|index| changes(&index.columns))
+            let computes = |index| statement.rules.of(index).is_some_and(|rule| changes(&rule.columns));
+            table.indexes.get(*index).is_none_or(|index| changes(&index.columns) || computes(index))
         }
     };
     let moves = table.primary_key().is_some_and(|index| changes(&index.columns));
@@ -84,8 +85,8 @@ fn returning_reads(returning: Option<&Returning>, table: Oid) -> bool {
 
 /// Inserts the source's rows.
 pub(super) fn insert(exec: &mut Exec<'_>, statement: &Insert) -> Result<Changed> {
-    let Insert { table, generated, checks, returning, .. } = statement;
-    each(exec, table, (&statement.source, false), Some(checks), |exec, mut row, preparation, returned| {
+    let Insert { table, rules, generated, checks, returning, .. } = statement;
+    each(exec, (table, rules), (&statement.source, false), Some(checks), |exec, mut row, preparation, returned| {
         rules::generate(exec, generated, &mut row)?;
         returned.extend(returning::inserted(exec, preparation, returning.as_ref(), &row, false)?);
         Ok(Write::Insert(row))
@@ -96,7 +97,7 @@ pub(super) fn insert(exec: &mut Exec<'_>, statement: &Insert) -> Result<Changed>
 pub(super) fn update(exec: &mut Exec<'_>, statement: &Update) -> Result<Changed> {
     each(
         exec,
-        &statement.table,
+        (&statement.table, &statement.rules),
         (&statement.source, true),
         Some(&statement.checks),
         |exec, row, preparation, returned| {
@@ -108,8 +109,8 @@ pub(super) fn update(exec: &mut Exec<'_>, statement: &Update) -> Result<Changed>
 
 /// Deletes the source's rows.
 pub(super) fn delete(exec: &mut Exec<'_>, statement: &Delete) -> Result<Changed> {
-    let Delete { table, returning, .. } = statement;
-    each(exec, table, (&statement.source, true), None, |exec, mut row, preparation, returned| {
+    let Delete { table, rules, returning, .. } = statement;
+    each(exec, (table, rules), (&statement.source, true), None, |exec, mut row, preparation, returned| {
         let key = source::key_of(table, &row)?;
         returned.extend(returning::row(exec, preparation, returning.as_ref(), &row)?);
         row.truncate(table.columns.len());
@@ -120,7 +121,7 @@ pub(super) fn delete(exec: &mut Exec<'_>, statement: &Delete) -> Result<Changed>
 /// Writes what `make` makes of each row.
 fn each(
     exec: &mut Exec<'_>,
-    table: &Arc<Table>,
+    target: (&Arc<Table>, &IndexRules),
     (source, source_waits): (&Arc<Plan>, bool),
     checks: Option<&[Expr]>,
     mut make: impl FnMut(&mut Exec<'_>, Row, &mut Preparation, &mut Vec<Row>) -> Result<Write>,
@@ -135,7 +136,7 @@ fn each(
         exec.transaction.set_reads_wait(true);
         let Some(row) = next else { break };
         let write = make(exec, row, &mut preparation, &mut changed.returned)?;
-        changed.count(write.apply(exec, table, checks, &mut foreign_keys)?, exec)?;
+        changed.count(write.apply(exec, target, checks, &mut foreign_keys)?, exec)?;
     }
     foreign_keys.finish(exec)?;
     Ok(changed)

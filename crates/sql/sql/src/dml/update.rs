@@ -37,7 +37,7 @@ pub(super) fn prepare<'s>(
             writes.push(write);
         }
     }
-    Ok(Intent { table, checks: Some(&statement.checks), writes, returned })
+    Ok(Intent { table, rules: &statement.rules, checks: Some(&statement.checks), writes, returned })
 }
 
 /// The row after the update, and RETURNING's row.

@@ -1,8 +1,11 @@
 //! Errors of violated constraints, in PostgreSQL's wording.
 
+use super::indexed_row::Target;
 use crate::catalog::{Check, ForeignKey, Index, Table};
 use crate::error::{SqlError, state};
-use crate::types::{Datum, Env, Styles, text};
+use crate::functions::quote_identifier;
+use crate::plan::IndexKey;
+use crate::types::{Datum, Env, Styles, Type, text};
 
 /// Bytes of one value that a message shows.
 const SHOWN: usize = 64;
@@ -28,12 +31,16 @@ pub(crate) fn check(env: &dyn Env, table: &Table, check: &Check, row: &[Datum]) 
 }
 
 /// A row whose values exist in a unique index.
-pub(crate) fn duplicate(env: &dyn Env, table: &Table, index: &Index, row: &[Datum]) -> SqlError {
-    let values: Vec<&Datum> = index.columns.iter().map(|&column| &row[column]).collect();
-    let key = describe_key(table, &index.columns, &values, &env.styles());
+pub(super) fn duplicate(env: &dyn Env, (table, rules): Target<'_>, index: &Index, values: &[&Datum]) -> SqlError {
+    let name = |key| match key {
+        IndexKey::Column(column) => quote_identifier(&table.columns[column].name).into_owned(),
+        IndexKey::Computed(number, _) => index.expression_as_key(number),
+    };
+    let names: Vec<String> = rules.keys(index).map(name).collect();
+    let shown = shown_key(&names, rules.types(table, index).zip(values.iter().copied()), &env.styles());
     let message = format!("duplicate key value violates unique constraint \"{}\"", index.name);
     SqlError::new(state::UNIQUE_VIOLATION, message)
-        .detail(format!("{key} already exists."))
+        .detail(format!("{shown} already exists."))
         .table(&table.schema, &table.name)
         .constraint(&index.name)
 }
@@ -82,11 +89,16 @@ pub(super) fn still_referenced(
         .constraint(&constraint.name)
 }
 
-/// `Key (a, b)=(1, 2)`
+/// `Key (a, b)=(1, 2)` of columns.
 fn describe_key(table: &Table, columns: &[usize], values: &[&Datum], styles: &Styles) -> String {
-    let names: Vec<&str> = columns.iter().map(|&column| table.columns[column].name.as_str()).collect();
-    let shown: Vec<String> =
-        columns.iter().zip(values).map(|(&column, value)| show(table, column, value, styles)).collect();
+    let names: Vec<String> = columns.iter().map(|&column| table.columns[column].name.clone()).collect();
+    let types = columns.iter().map(|&column| table.columns[column].data_type);
+    shown_key(&names, types.zip(values.iter().copied()), styles)
+}
+
+/// `Key (a, lower(b))=(1, x)`
+fn shown_key<'v>(names: &[String], values: impl Iterator<Item = (Type, &'v Datum)>, styles: &Styles) -> String {
+    let shown: Vec<String> = values.map(|(data_type, value)| show(data_type, value, styles)).collect();
     format!("Key ({})=({})", names.join(", "), shown.join(", "))
 }
 
@@ -95,7 +107,7 @@ fn failing_row(table: &Table, row: &[Datum], styles: &Styles) -> String {
     let shown: Vec<String> = table
         .live_columns()
         .map(|(column, _)| {
-            let mut text = show(table, column, &row[column], styles);
+            let mut text = show(table.columns[column].data_type, &row[column], styles);
             if text.len() > SHOWN {
                 text.truncate(text.floor_char_boundary(SHOWN));
                 text.push_str("...");
@@ -106,9 +118,9 @@ fn failing_row(table: &Table, row: &[Datum], styles: &Styles) -> String {
     format!("Failing row contains ({}).", shown.join(", "))
 }
 
-fn show(table: &Table, column: usize, value: &Datum, styles: &Styles) -> String {
+fn show(data_type: Type, value: &Datum, styles: &Styles) -> String {
     match value {
         Datum::Null => "null".into(),
-        value => text::to_string(value, table.columns[column].data_type, styles),
+        value => text::to_string(value, data_type, styles),
     }
 }

@@ -5,7 +5,7 @@ use crate::catalog::{Oid, Table};
 use crate::context::Exec;
 use crate::error::Result;
 use crate::exec::Evaluator;
-use crate::plan::Expr;
+use crate::plan::{Expr, IndexRules};
 use crate::types::Row;
 use model::Key;
 use std::collections::HashSet;
@@ -36,6 +36,7 @@ pub(super) enum Write {
 /// The writes of a statement, and the rows that it returns.
 pub(super) struct Intent<'s> {
     pub table: &'s Arc<Table>,
+    pub rules: &'s IndexRules,
     /// The CHECK constraints that new rows must still fulfil; empty if they were looked at before.
     pub checks: Option<&'s [Expr]>,
     pub writes: Vec<Write>,
@@ -85,7 +86,7 @@ impl Intent<'_> {
         exec.transaction.set_reads_wait(true);
         let mut changed = Changed { rows: 0, returned: self.returned };
         for write in self.writes {
-            changed.count(write.apply(exec, self.table, self.checks, foreign_keys)?, exec)?;
+            changed.count(write.apply(exec, (self.table, self.rules), self.checks, foreign_keys)?, exec)?;
         }
         Ok(changed)
     }
@@ -99,7 +100,7 @@ impl Write {
     pub fn apply(
         self,
         exec: &mut Exec<'_>,
-        table: &Arc<Table>,
+        (table, indexes): (&Arc<Table>, &IndexRules),
         checks: Option<&[Expr]>,
         foreign_keys: &mut ForeignKeys,
     ) -> Result<bool> {
@@ -108,18 +109,18 @@ impl Write {
                 if let Some(checks) = checks {
                     rules::check(exec, table, checks, &row)?;
                 }
-                rows::write_new(exec, table, &row)?;
+                rows::write_new(exec, (table, indexes), &row)?;
                 foreign_keys.inserted(exec, table, &row)?;
             }
             Write::Replace { key, old, new } => {
                 if let Some(checks) = checks {
                     rules::check(exec, table, checks, &new)?;
                 }
-                rows::replace(exec, table, &key, &old, &new)?;
+                rows::replace(exec, (table, indexes), &key, &old, &new)?;
                 foreign_keys.updated(exec, table, &old, &new)?;
             }
             Write::Remove { key, old } => {
-                if !rows::remove(exec, table, &key, &old)? {
+                if !rows::remove(exec, (table, indexes), &key, &old)? {
                     return Ok(false);
                 }
                 foreign_keys.deleted(exec, table, &old)?;

@@ -8,7 +8,7 @@ use crate::database::{Database, Options};
 use crate::env::State;
 use crate::error::Result;
 use crate::memory::Budget;
-use crate::plan::{Comparison, Expr, ExprKind, Insert, Join, JoinKind, Path, Plan, Scan, SortKey};
+use crate::plan::{Comparison, Expr, ExprKind, IndexRules, Insert, Join, JoinKind, Path, Plan, Scan, SortKey};
 use crate::store::{Engine, Transaction};
 use crate::types::{Datum, Modifier, Row, Styles, Type, text};
 use pgtypes::interrupt;
@@ -134,6 +134,7 @@ impl Fixture {
             source: Arc::new(Plan::Values { rows: rows.into_iter().map(constants).collect() }),
             generated: Vec::new(),
             checks: Vec::new(),
+            rules: IndexRules::default(),
             on_conflict: None,
             returning: None,
         };
@@ -169,20 +170,8 @@ impl Fixture {
 }
 
 fn index(oid: u32, name: &str, columns: &[usize], unique: bool, storage: Option<Storage>) -> Index {
-    Index {
-        oid,
-        name: name.to_owned(),
-        columns: columns.to_vec(),
-        descending: vec![false; columns.len()],
-        nulls_reversed: vec![],
-        unique,
-        primary: storage.is_none(),
-        constraint: storage.is_none(),
-        declared: None,
-        storage,
-        comment: None,
-        constraint_comment: None,
-    }
+    let primary = storage.is_none();
+    Index { unique, primary, constraint: primary, storage, ..Index::plain(oid, name, columns.to_vec()) }
 }
 
 /// An integer.
@@ -219,6 +208,7 @@ pub fn scan(table: &Arc<Table>) -> Plan {
         wanted: None,
         with_key: false,
         for_update: false,
+        rules: IndexRules::default(),
     })
 }
 

@@ -4,7 +4,7 @@
 
 use super::Node;
 use super::deparse::Deparser;
-use crate::catalog::Table;
+use crate::catalog::{EXPRESSION, Table};
 use crate::exec::Counters;
 use crate::plan::{
     Aggregation, Expr, Join, JoinKind, Modifying, Path, Plan, Scan, SetColumn, SetOperation, SortKey, Statement,
@@ -211,8 +211,14 @@ impl<'c> Describer<'c> {
             ("Index Name", index.name.clone()),
             ("Relation Name", table.name.clone()),
         ];
-        let column =
-            |at: usize| index.columns.get(at).and_then(|&column| names.get(column)).cloned().unwrap_or_default();
+        let column = |at: usize| match index.columns.get(at) {
+            Some(&EXPRESSION) => {
+                let before = index.columns[..at].iter().filter(|&&column| column == EXPRESSION).count();
+                index.expression_as_key(before)
+            }
+            Some(&column) => names.get(column).cloned().unwrap_or_default(),
+            None => String::new(),
+        };
         let mut conditions = Vec::new();
         match path {
             Path::All => {}

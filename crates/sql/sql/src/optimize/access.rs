@@ -6,6 +6,7 @@ use super::conditions::{ColumnCondition, column_condition};
 use super::estimate::{constant_limit, rows};
 use super::min_max;
 use super::order::satisfy;
+use super::partial;
 use crate::catalog::{Index, Table};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan};
 use crate::stack::ensure_stack;
@@ -100,17 +101,19 @@ pub fn best_path(scan: &Scan) -> Option<Choice> {
     let mut conjuncts = Vec::new();
     split(scan.filter.clone()?, &mut conjuncts);
     let conditions: Vec<Option<ColumnCondition>> =
-        conjuncts.iter().map(|conjunct| column_condition(&scan.table, conjunct)).collect();
-    let choices = (0..scan.table.indexes.len()).filter_map(|index| path(&scan.table, index, &conditions));
+        conjuncts.iter().map(|conjunct| column_condition(scan, conjunct)).collect();
+    let usable = (0..scan.table.indexes.len()).filter(|&index| partial::has_all_rows(scan, index, &conjuncts));
+    let choices = usable.filter_map(|index| path(scan, index, &conditions, &conjuncts));
     // The first of equally good ones: the primary key comes first.
     choices.reduce(|best, next| if next.score > best.score { next } else { best })
 }
 
 /// The path by one index: equalities on its first columns, then one range or one list.
-fn path(table: &Table, number: usize, conditions: &[Option<ColumnCondition>]) -> Option<Choice> {
-    let index = &table.indexes[number];
+fn path(scan: &Scan, number: usize, conditions: &[Option<ColumnCondition>], conjuncts: &[Expr]) -> Option<Choice> {
+    let index = &scan.table.indexes[number];
+    let columns = scan.rules.numbers(&scan.table, index);
     let (mut equal, mut exact) = (Vec::new(), Vec::new());
-    for &column in &index.columns {
+    for &column in &columns {
         let found = conditions.iter().enumerate().find_map(|(at, fact)| match fact {
             Some(ColumnCondition::Equal(of, value)) if *of == column => Some((at, value)),
             _ => None,
@@ -120,8 +123,10 @@ fn path(table: &Table, number: usize, conditions: &[Option<ColumnCondition>]) ->
         exact.push(at);
     }
     let whole = equal.len() == index.columns.len();
-    let score = equal.len() * 10 + if whole && index.unique { 1000 } else { 0 };
-    let next = index.columns.get(equal.len()).copied();
+    // Of two indexes that serve alike, the one with fewer rows.
+    let fewer = usize::from(index.predicate.is_some() && !equal.is_empty());
+    let score = equal.len() * 10 + fewer + if whole && index.unique { 1000 } else { 0 };
+    let next = columns.get(equal.len()).copied();
     if let Some(choice) = next.and_then(|next| listed(number, index, next, &equal, &exact, conditions)) {
         return Some(choice);
     }
@@ -133,6 +138,7 @@ fn path(table: &Table, number: usize, conditions: &[Option<ColumnCondition>]) ->
     let mut used = exact.clone();
     used.extend(range.inexact);
     let (lower, upper) = (range.lower, range.upper);
+    exact.extend(partial::known(scan, number, conjuncts));
     (score > 0).then_some(Choice {
         path: Path::Index { index: number, equal, lower, upper, backward: false },
         exact,
@@ -261,7 +267,8 @@ fn searched(mut operator: Join) -> Result<Join, Box<Join>> {
     Ok(operator)
 }
 
-/// Returns whether a column is never NULL.
+/// Returns whether a column is never NULL. An expression of an index may be.
 pub fn refuses_null(table: &Table, column: usize) -> bool {
-    table.columns[column].not_null || table.primary_key().is_some_and(|key| key.columns.contains(&column))
+    table.columns.get(column).is_some_and(|column| column.not_null)
+        || table.primary_key().is_some_and(|key| key.columns.contains(&column))
 }

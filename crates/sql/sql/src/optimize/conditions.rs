@@ -1,13 +1,12 @@
 //! Conditions on a column of a scan, in a form that an index can use.
 
 use super::columns::{columns_of, is_volatile};
-use crate::catalog::Table;
 use crate::functions::system_column;
-use crate::plan::{Comparison, Expr, ExprKind};
+use crate::plan::{Comparison, Expr, ExprKind, Scan};
 use crate::types::{Datum, Scalar, Type};
 use std::ops::Bound;
 
-/// A condition on a column.
+/// A condition on a column of the table, or on an expression that an index has, by its number ([`IndexRules::number_of`]).
 pub enum ColumnCondition {
     /// It equals this.
     Equal(usize, Expr),
@@ -24,18 +23,18 @@ pub enum ColumnCondition {
 }
 
 /// Returns the fact of a condition over a table's row, if it compares a column with a value that does not depend on the row.
-pub fn column_condition(table: &Table, condition: &Expr) -> Option<ColumnCondition> {
+pub fn column_condition(scan: &Scan, condition: &Expr) -> Option<ColumnCondition> {
     match &condition.kind {
-        ExprKind::Compare(comparison, left, right) => compared(table, *comparison, left, right)
-            .or_else(|| compared(table, comparison.mirrored(), right, left))
+        ExprKind::Compare(comparison, left, right) => compared(scan, *comparison, left, right)
+            .or_else(|| compared(scan, comparison.mirrored(), right, left))
             .or_else(|| at_place(*comparison, left, right))
             .or_else(|| at_place(*comparison, right, left)),
         ExprKind::InList(value, list) => {
-            let column = column_of(table, value)?;
+            let column = column_of(scan, value)?;
             list.iter().all(is_constant).then(|| ColumnCondition::OneOf(column, list.clone()))
         }
         ExprKind::Quantified { operator, left, array, all: false } if operator.function.name == "=" => {
-            let column = column_of(table, left)?;
+            let column = column_of(scan, left)?;
             let element = Type::of(array.data_type.scalar);
             if element != left.data_type {
                 return None;
@@ -49,7 +48,7 @@ pub fn column_condition(table: &Table, condition: &Expr) -> Option<ColumnConditi
             let mut of = None;
             let mut list = Vec::new();
             for part in any {
-                let Some(ColumnCondition::Equal(column, value)) = column_condition(table, part) else { return None };
+                let Some(ColumnCondition::Equal(column, value)) = column_condition(scan, part) else { return None };
                 if *of.get_or_insert(column) != column {
                     return None;
                 }
@@ -59,8 +58,12 @@ pub fn column_condition(table: &Table, condition: &Expr) -> Option<ColumnConditi
         }
         ExprKind::Call(function, arguments) if function.function.name == "~~" => {
             let [value, pattern] = &arguments[..] else { return None };
-            let column = column_of(table, value)?;
-            if !matches!(table.columns[column].data_type.scalar, Scalar::Text | Scalar::Varchar) {
+            let column = column_of(scan, value)?;
+            if !scan
+                .rules
+                .type_of(&scan.table, column)
+                .is_some_and(|of| matches!(of.scalar, Scalar::Text | Scalar::Varchar))
+            {
                 return None;
             }
             let ExprKind::Constant(Datum::Text(pattern)) = &pattern.kind else { return None };
@@ -93,8 +96,8 @@ fn at_place(comparison: Comparison, ctid: &Expr, place: &Expr) -> Option<ColumnC
     Some(ColumnCondition::Equal(column, value))
 }
 
-fn compared(table: &Table, comparison: Comparison, left: &Expr, right: &Expr) -> Option<ColumnCondition> {
-    let column = column_of(table, left)?;
+fn compared(scan: &Scan, comparison: Comparison, left: &Expr, right: &Expr) -> Option<ColumnCondition> {
+    let column = column_of(scan, left)?;
     if !is_constant(right) {
         return None;
     }
@@ -109,14 +112,21 @@ fn compared(table: &Table, comparison: Comparison, left: &Expr, right: &Expr) ->
     })
 }
 
-/// The column that an expression is, or widens without changing the order: an integer to a wider one, varchar to text.
-fn column_of(table: &Table, expression: &Expr) -> Option<usize> {
+/// The column, or the expression of an index, that an expression is, or widens without changing the order: an integer to a wider one,
+/// varchar to text.
+fn column_of(scan: &Scan, expression: &Expr) -> Option<usize> {
+    if let Some(number) = scan.rules.number_of(&scan.table, expression) {
+        return Some(number);
+    }
     let (inner, widened) = match &expression.kind {
         ExprKind::Cast { input, .. } => (&**input, Some(expression.data_type)),
         _ => (expression, None),
     };
-    let ExprKind::Column(column) = inner.kind else { return None };
-    let own = table.columns.get(column)?.data_type;
+    let column = match inner.kind {
+        ExprKind::Column(column) => column,
+        _ => scan.rules.number_of(&scan.table, inner)?,
+    };
+    let own = scan.rules.type_of(&scan.table, column)?;
     let keeps_order = match widened {
         None => true,
         Some(Type::INT4) => own == Type::INT2,

@@ -90,6 +90,6 @@ fn partners(join: &Join) -> f64 {
     let fixed = |column: &usize| {
         join.equalities.iter().any(|(_, right)| matches!(right.kind, ExprKind::Column(fixed) if fixed == *column))
     };
-    let unique = scan.table.indexes.iter().any(|index| index.unique && index.columns.iter().all(fixed));
+    let unique = scan.table.indexes.iter().any(|index| index.is_key() && index.columns.iter().all(fixed));
     if unique { 1.0 } else { AGREEING }
 }

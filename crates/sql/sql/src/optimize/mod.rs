@@ -16,6 +16,7 @@ mod filters;
 mod joins;
 mod min_max;
 mod order;
+mod partial;
 mod with;
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Drops sorts whose order an index gives.
 
 use super::access::refuses_null;
+use super::columns::split;
+use super::partial::has_all_rows;
 use crate::plan::{Expr, ExprKind, JoinKind, Path, Plan, Scan, SortKey};
 use std::ops::Bound;
 
@@ -11,18 +13,23 @@ pub fn satisfy(mut plan: Plan, keys: &[SortKey], few: bool) -> Option<Plan> {
     order(&mut plan, &columns, few).then_some(plan)
 }
 
-/// A column to be sorted by.
-#[derive(Clone, Copy)]
+/// What is to be sorted by: a column, or below a projection the expression that it computes.
+#[derive(Clone)]
 struct Wanted {
-    column: usize,
+    key: Expr,
     descending: bool,
     nulls_first: bool,
 }
 
 impl Wanted {
     fn new(key: &SortKey) -> Option<Wanted> {
-        let column = column(&key.expression)?;
-        Some(Wanted { column, descending: key.descending, nulls_first: key.nulls_first })
+        column(&key.expression)?;
+        Some(Wanted { key: key.expression.clone(), descending: key.descending, nulls_first: key.nulls_first })
+    }
+
+    /// Its column in a scan, or the number of the index's expression that it equals.
+    fn number(&self, scan: &Scan) -> Option<usize> {
+        column(&self.key).or_else(|| scan.rules.number_of(&scan.table, &self.key))
     }
 }
 
@@ -36,15 +43,17 @@ fn order(plan: &mut Plan, wanted: &[Wanted], few: bool) -> bool {
         Plan::Scan(scan) => order_scan(scan, wanted, few),
         Plan::Filter { input, .. } | Plan::Lock { input, .. } => order(input, wanted, few),
         Plan::Project { input, columns } => {
-            let below = wanted.iter().map(|key| {
-                let column = column(columns.get(key.column)?)?;
-                Some(Wanted { column, ..*key })
+            let below = wanted.iter().map(|wanted| {
+                let key = columns.get(column(&wanted.key)?)?.clone();
+                Some(Wanted { key, ..*wanted })
             });
             below.collect::<Option<Vec<_>>>().is_some_and(|below| order(input, &below, few))
         }
         // Joins can keep the order of their left side.
         Plan::Join(join) if matches!(join.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti) => {
-            let ordered = wanted.iter().all(|key| key.column < join.left_width) && order(&mut join.left, wanted, few);
+            let ordered =
+                wanted.iter().all(|wanted| column(&wanted.key).is_some_and(|column| column < join.left_width))
+                    && order(&mut join.left, wanted, few);
             join.keeps_order |= ordered;
             ordered
         }
@@ -60,8 +69,14 @@ fn order_scan(scan: &mut Scan, wanted: &[Wanted], few: bool) -> bool {
             true
         }
         Path::All => {
+            let mut conjuncts = Vec::new();
+            if let Some(filter) = scan.filter.clone() {
+                split(filter, &mut conjuncts);
+            }
             let indexes = scan.table.indexes.iter().enumerate();
-            let usable = indexes.filter(|(_, index)| index.primary || few && index.storage.is_some());
+            let usable = indexes
+                .filter(|(_, index)| index.primary || few && index.storage.is_some())
+                .filter(|(at, _)| has_all_rows(scan, *at, &conjuncts));
             let found = usable.filter_map(|(at, _)| Some((at, direction(scan, at, 0, wanted)?))).next();
             let Some((index, backward)) = found else { return false };
             let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);
@@ -76,21 +91,26 @@ fn order_scan(scan: &mut Scan, wanted: &[Wanted], few: bool) -> bool {
 /// columns have one value each.
 fn direction(scan: &Scan, index: usize, equal: usize, wanted: &[Wanted]) -> Option<bool> {
     let index = scan.table.indexes.get(index)?;
-    let fixed = index.columns.get(..equal)?;
-    let mut rest = index.columns[equal..].iter();
+    let columns = scan.rules.numbers(&scan.table, index);
+    let fixed = columns.get(..equal)?;
+    let mut rest = columns[equal..].iter();
     let mut backward = None;
-    for key in wanted.iter().filter(|key| !fixed.contains(&key.column)) {
+    for key in wanted {
+        let number = key.number(scan)?;
+        if fixed.contains(&number) {
+            continue;
+        }
         match rest.next() {
-            Some(column) if *column == key.column => {}
+            Some(column) if *column == number => {}
             // Beyond all columns of a unique index there is nothing left to sort.
-            None if index.unique && index.columns.iter().all(|&column| refuses_null(&scan.table, column)) => break,
+            None if index.unique && columns.iter().all(|&column| refuses_null(&scan.table, column)) => break,
             _ => return None,
         }
         if *backward.get_or_insert(key.descending) != key.descending {
             return None;
         }
         // Indexes have NULLs behind all values.
-        if key.nulls_first != key.descending && !refuses_null(&scan.table, key.column) {
+        if key.nulls_first != key.descending && !refuses_null(&scan.table, number) {
             return None;
         }
     }

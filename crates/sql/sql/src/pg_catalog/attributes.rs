@@ -5,8 +5,11 @@ use super::types::{Physical, physical};
 use super::value::{NO, NULL, YES, bool, count2, int2, oid, text};
 use super::{derived, described};
 use crate::Result;
+use crate::alter::index::column_names;
+use crate::bind;
 use crate::catalog::{Column, Identity, Oid, Relation, Table, VirtualTable};
 use crate::context::Names;
+use crate::plan::IndexKey;
 use crate::types::{Datum, Modifier, Row, Type};
 
 pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
@@ -116,7 +119,7 @@ fn attributes(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let mut rows = system_attributes();
     for relation in names.relations()? {
         match &relation {
-            Relation::Table(table) => table_attributes(table, &mut rows),
+            Relation::Table(table) => table_attributes(names, table, &mut rows)?,
             Relation::View(view) => {
                 rows.extend(
                     numbered(&view.columns).map(|(number, column)| Attribute::of(view.oid, number, column).row()),
@@ -140,15 +143,21 @@ fn numbered(columns: &[Column]) -> impl Iterator<Item = (usize, &Column)> {
 }
 
 /// Those of a table and of its indexes.
-fn table_attributes(table: &Table, rows: &mut Vec<Row>) {
+fn table_attributes(names: &mut Names<'_>, table: &Table, rows: &mut Vec<Row>) -> Result<()> {
     rows.extend(numbered(&table.columns).map(|(number, column)| Attribute::of(table.oid, number, column).row()));
+    let rules = bind::index_rules(names, table)?;
     for index in &table.indexes {
-        let columns = index.columns.iter().filter_map(|&at| table.columns.get(at));
-        rows.extend((1..).zip(columns).map(|(number, column)| {
-            let attribute = Attribute::new(index.oid, number, &column.name, column.data_type);
-            Attribute { modifier: column.modifier, ..attribute }.row()
+        let included = index.included.iter().map(|column| IndexKey::Column(*column));
+        let keys = rules.keys(index).chain(included).map(|key| match key {
+            IndexKey::Column(column) => (table.columns[column].data_type, table.columns[column].modifier),
+            IndexKey::Computed(_, expression) => (expression.data_type, expression.modifier),
+        });
+        let titles = column_names(table, index);
+        rows.extend((1..).zip(keys.zip(&titles)).map(|(number, ((data_type, modifier), name))| {
+            Attribute { modifier, ..Attribute::new(index.oid, number, name, data_type) }.row()
         }));
     }
+    Ok(())
 }
 
 fn system_attributes() -> Vec<Row> {

@@ -6,8 +6,10 @@ use super::types::collation;
 use super::value::{NO, NONE, NULL, YES, array, bool, count2, int2, numbers, oid, text, vector};
 use super::{derived, seed};
 use crate::Result;
-use crate::catalog::{Action, Check, ForeignKey, Index, Oid, Table, VirtualTable};
+use crate::bind;
+use crate::catalog::{Action, Check, EXPRESSION, ForeignKey, Index, Oid, Table, VirtualTable};
 use crate::context::Names;
+use crate::plan::IndexRules;
 use crate::types::{Datum, Row, Scalar, Type};
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -76,26 +78,42 @@ fn types_at<'t>(table: &'t Table, positions: &'t [usize]) -> impl Iterator<Item 
 
 fn indexes(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let relations = names.relations()?;
-    Ok(tables_of(&relations).flat_map(|table| table.indexes.iter().map(|index| index_row(table, index))).collect())
+    let mut rows = vec![];
+    for table in tables_of(&relations) {
+        let rules = bind::index_rules(names, table)?;
+        for index in &table.indexes {
+            rows.push(index_row(names, (table, &rules), index));
+        }
+    }
+    Ok(rows)
 }
 
 /// The bits of `indoption`.
 const DESCENDING: i16 = 1;
 const NULLS_FIRST: i16 = 2;
 
-fn index_row(table: &Table, index: &Index) -> Row {
+fn index_row(names: &mut Names<'_>, (table, rules): (&Table, &IndexRules), index: &Index) -> Row {
     let options = (0..index.columns.len()).map(|place| {
         let bit = |is_set: bool, bit: i16| if is_set { bit } else { 0 };
         int2(bit(index.descends(place), DESCENDING) | bit(index.nulls_first(place), NULLS_FIRST))
     });
-    let types = || types_at(table, &index.columns);
+    let types = || rules.types(table, index);
+    let class = |(place, data_type): (usize, Type)| match index.classes.iter().find(|(at, _)| *at == place) {
+        Some((_, class)) => oid(class_named(class).unwrap_or_default()),
+        None => oid(order(data_type).class),
+    };
+    // An expression has the number 0.
+    let number = |&column: &usize| if column == EXPRESSION { int2(0) } else { count2(column + 1) };
+    let printed = |names: &mut Names<'_>, text: &String| super::print::expression(names, text, Some(table), false);
+    let expressions: Vec<String> = index.expressions.iter().map(|text| printed(names, text)).collect();
+    let predicate = index.predicate.as_ref().map(|predicate| printed(names, predicate));
     vec![
         oid(index.oid),
         oid(table.oid),
-        count2(index.columns.len()),
+        count2(index.columns.len() + index.included.len()),
         count2(index.columns.len()),
         bool(index.unique),
-        NO,
+        bool(index.nulls_not_distinct),
         bool(index.primary),
         NO,
         YES,
@@ -105,13 +123,19 @@ fn index_row(table: &Table, index: &Index) -> Row {
         YES,
         YES,
         NO,
-        vector(Scalar::Int2, numbers(&index.columns)),
+        vector(Scalar::Int2, index.columns.iter().chain(&index.included).map(number).collect()),
         vector(Scalar::Oid, types().map(|data_type| oid(collation(data_type))).collect()),
-        vector(Scalar::Oid, types().map(|data_type| oid(order(data_type).class)).collect()),
+        vector(Scalar::Oid, types().enumerate().map(class).collect()),
         vector(Scalar::Int2, options.collect()),
-        NULL,
-        NULL,
+        if expressions.is_empty() { NULL } else { text(expressions.join(", ")) },
+        predicate.map_or(NULL, text),
     ]
+}
+
+/// The identifier of an operator class.
+fn class_named(name: &str) -> Option<Oid> {
+    let named = |row: &&Row| matches!(row.get(2), Some(Datum::Text(found)) if found == name);
+    seed::rows("pg_opclass").iter().find(named)?.first()?.as_oid()
 }
 
 fn constraints(names: &mut Names<'_>) -> Result<Vec<Row>> {

@@ -11,7 +11,7 @@ use super::{derived, print};
 use crate::Result;
 use crate::alter::expression;
 use crate::alter::reads::reads;
-use crate::catalog::{Column, Index, Oid, Relation, Table, View};
+use crate::catalog::{Column, EXPRESSION, Index, Oid, Relation, Table, View};
 use crate::context::Names;
 use crate::types::{Datum, Row};
 use std::collections::BTreeSet;
@@ -105,12 +105,24 @@ fn of_table(names: &mut Names<'_>, table: &Table, found: &mut Dependencies) -> R
 
 fn of_index(table: &Table, index: &Index, found: &mut Dependencies) {
     let whole = (PG_CLASS, index.oid, 0);
+    let plain = index.columns.iter().chain(&index.included).copied().filter(|column| *column != EXPRESSION);
+    let plain: Vec<usize> = plain.collect();
     if !index.constraint {
-        return found.on_columns(whole, table.oid, &index.columns, "a");
+        let in_all = |texts: &[&String]| -> Vec<usize> {
+            texts.iter().flat_map(|text| print::columns_in(text, table)).collect()
+        };
+        let expressions = in_all(&index.expressions.iter().collect::<Vec<_>>());
+        let predicate = in_all(&index.predicate.iter().collect::<Vec<_>>());
+        if plain.is_empty() {
+            found.add(whole, (PG_CLASS, table.oid, 0), "a");
+        }
+        return [plain, expressions, predicate]
+            .iter()
+            .for_each(|columns| found.on_columns(whole, table.oid, columns, "a"));
     }
     let constraint = (PG_CONSTRAINT, derived::partner(index.oid), 0);
     found.add(whole, constraint, "i");
-    found.on_columns(constraint, table.oid, &index.columns, "a");
+    found.on_columns(constraint, table.oid, &plain, "a");
 }
 
 fn of_default(

@@ -28,7 +28,8 @@ mod usage;
 mod value;
 mod views;
 
-use crate::catalog::{Oid, View, VirtualTable};
+use crate::catalog::{Oid, Table, View, VirtualTable};
+use crate::context::Names;
 use layout::{Described, SystemView};
 use std::sync::{Arc, LazyLock};
 
@@ -63,6 +64,11 @@ pub fn view(schema: Option<&str>, name: &str) -> Option<Arc<View>> {
         LazyLock::new(|| views().map(|view| Arc::new(view.definition())).collect());
     let schema = schema.unwrap_or("pg_catalog");
     VIEWS.iter().find(|view| view.name == name && view.schema == schema).cloned()
+}
+
+/// An expression over a table's columns in PostgreSQL's printed form, with no more parentheses than it needs.
+pub fn print(names: &mut Names<'_>, expression: &str, table: &Table) -> String {
+    print::expression(names, expression, Some(table), true)
 }
 
 fn views() -> impl Iterator<Item = &'static SystemView> {

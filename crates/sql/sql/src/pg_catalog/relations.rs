@@ -180,7 +180,8 @@ fn class_of<'r>(relation: &'r Relation, schema: Oid, tables: &HashMap<Oid, &Tabl
         Relation::Index(entry) => {
             let table = tables.get(&entry.table);
             let index = table.and_then(|table| table.indexes.iter().find(|index| index.oid == entry.oid));
-            Class { kind: "i", columns: index.map_or(0, |index| index.columns.len()), access_method: BTREE, ..plain }
+            let columns = index.map_or(0, |index| index.columns.len() + index.included.len());
+            Class { kind: "i", columns, access_method: BTREE, ..plain }
         }
         Relation::Sequence(_) => Class { kind: "S", columns: 3, ..plain },
         Relation::View(view) => Class { kind: "v", columns: view.columns.len(), has_rules: true, ..plain },

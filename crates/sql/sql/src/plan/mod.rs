@@ -1,12 +1,18 @@
 //! Plan of a statement, with names and types resolved: the tree that `bind` makes, `optimize` rewrites and `exec` runs.
 
+mod equality;
 mod expression;
+mod implication;
+mod index;
 mod output;
 mod parts;
 mod statement;
 mod tree;
 mod visit;
 
+pub(crate) use equality::{equal, equal_lists};
 pub use expression::*;
+pub use implication::{all_imply, implies};
+pub use index::*;
 pub use statement::*;
 pub use tree::*;

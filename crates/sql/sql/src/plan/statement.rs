@@ -1,6 +1,6 @@
 //! Statements that read and write rows.
 
-use super::{Expr, Field, Plan, Query};
+use super::{Expr, Field, IndexRules, Plan, Query};
 use crate::catalog::Table;
 use std::sync::Arc;
 
@@ -41,6 +41,8 @@ pub struct Insert {
     pub generated: Vec<(usize, Expr)>,
     /// The CHECK constraints over the new row, by their place in [`Table::checks`].
     pub checks: Vec<Expr>,
+    /// What the table's indexes compute of its rows.
+    pub rules: IndexRules,
     /// ON CONFLICT
     pub on_conflict: Option<OnConflict>,
     /// RETURNING over the new row.
@@ -90,6 +92,8 @@ pub struct Update {
     pub generated: Vec<(usize, Expr)>,
     /// The CHECK constraints over the new row, by their place in [`Table::checks`].
     pub checks: Vec<Expr>,
+    /// What the table's indexes compute of its rows.
+    pub rules: IndexRules,
     /// RETURNING over the source's row with the table's columns replaced by the new ones.
     pub returning: Option<Returning>,
 }
@@ -101,6 +105,8 @@ pub struct Delete {
     pub table: Arc<Table>,
     /// Rows: the table's columns, the row's key (bytea), then what USING adds.
     pub source: Arc<Plan>,
+    /// What the table's indexes compute of its rows.
+    pub rules: IndexRules,
     /// RETURNING over the source's row.
     pub returning: Option<Returning>,
 }

@@ -1,6 +1,6 @@
 //! Queries: a tree of relational operators. Each produces rows; expressions refer to their columns by position.
 
-use super::{Expr, Subquery};
+use super::{Expr, IndexRules, Subquery};
 use crate::catalog::Table;
 use crate::functions::{Resolved, ResolvedAggregate, WindowFunction};
 use crate::types::{Modifier, Type};
@@ -186,6 +186,8 @@ pub struct Scan {
     pub with_key: bool,
     /// Whether the rows will be written. Such rows are owned as they are read.
     pub for_update: bool,
+    /// What the table's indexes compute of its rows. Its expressions are over the table's row, wherever the scan's rows go.
+    pub rules: IndexRules,
 }
 
 /// Access path of a scan. The expressions are constants of the scan: parameters and columns of enclosing rows.

@@ -182,16 +182,24 @@ pub struct Constraint {
 #[derive(Clone, Debug)]
 pub enum ConstraintKind {
     /// PRIMARY KEY, UNIQUE
-    Key {
-        /// Its columns.
-        columns: Vec<Ident>,
-        /// PRIMARY KEY
-        primary: bool,
-    },
+    Key(Key),
     /// CHECK
     Check(Box<Expr>),
     /// FOREIGN KEY, REFERENCES
     Foreign(ForeignKey),
+}
+
+/// PRIMARY KEY or UNIQUE.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Its columns.
+    pub columns: Vec<Ident>,
+    /// PRIMARY KEY
+    pub primary: bool,
+    /// NULLS NOT DISTINCT
+    pub nulls_not_distinct: bool,
+    /// INCLUDE
+    pub included: Vec<Ident>,
 }
 
 /// FOREIGN KEY.
@@ -265,13 +273,21 @@ pub struct CreateIndex {
     pub method: Option<Ident>,
     /// The columns.
     pub columns: Vec<IndexColumn>,
+    /// INCLUDE
+    pub included: Vec<Ident>,
+    /// NULLS NOT DISTINCT
+    pub nulls_not_distinct: bool,
+    /// WHERE
+    pub predicate: Option<Expr>,
 }
 
 /// A column of an index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IndexColumn {
-    /// Its name.
-    pub name: Ident,
+    /// A column of the table, by its name, or an expression.
+    pub key: Expr,
+    /// The operator class.
+    pub class: Option<ObjectName>,
     /// DESC
     pub descending: bool,
     /// NULLS FIRST, or NULLS LAST.

@@ -1,5 +1,6 @@
 //! Statements that read and write rows.
 
+use super::definition::IndexColumn;
 use super::expression::Expr;
 use super::name::{Ident, ObjectName};
 use super::query::{Query, SelectItem};
@@ -58,8 +59,8 @@ pub struct OnConflict {
 /// What a row conflicts about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConflictTarget {
-    /// Columns of a unique index.
-    Columns(Vec<Ident>),
+    /// What a unique index is on, and WHERE: the rows that it has at least.
+    Index(Vec<IndexColumn>, Option<Expr>),
     /// ON CONSTRAINT
     OnConstraint(ObjectName),
 }

@@ -20,7 +20,7 @@ pub use data_type::DataType;
 pub use definition::{
     Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, Comment, Constraint, ConstraintKind,
     CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableAs, CreateView, Definition,
-    Drop, ForeignKey, IndexColumn, Lock, Maintenance, ObjectKind, Privileges, ReferentialAction, SequenceOptions,
+    Drop, ForeignKey, IndexColumn, Key, Lock, Maintenance, ObjectKind, Privileges, ReferentialAction, SequenceOptions,
     Truncate,
 };
 pub use dml::{

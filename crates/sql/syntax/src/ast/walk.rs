@@ -1,6 +1,6 @@
 //! Walks over a tree, to look at its nodes or to change them.
 
-use super::dml::{Assignment, Delete, Insert, OnConflict, Statement, Update};
+use super::dml::{Assignment, ConflictTarget, Delete, Insert, Statement, Update};
 use super::expression::{Access, Argument, Case, Expr, Function, Window, WindowFrameBound, WindowSpec};
 use super::name::ObjectName;
 use super::query::{Distinct, GroupingElement, Limit, OrderByExpr, Query, Select, SelectItem, SetExpr};
@@ -374,9 +374,17 @@ macro_rules! walk {
                 if let Some(source) = &$($mut)? insert.source {
                     source.$method(visitor)?;
                 }
-                if let Some(OnConflict { update: Some(update), .. }) = &$($mut)? insert.on_conflict {
-                    assignments(&$($mut)? update.assignments, visitor)?;
-                    some(&$($mut)? update.selection, visitor)?;
+                if let Some(conflict) = &$($mut)? insert.on_conflict {
+                    if let Some(ConflictTarget::Index(columns, predicate)) = &$($mut)? conflict.target {
+                        for column in columns {
+                            column.key.$method(visitor)?;
+                        }
+                        some(predicate, visitor)?;
+                    }
+                    if let Some(update) = &$($mut)? conflict.update {
+                        assignments(&$($mut)? update.assignments, visitor)?;
+                        some(&$($mut)? update.selection, visitor)?;
+                    }
                 }
                 returning(&$($mut)? insert.returning, visitor)
             }

@@ -1,6 +1,7 @@
 //! Constraints, beside a column and by themselves.
 
-use crate::ast::{Constraint, ConstraintKind, ForeignKey, Ident, ReferentialAction};
+use super::create::{included, nulls_not_distinct};
+use crate::ast::{Constraint, ConstraintKind, ForeignKey, Ident, Key, ReferentialAction};
 use crate::reader::{Reader, Token};
 use pgtypes::{Error, Result, state};
 
@@ -39,10 +40,11 @@ pub(super) fn column(reader: &mut Reader<'_>, column: &Ident) -> Result<Option<C
         Some("CHECK") => check(reader)?,
         Some("REFERENCES") => ConstraintKind::Foreign(foreign_key(reader, columns)?),
         Some(key) => {
-            nulls_distinct(reader)?;
-            storage(reader)?;
+            let primary = key == "PRIMARY KEY";
+            let nulls_not_distinct = !primary && nulls_not_distinct(reader);
+            let included = storage(reader)?;
             not_deferrable(reader)?;
-            ConstraintKind::Key { columns, primary: key == "PRIMARY KEY" }
+            ConstraintKind::Key(Key { columns, primary, nulls_not_distinct, included })
         }
         None => return Ok(None),
     }))
@@ -64,33 +66,23 @@ fn key_of_table(reader: &mut Reader<'_>, primary: bool) -> Result<ConstraintKind
     if reader.says("USING INDEX") {
         return Err(reader.unsupported("a constraint USING INDEX"));
     }
-    nulls_distinct(reader)?;
+    let nulls_not_distinct = !primary && nulls_not_distinct(reader);
     let columns = reader.names_in_parentheses()?;
-    storage(reader)?;
+    let included = storage(reader)?;
     not_deferrable(reader)?;
-    Ok(ConstraintKind::Key { columns, primary })
+    Ok(ConstraintKind::Key(Key { columns, primary, nulls_not_distinct, included }))
 }
 
-fn nulls_distinct(reader: &mut Reader<'_>) -> Result<()> {
-    if reader.says("NULLS NOT DISTINCT") {
-        return Err(reader.unsupported("NULLS NOT DISTINCT"));
-    }
-    reader.take("NULLS DISTINCT");
-    Ok(())
-}
-
-/// Where and how the index of a key is stored: without effect.
-fn storage(reader: &mut Reader<'_>) -> Result<()> {
-    if reader.says("INCLUDE") {
-        return Err(reader.unsupported("INCLUDE in an index"));
-    }
+/// The columns that the index of a key includes; where and how it is stored is without effect.
+fn storage(reader: &mut Reader<'_>) -> Result<Vec<Ident>> {
+    let included = if reader.take("INCLUDE") { included(reader)? } else { vec![] };
     if reader.take("WITH") {
         reader.skip_parentheses()?;
     }
     if reader.take("USING INDEX TABLESPACE") {
         reader.name()?;
     }
-    Ok(())
+    Ok(included)
 }
 
 fn not_deferrable(reader: &mut Reader<'_>) -> Result<()> {

@@ -1,9 +1,11 @@
 //! CREATE, except for tables and sequences.
 
 use super::{sequence, table};
-use crate::ast::{CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateView, Definition, IndexColumn};
+use crate::ast::{
+    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateView, Definition, Expr, Ident, IndexColumn,
+};
 use crate::reader::{Reader, Token};
-use pgtypes::Result;
+use pgtypes::{Error, Result, state};
 
 pub(super) fn create(reader: &mut Reader<'_>) -> Result<Definition> {
     let or_replace = reader.take("OR REPLACE");
@@ -91,49 +93,76 @@ fn index(reader: &mut Reader<'_>, unique: bool) -> Result<CreateIndex> {
     reader.take("ONLY");
     let table = reader.object_name()?;
     let method = if reader.take("USING") { Some(reader.name()?) } else { None };
-    reader.expect_token(&Token::LParen)?;
-    let columns = reader.list(index_column)?;
-    reader.expect_token(&Token::RParen)?;
-    if reader.says("INCLUDE") {
-        return Err(reader.unsupported("INCLUDE in an index"));
-    }
-    if reader.take("NULLS NOT DISTINCT") {
-        return Err(reader.unsupported("NULLS NOT DISTINCT"));
-    }
-    reader.take("NULLS DISTINCT");
+    let columns = index_columns(reader)?;
+    let included = if reader.take("INCLUDE") { included(reader)? } else { vec![] };
+    let nulls_not_distinct = nulls_not_distinct(reader);
     if reader.take("WITH") {
         reader.skip_parentheses()?;
     }
     if reader.take("TABLESPACE") {
         reader.name()?;
     }
-    if reader.says("WHERE") {
-        return Err(reader.unsupported("a partial index"));
-    }
-    Ok(CreateIndex { name, if_not_exists, unique, table, method, columns })
+    let predicate = if reader.take("WHERE") { Some(reader.expression()?) } else { None };
+    Ok(CreateIndex { name, if_not_exists, unique, table, method, columns, included, nulls_not_distinct, predicate })
 }
 
-/// `name [COLLATE ...] [operator class] [ASC | DESC] [NULLS FIRST | LAST]`. The operator class changes nothing.
+/// `NULLS [NOT] DISTINCT`, if it is there; distinct is the default.
+pub(super) fn nulls_not_distinct(reader: &mut Reader<'_>) -> bool {
+    reader.take_any(&["NULLS NOT DISTINCT", "NULLS DISTINCT"]) == Some("NULLS NOT DISTINCT")
+}
+
+/// The columns of INCLUDE, from the parentheses on.
+pub(super) fn included(reader: &mut Reader<'_>) -> Result<Vec<Ident>> {
+    reader.expect_token(&Token::LParen)?;
+    let names = reader.list(|reader| {
+        let is_expression = *reader.peek() == Token::LParen || *reader.peek_at(1) == Token::LParen;
+        if is_expression {
+            let message = "expressions are not supported in included columns";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
+        reader.name()
+    })?;
+    reader.expect_token(&Token::RParen)?;
+    Ok(names)
+}
+
+/// The target of ON CONFLICT: the columns of an index, and its WHERE.
+///
+/// # Errors
+/// 42601, 0A000
+pub(crate) fn conflict_target(reader: &mut Reader<'_>) -> Result<(Vec<IndexColumn>, Option<Expr>)> {
+    let columns = index_columns(reader)?;
+    let predicate = if reader.take("WHERE") { Some(reader.expression()?) } else { None };
+    Ok((columns, predicate))
+}
+
+/// The columns of an index, and of the target of ON CONFLICT, in parentheses.
+fn index_columns(reader: &mut Reader<'_>) -> Result<Vec<IndexColumn>> {
+    reader.expect_token(&Token::LParen)?;
+    let columns = reader.list(index_column)?;
+    reader.expect_token(&Token::RParen)?;
+    Ok(columns)
+}
+
+/// `name [operator class] [ASC | DESC] [NULLS FIRST | LAST]`; instead of the name a call, or an expression in parentheses.
 fn index_column(reader: &mut Reader<'_>) -> Result<IndexColumn> {
-    let on_expression = |reader: &Reader<'_>| reader.unsupported("an index on an expression");
-    if *reader.peek() == Token::LParen {
-        return Err(on_expression(reader));
-    }
-    let name = reader.name()?;
-    if *reader.peek() == Token::LParen {
-        return Err(on_expression(reader));
-    }
+    let key = match (reader.peek(), reader.peek_at(1)) {
+        (Token::LParen, _) => reader.expression_in_parentheses()?,
+        (_, Token::LParen | Token::Period) => reader.call()?,
+        _ => Expr::Identifier(reader.name()?),
+    };
     if reader.says("COLLATE") {
         return Err(reader.unsupported("COLLATE in an index"));
     }
     let ends = |reader: &Reader<'_>| ["ASC", "DESC", "NULLS"].iter().any(|word| reader.says(word));
+    let mut class = None;
     if matches!(reader.peek(), Token::Word(_)) && !ends(reader) {
-        reader.object_name()?;
+        class = Some(reader.object_name()?);
         if *reader.peek() == Token::LParen {
-            reader.skip_parentheses()?;
+            return Err(reader.unsupported("parameters of an operator class"));
         }
     }
     let descending = reader.take_any(&["ASC", "DESC"]) == Some("DESC");
     let nulls_first = reader.take_any(&["NULLS FIRST", "NULLS LAST"]).map(|words| words == "NULLS FIRST");
-    Ok(IndexColumn { name, descending, nulls_first })
+    Ok(IndexColumn { key, class, descending, nulls_first })
 }

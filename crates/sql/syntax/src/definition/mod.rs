@@ -12,6 +12,7 @@ mod sequence;
 mod table;
 
 pub(crate) use copy::copy;
+pub(crate) use create::conflict_target;
 
 use crate::ast::Definition;
 use crate::reader::Reader;

@@ -36,9 +36,7 @@ fn columns_have_their_constraints_beside_them() {
         (sequence.increment, sequence.min, sequence.cache, sequence.cycle),
         (Some(-3), Some(None), Some(2), Some(true))
     );
-    assert!(
-        matches!(&a.constraints[0].kind, ConstraintKind::Key { columns, primary: true } if names(columns) == ["a"])
-    );
+    assert!(matches!(&a.constraints[0].kind, ConstraintKind::Key(key) if key.primary && names(&key.columns) == ["a"]));
     assert_eq!(a.constraints[0].name.as_ref().unwrap().value, "pk");
     let options = &b.options[..];
     assert!(
@@ -52,7 +50,7 @@ fn columns_have_their_constraints_beside_them() {
     assert_eq!((key.on_update, key.on_delete), (ReferentialAction::SetNull, ReferentialAction::Cascade));
     assert!(key.match_full && key.deferrable && key.initially_deferred);
     let [unique, foreign] = &create.constraints[..] else { panic!("{:?}", create.constraints) };
-    assert!(matches!(&unique.kind, ConstraintKind::Key { columns, primary: false } if names(columns) == ["a", "b"]));
+    assert!(matches!(&unique.kind, ConstraintKind::Key(key) if !key.primary && names(&key.columns) == ["a", "b"]));
     assert!(matches!(&foreign.kind, ConstraintKind::Foreign(key) if names(&key.columns) == ["a", "c"]));
 }
 
@@ -168,6 +166,20 @@ fn what_is_not_postgresqls_is_an_error_where_it_stands() {
 }
 
 #[test]
+fn indexes_have_columns_and_expressions() {
+    let sql = "create unique index if not exists i on s.t using btree (a desc nulls last, lower(b) text_pattern_ops, (c + 1)) \
+               include (d, e) nulls not distinct with (fillfactor = 70) where a > 0 or d is null";
+    let Definition::CreateIndex(create) = definition(sql) else { panic!() };
+    assert!(create.unique && create.if_not_exists && create.nulls_not_distinct);
+    let shown: Vec<String> = create.columns.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["a DESC NULLS LAST", "(lower(b)) text_pattern_ops", "(c + 1)"]);
+    assert_eq!(names(&create.included), ["d", "e"]);
+    assert_eq!(create.predicate.unwrap().to_string(), "a > 0 OR d IS NULL");
+    let error = statement("create index on t (a) include (lower(b))").unwrap_err();
+    assert_eq!(error.message(), "expressions are not supported in included columns");
+}
+
+#[test]
 fn clauses_that_are_missing_are_refused_by_name() {
     for (sql, what) in [
         ("create table t (like u)", "LIKE in CREATE TABLE"),
@@ -178,16 +190,13 @@ fn clauses_that_are_missing_are_refused_by_name() {
         ("create temp table t (a int) on commit drop", "ON COMMIT"),
         ("create table t (a int unique deferrable)", "a deferrable unique constraint"),
         ("create table t (a int, primary key (a) initially deferred)", "a deferrable unique constraint"),
-        ("create table t (a int, unique nulls not distinct (a))", "NULLS NOT DISTINCT"),
-        ("create table t (a int, unique (a) include (b))", "INCLUDE in an index"),
         ("create table t (a int check (a > 0) not enforced)", "NOT ENFORCED"),
         ("create table t (a int check (a > 0) no inherit)", "NO INHERIT"),
         ("alter table t add exclude using gist (a with =)", "an exclusion constraint (EXCLUDE)"),
         ("alter table t add primary key using index i", "a constraint USING INDEX"),
         ("alter table t enable row level security", "ALTER TABLE ... ENABLE ROW LEVEL SECURITY"),
-        ("create index on t (lower(a))", "an index on an expression"),
-        ("create index on t ((a + 1))", "an index on an expression"),
-        ("create index on t (a) where a > 0", "a partial index"),
+        ("create index on t (a collate \"C\")", "COLLATE in an index"),
+        ("create index on t (lower(a) text_ops (x = 1))", "parameters of an operator class"),
         ("create view v as select 1 with check option", "WITH CHECK OPTION"),
         ("create materialized view v as select 1", "the statement CREATE MATERIALIZED VIEW"),
         ("create type e as enum ('a')", "the statement CREATE TYPE"),

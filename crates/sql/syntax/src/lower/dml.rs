@@ -4,8 +4,8 @@ use super::expression::expr;
 use super::query::select_item;
 use super::{Refusal, Result, each, ident, object_name, query, table};
 use crate::ast::{
-    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, OnConflict, SelectItem, Statement, Update,
-    WrittenTable,
+    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Expr, IndexColumn, Insert, OnConflict, SelectItem,
+    Statement, Update, WrittenTable,
 };
 use crate::carried;
 use pgtypes::{Error, state};
@@ -66,10 +66,13 @@ fn insert(insert: parser::Insert) -> Result<Insert> {
 }
 
 fn on_conflict(conflict: parser::OnConflict) -> Result<OnConflict> {
-    let target = conflict.conflict_target.map(|target| match target {
-        parser::ConflictTarget::Columns(columns) => ConflictTarget::Columns(columns.into_iter().map(ident).collect()),
-        parser::ConflictTarget::OnConstraint(constraint) => ConflictTarget::OnConstraint(object_name(constraint)),
-    });
+    let target = match conflict.conflict_target {
+        None => None,
+        Some(parser::ConflictTarget::Columns(columns)) => Some(conflict_index(columns)?),
+        Some(parser::ConflictTarget::OnConstraint(constraint)) => {
+            Some(ConflictTarget::OnConstraint(object_name(constraint)))
+        }
+    };
     let update = match conflict.action {
         parser::OnConflictAction::DoNothing => None,
         parser::OnConflictAction::DoUpdate(update) => Some(DoUpdate {
@@ -78,6 +81,17 @@ fn on_conflict(conflict: parser::OnConflict) -> Result<OnConflict> {
         }),
     };
     Ok(OnConflict { target, update })
+}
+
+/// What a unique index is on: columns, or a target that is carried in the place of one.
+fn conflict_index(columns: Vec<parser::Ident>) -> Result<ConflictTarget> {
+    if let Some(text) = carried::conflict_target(&columns) {
+        let (columns, predicate) = crate::conflict_target(text)?;
+        return Ok(ConflictTarget::Index(columns, predicate));
+    }
+    let column =
+        |name| IndexColumn { key: Expr::Identifier(ident(name)), class: None, descending: false, nulls_first: None };
+    Ok(ConflictTarget::Index(columns.into_iter().map(column).collect(), None))
 }
 
 fn assignment(assignment: parser::Assignment) -> Result<Assignment> {

@@ -2,13 +2,15 @@
 
 use crate::bind::Binder;
 use crate::bind::clause::Clause;
+use crate::bind::index::index_rules;
 use crate::bind::name::{self, fold};
 use crate::bind::scope::Names;
-use crate::catalog::Table;
+use crate::catalog::{Index, Table};
 use crate::error::{Result, SqlError, state};
-use crate::plan::{ConflictUpdate, OnConflict};
+use crate::plan::{ConflictUpdate, ExprKind, IndexRules, OnConflict, implies};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use syntax::ast::{self, ConflictTarget};
+use syntax::ast::{self, ConflictTarget, IndexColumn};
 
 impl Binder<'_, '_> {
     /// Binds ON CONFLICT.
@@ -20,7 +22,7 @@ impl Binder<'_, '_> {
     ) -> Result<OnConflict> {
         let arbiters = match &conflict.target {
             None => vec![],
-            Some(ConflictTarget::Columns(columns)) => self.arbiters(table, columns)?,
+            Some(ConflictTarget::Index(columns, predicate)) => self.arbiters(table, columns, predicate.as_ref())?,
             Some(ConflictTarget::OnConstraint(constraint)) => vec![self.constraint_index(table, constraint)?],
         };
         let update = match &conflict.update {
@@ -35,33 +37,66 @@ impl Binder<'_, '_> {
         Ok(OnConflict { arbiters, update })
     }
 
-    /// The unique indexes over exactly these columns.
-    fn arbiters(&self, table: &Table, columns: &[ast::Ident]) -> Result<Vec<usize>> {
-        let mut wanted = Vec::with_capacity(columns.len());
-        for column in columns {
-            let folded = fold(column);
-            let at = table.column(&folded).ok_or_else(|| {
-                let error = SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{folded}\" does not exist"));
-                self.text.error_at(error, column.span.start)
-            })?;
-            if !wanted.contains(&at) {
-                wanted.push(at);
+    /// The unique indexes over exactly these columns and expressions that have all rows for which the predicate is true.
+    ///
+    /// Source: PostgreSQL 15, `infer_arbiter_indexes`.
+    fn arbiters(
+        &mut self,
+        table: &Arc<Table>,
+        columns: &[IndexColumn],
+        predicate: Option<&ast::Expr>,
+    ) -> Result<Vec<usize>> {
+        let rules = index_rules(self.names, table)?;
+        let bind = |binder: &mut Self| {
+            let mut keys = BTreeSet::new();
+            for column in columns {
+                keys.insert(binder.conflict_key(table, &rules, column)?);
             }
-        }
-        wanted.sort_unstable();
-        let covers = |columns: &[usize]| {
-            let mut columns = columns.to_vec();
-            columns.sort_unstable();
-            columns == wanted
+            let condition = predicate.map(|condition| binder.condition(condition, "WHERE")).transpose()?;
+            Ok((keys, condition))
+        };
+        let names = Self::names_of(table, None);
+        let ((keys, condition), _) = self.within(names, Clause::Where, bind)?;
+        let is_arbiter = |index: &Index| {
+            let own: BTreeSet<usize> = rules.numbers(table, index).into_iter().collect();
+            let predicate = rules.of(index).and_then(|rule| rule.predicate.as_ref());
+            index.unique && own == keys && predicate.is_none_or(|predicate| implies(condition.as_ref(), predicate))
         };
         let indexes = table.indexes.iter().enumerate();
-        let found: Vec<usize> =
-            indexes.filter(|(_, index)| index.unique && covers(&index.columns)).map(|(at, _)| at).collect();
+        let found: Vec<usize> = indexes.filter(|(_, index)| is_arbiter(index)).map(|(at, _)| at).collect();
         if found.is_empty() {
             let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
             return Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message));
         }
         Ok(found)
+    }
+
+    /// A column of the target, by position, or an expression, by the number that the indexes' equal one has.
+    fn conflict_key(&mut self, table: &Table, rules: &IndexRules, column: &IndexColumn) -> Result<usize> {
+        let wrong = |clause: &str| {
+            let message = format!("{clause} is not allowed in ON CONFLICT clause");
+            Err(SqlError::new(state::INVALID_COLUMN_REFERENCE, message))
+        };
+        if column.descending {
+            return wrong("ASC/DESC");
+        }
+        if column.nulls_first.is_some() {
+            return wrong("NULLS FIRST/LAST");
+        }
+        if let ast::Expr::Identifier(name) = &column.key {
+            let folded = fold(name);
+            return table.column(&folded).ok_or_else(|| {
+                let error = SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{folded}\" does not exist"));
+                self.text.error_at(error, name.span.start)
+            });
+        }
+        let bound = self.expression(&column.key)?;
+        let bound = self.known(bound)?;
+        Ok(match bound.kind {
+            ExprKind::Column(column) => column,
+            // No index has it: no number of any column, or expression.
+            _ => rules.number_of(table, &bound).unwrap_or(usize::MAX),
+        })
     }
 
     fn constraint_index(&self, table: &Table, constraint: &ast::ObjectName) -> Result<usize> {

@@ -2,6 +2,7 @@
 
 use crate::bind::Binder;
 use crate::bind::clause::Clause;
+use crate::bind::index::index_rules;
 use crate::bind::select::filtered;
 use crate::error::Result;
 use crate::plan::Delete;
@@ -17,6 +18,7 @@ impl Binder<'_, '_> {
         let (condition, _) = self.within(names.clone(), Clause::Where, bind)?;
         let source = Arc::new(filtered(rows.plan, condition));
         let returning = self.returning(delete.returning.as_ref(), names)?;
-        Ok(Delete { table, source, returning })
+        let rules = index_rules(self.names, &table)?;
+        Ok(Delete { table, source, rules, returning })
     }
 }

@@ -4,6 +4,7 @@ use super::null_of;
 use crate::bind::Binder;
 use crate::bind::clause::Clause;
 use crate::bind::coerce::LocatedExpr;
+use crate::bind::index::index_rules;
 use crate::bind::name::{self, fold, is_default};
 use crate::bind::position::{NOWHERE, start};
 use crate::bind::query::Bound;
@@ -32,9 +33,10 @@ impl Binder<'_, '_> {
         };
         let generated = self.generated(&table)?;
         let checks = self.checks(&table)?;
+        let rules = index_rules(self.names, &table)?;
         let names = Self::names_of(&table, alias);
         let returning = self.returning(insert.returning.as_ref(), names)?;
-        Ok(Insert { table, source: Arc::new(source), generated, checks, on_conflict, returning })
+        Ok(Insert { table, source: Arc::new(source), generated, checks, rules, on_conflict, returning })
     }
 
     /// Columns that receive values: the listed ones, or all.

@@ -9,6 +9,7 @@ mod update;
 use super::Binder;
 use super::clause::Clause;
 use super::coerce::LocatedExpr;
+use super::index::row_columns;
 use super::position::NOWHERE;
 use super::scope::Names;
 use super::target::UnknownLiterals;
@@ -48,7 +49,7 @@ impl Binder<'_, '_> {
 
     /// The generated columns of a table over its new row.
     fn generated(&mut self, table: &Table) -> Result<Vec<(usize, Expr)>> {
-        let columns = definition_columns(table);
+        let columns = row_columns(table);
         let mut generated = vec![];
         for (at, column) in table.live_columns() {
             if let Some(text) = &column.generated {
@@ -61,7 +62,7 @@ impl Binder<'_, '_> {
 
     /// The CHECK constraints of a table over its new row.
     fn checks(&mut self, table: &Table) -> Result<Vec<Expr>> {
-        let columns = definition_columns(table);
+        let columns = row_columns(table);
         let wanted = Some((Type::BOOL, Modifier::NONE));
         table.checks.iter().map(|check| self.definition_over(&check.expression, &columns, wanted)).collect()
     }
@@ -110,15 +111,6 @@ impl Binder<'_, '_> {
     fn value_for(&mut self, value: LocatedExpr, table: &Table, at: usize) -> Result<Expr> {
         self.assign(value, &table.columns[at])
     }
-}
-
-/// Columns of a table's row; dropped ones have a name that SQL cannot express.
-fn definition_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
-    let column = |column: &Column| {
-        let name = if column.dropped { String::new() } else { column.name.clone() };
-        (name, column.data_type, column.modifier)
-    };
-    table.columns.iter().map(column).collect()
 }
 
 /// NULL of a column's type, for the place of a dropped column.

@@ -3,6 +3,7 @@
 use crate::bind::Binder;
 use crate::bind::clause::Clause;
 use crate::bind::from::FromItem;
+use crate::bind::index::index_rules;
 use crate::bind::select::filtered;
 use crate::catalog::Table;
 use crate::error::Result;
@@ -23,8 +24,9 @@ impl Binder<'_, '_> {
         let source = Arc::new(filtered(rows.plan, condition));
         let generated = self.generated(&table)?;
         let checks = self.checks(&table)?;
+        let rules = index_rules(self.names, &table)?;
         let returning = self.returning(update.returning.as_ref(), names)?;
-        Ok(Update { table, source, assignments, generated, checks, returning })
+        Ok(Update { table, source, assignments, generated, checks, rules, returning })
     }
 
     /// Rows that a statement changes, with their keys, joined with those of FROM or USING.

@@ -5,7 +5,7 @@ use crate::alter::table::store;
 use crate::alter::{constraint, foreign_key};
 use crate::catalog::Table;
 use crate::context::Change;
-use crate::ddl::constraint::add_foreign_key;
+use crate::ddl::constraint::{add_foreign_key, new_key};
 use crate::error::Result;
 use syntax::ast::{Constraint, ConstraintKind};
 
@@ -16,10 +16,7 @@ use syntax::ast::{Constraint, ConstraintKind};
 pub(super) fn add(change: &mut Change<'_>, table: &mut Table, written: &Constraint) -> Result<()> {
     let name = written.name.as_ref().map(fold);
     match &written.kind {
-        ConstraintKind::Key { columns, primary } => {
-            let columns: Vec<String> = columns.iter().map(fold).collect();
-            constraint::add_key_to_rows(change, table, name.as_deref(), &columns, *primary)
-        }
+        ConstraintKind::Key(key) => constraint::add_key_to_rows(change, table, name.as_deref(), &new_key(key)),
         ConstraintKind::Check(condition) => {
             constraint::add_check(change, table, name.as_deref(), condition.to_string())?;
             if let Some(check) = table.checks.last() {

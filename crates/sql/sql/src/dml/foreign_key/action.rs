@@ -23,7 +23,8 @@ impl ForeignKeys {
         for (key, row) in lookup::referring(exec, constraint, &parent, old)? {
             match (action, new) {
                 (Action::Cascade, None) => {
-                    if rows::remove(exec, &constraint.child, &key, &row)? {
+                    let rules = self.rules(exec, &constraint.child)?;
+                    if rows::remove(exec, (&constraint.child, &rules.indexes), &key, &row)? {
                         self.deleted(exec, &constraint.child, &row)?;
                     }
                 }
@@ -55,8 +56,9 @@ impl ForeignKeys {
         for (&column, value) in constraint.key().columns.iter().zip(values) {
             new[column] = value;
         }
-        self.rules(exec, child)?.apply(exec, child, &mut new)?;
-        rows::replace(exec, child, key, old, &new)?;
+        let rules = self.rules(exec, child)?;
+        rules.apply(exec, child, &mut new)?;
+        rows::replace(exec, (child, &rules.indexes), key, old, &new)?;
         self.updated(exec, child, old, &new)
     }
 }

@@ -102,9 +102,10 @@ fn keys_with(exec: &mut Exec<'_>, constraint: &Constraint, values: &[Datum], lim
     scan_prefix(exec, place.id(), prefix, index.storage.is_some(), limit)
 }
 
-/// Returns whether an index's first columns are these, in any order.
+/// Returns whether an index has all rows, and its first columns are these, in any order.
 fn starts_with(index: &Index, columns: &[usize]) -> bool {
-    index.columns.get(..columns.len()).is_some_and(|first| columns.iter().all(|column| first.contains(column)))
+    index.predicate.is_none()
+        && index.columns.get(..columns.len()).is_some_and(|first| columns.iter().all(|column| first.contains(column)))
 }
 
 fn point(exec: &mut Exec<'_>, table: TableId, value: &Datum) -> Result<Vec<Key>> {

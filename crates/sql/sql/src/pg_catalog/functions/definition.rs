@@ -1,7 +1,7 @@
 //! Definitions as SQL, in PostgreSQL's printed form.
 
 use super::{argument_int, argument_is_true, argument_oid, argument_text, optional, reg};
-use crate::catalog::{Action, ForeignKey, Index, Oid, Relation, Table, View};
+use crate::catalog::{Action, EXPRESSION, ForeignKey, Index, Oid, Relation, Table, View};
 use crate::context::{Names, System};
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::{derived, names, print};
@@ -42,33 +42,66 @@ fn column_names(table: &Table, positions: &[usize]) -> String {
 /// `CREATE INDEX`, or only one of the index's columns.
 pub(super) fn index(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let Some((table, index)) = table_of_index(names, argument_oid(arguments, 0))? else { return Ok(Datum::Null) };
-    if let Some(number) = argument_int(arguments, 1).filter(|&number| number != 0) {
-        let at = usize::try_from(number - 1).ok().and_then(|at| index.columns.get(at).copied());
-        return optional(Some(at.map_or_else(String::new, |at| column_names(&table, &[at]))));
-    }
     let pretty = argument_is_true(arguments, 2);
+    let keys = index_keys(names, &table, &index, pretty);
+    if let Some(number) = argument_int(arguments, 1).filter(|&number| number != 0) {
+        let included = index.included.iter().map(|&at| column_names(&table, &[at]));
+        let at = usize::try_from(number - 1).ok();
+        return optional(Some(at.and_then(|at| keys.into_iter().chain(included).nth(at)).unwrap_or_default()));
+    }
     let on = if pretty {
         names::print_relation(names, table.oid)?.unwrap_or_default()
     } else {
         names::qualified(&table.schema, &table.name)
     };
-    optional(Some(print_index(&table, &index, &on)))
+    let predicate = index.predicate.as_ref().map(|text| print::expression(names, text, Some(&table), pretty));
+    optional(Some(print_index(&table, &index, &on, &keys, predicate)))
+}
+
+/// The columns of an index as they are printed, expressions in parentheses unless they are calls.
+fn index_keys(names: &mut Names<'_>, table: &Table, index: &Index, pretty: bool) -> Vec<String> {
+    let printed = |text: &String| print::expression(names, text, Some(table), pretty);
+    let printed = Index { expressions: index.expressions.iter().map(printed).collect(), ..index.clone() };
+    let mut expressions = 0..;
+    let column = |&column: &usize| match column {
+        EXPRESSION => expressions.next().map_or_else(String::new, |number| printed.expression_as_key(number)),
+        column => column_names(table, &[column]),
+    };
+    index.columns.iter().map(column).collect()
 }
 
 /// `CREATE INDEX` with the table's name as it is to be printed.
-fn print_index(table: &Table, index: &Index, on: &str) -> String {
-    let column = |(place, &position): (usize, &usize)| {
+fn print_index(table: &Table, index: &Index, on: &str, keys: &[String], predicate: Option<String>) -> String {
+    let column = |(place, key): (usize, &String)| {
+        let class = index.classes.iter().find(|(at, _)| *at == place);
+        let class = class.map_or_else(String::new, |(_, class)| format!(" {class}"));
         let order = match (index.descends(place), index.nulls_first(place)) {
             (false, false) => "",
             (false, true) => " NULLS FIRST",
             (true, false) => " DESC NULLS LAST",
             (true, true) => " DESC",
         };
-        column_names(table, &[position]) + order
+        format!("{key}{class}{order}")
     };
-    let columns: Vec<String> = index.columns.iter().enumerate().map(column).collect();
+    let columns: Vec<String> = keys.iter().enumerate().map(column).collect();
     let unique = if index.unique { "UNIQUE " } else { "" };
-    format!("CREATE {unique}INDEX {} ON {on} USING btree ({})", names::quote(&index.name), columns.join(", "))
+    let name = names::quote(&index.name);
+    let mut printed = format!("CREATE {unique}INDEX {name} ON {on} USING btree ({})", columns.join(", "));
+    printed += &include(table, index);
+    if index.nulls_not_distinct {
+        printed += " NULLS NOT DISTINCT";
+    }
+    if let Some(predicate) = predicate {
+        printed += &format!(" WHERE {predicate}");
+    }
+    printed
+}
+
+fn include(table: &Table, index: &Index) -> String {
+    match &index.included[..] {
+        [] => String::new(),
+        included => format!(" INCLUDE ({})", column_names(table, included)),
+    }
 }
 
 pub(super) fn constraint(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
@@ -76,8 +109,12 @@ pub(super) fn constraint(names: &mut Names<'_>, arguments: &[Datum]) -> Result<D
     if let Some(index) = derived::index_of_constraint(oid) {
         let found = table_of_index(names, index)?.filter(|(_, index)| index.constraint);
         return optional(found.map(|(table, index)| {
-            let kind = if index.primary { "PRIMARY KEY" } else { "UNIQUE" };
-            format!("{kind} ({})", column_names(&table, &index.columns))
+            let kind = match (index.primary, index.nulls_not_distinct) {
+                (true, _) => "PRIMARY KEY",
+                (false, true) => "UNIQUE NULLS NOT DISTINCT",
+                (false, false) => "UNIQUE",
+            };
+            format!("{kind} ({}){}", column_names(&table, &index.columns), include(&table, &index))
         }));
     }
     for table in crate::pg_catalog::relations::tables_of(&names.relations()?) {
@@ -228,8 +265,8 @@ pub(super) fn access_method_property(arguments: &[Datum]) -> Result<Datum> {
         return Ok(Datum::Null);
     }
     Ok(match argument_text(arguments, 1).to_ascii_lowercase().as_str() {
-        "can_order" | "can_unique" | "can_multi_col" => Datum::Bool(true),
-        "can_exclude" | "can_include" => Datum::Bool(false),
+        "can_order" | "can_unique" | "can_multi_col" | "can_include" => Datum::Bool(true),
+        "can_exclude" => Datum::Bool(false),
         _ => Datum::Null,
     })
 }

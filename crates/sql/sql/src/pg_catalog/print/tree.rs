@@ -62,7 +62,7 @@ impl Printer<'_, '_> {
                 let array = self.print(array, Place::Enclosed)?;
                 let word = if *all { "ALL" } else { "ANY" };
                 let printed = format!("{left} {} {word} ({array})", operator.function.name);
-                self.enclosed(printed, is_plain_test(place))
+                self.enclosed(printed, matches!(place, Place::Enclosed))
             }
             ExprKind::Array(elements) => format!("ARRAY[{}]", self.list(elements)?),
             ExprKind::Subscript(array, at) => {
@@ -168,7 +168,7 @@ impl Printer<'_, '_> {
         }
         let left = self.operand(value, symbol, true)?;
         let word = if negated { "ALL" } else { "ANY" };
-        Some(self.enclosed(format!("{left} {symbol} {word} ({array})"), is_plain_test(place)))
+        Some(self.enclosed(format!("{left} {symbol} {word} ({array})"), matches!(place, Place::Enclosed)))
     }
 
     fn cast(&mut self, input: &Expr, data_type: Type, modifier: Modifier) -> Option<String> {

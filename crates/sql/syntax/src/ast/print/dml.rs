@@ -1,9 +1,11 @@
 //! Statements that write rows.
 
+use super::super::definition::IndexColumn;
 use super::super::dml::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, OnConflict, Overriding, Statement, Update,
     WrittenTable,
 };
+use super::super::expression::Expr;
 use super::{Clause, List, ListClause};
 use std::fmt::{self, Display, Formatter};
 
@@ -43,7 +45,9 @@ impl Display for OnConflict {
         f.write_str("ON CONFLICT")?;
         match &self.target {
             None => {}
-            Some(ConflictTarget::Columns(columns)) => write!(f, " ({})", List(columns))?,
+            Some(ConflictTarget::Index(columns, predicate)) => {
+                write!(f, " ({}){}", List(columns), Clause(" WHERE ", predicate.as_ref()))?;
+            }
             Some(ConflictTarget::OnConstraint(constraint)) => write!(f, " ON CONSTRAINT {constraint}")?,
         }
         match &self.update {
@@ -52,6 +56,22 @@ impl Display for OnConflict {
                 write!(f, " DO UPDATE SET {}{}", List(assignments), Clause(" WHERE ", selection.as_ref()))
             }
         }
+    }
+}
+
+impl Display for IndexColumn {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Expr::Identifier(name) => write!(f, "{name}")?,
+            computed => write!(f, "({computed})")?,
+        }
+        write!(f, "{}", Clause(" ", self.class.as_ref()))?;
+        f.write_str(if self.descending { " DESC" } else { "" })?;
+        f.write_str(match self.nulls_first {
+            None => "",
+            Some(true) => " NULLS FIRST",
+            Some(false) => " NULLS LAST",
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::super::scope::Run;
 use super::{is_null, out_of_step};
-use crate::catalog::{Index, KeyForm, Table};
+use crate::catalog::{Index, KeyForm};
 use crate::error::Result;
 use crate::plan::{Expr, Path, Scan};
 use crate::storage::{eight_byte_key, push_key};
@@ -33,8 +33,9 @@ pub struct Entries {
 
 /// An index with the search keys.
 struct Search<'p> {
-    table: &'p Table,
     index: &'p Index,
+    /// The types of its columns.
+    types: Vec<Type>,
     form: KeyForm,
     /// The engine table.
     storage: TableId,
@@ -55,7 +56,7 @@ impl Run<'_, '_> {
                 backward: false,
             })])),
             Path::Index { index, equal, lower, upper, backward } => {
-                let search = Search::new(table, *index)?;
+                let search = Search::new(scan, *index)?;
                 let Some(equal) = self.values(equal)? else { return Ok(VecDeque::new()) };
                 if equal.len() == search.index.columns.len() {
                     return Ok(search.one(&equal)?.into_iter().collect());
@@ -66,12 +67,12 @@ impl Run<'_, '_> {
                 Ok(search.between(&equal, lower, upper, *backward)?.into_iter().collect())
             }
             Path::Alternatives { index, equal } => {
-                let search = Search::new(table, *index)?;
+                let search = Search::new(scan, *index)?;
                 let values = equal.iter().map(|alternative| self.values(alternative)).collect::<Result<Vec<_>>>()?;
                 search.alternatives(values.into_iter().flatten())
             }
             Path::AnyOf { index, equal, array } => {
-                let search = Search::new(table, *index)?;
+                let search = Search::new(scan, *index)?;
                 let Some(equal) = self.values(equal)? else { return Ok(VecDeque::new()) };
                 let array = self.evaluate(array, &[])?;
                 let Datum::Array(array) = &array else { return Ok(VecDeque::new()) };
@@ -106,18 +107,20 @@ impl Run<'_, '_> {
 }
 
 impl<'p> Search<'p> {
-    fn new(table: &'p Table, index: usize) -> Result<Search<'p>> {
+    fn new(scan: &'p Scan, index: usize) -> Result<Search<'p>> {
+        let table = &*scan.table;
         let index = table.indexes.get(index).ok_or_else(out_of_step)?;
-        match (index.primary, index.storage) {
-            (true, _) => Ok(Search { table, index, form: table.storage.key, storage: table.storage.id(), own: true }),
-            (false, Some(storage)) => Ok(Search { table, index, form: storage.key, storage: storage.id(), own: false }),
-            (false, None) => Err(out_of_step()),
-        }
+        let types = scan.rules.types(table, index).collect();
+        let (storage, own) = match (index.primary, index.storage) {
+            (true, _) => (table.storage, true),
+            (false, Some(storage)) => (storage, false),
+            (false, None) => return Err(out_of_step()),
+        };
+        Ok(Search { index, types, form: storage.key, storage: storage.id(), own })
     }
 
     fn column_type(&self, at: usize) -> Result<Type> {
-        let column = self.index.columns.get(at).and_then(|&column| self.table.columns.get(column));
-        Ok(column.ok_or_else(out_of_step)?.data_type)
+        self.types.get(at).copied().ok_or_else(out_of_step)
     }
 
     /// Key of leading values; `None` if no value of the columns' types equals one of them.

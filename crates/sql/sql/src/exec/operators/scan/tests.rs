@@ -5,7 +5,7 @@ use super::super::super::fixture::{self, Fixture};
 use super::super::super::scope::Run;
 use super::pushed::{as_columns, asked};
 use crate::definition::Table;
-use crate::plan::{Comparison, Expr, ExprKind, Path, Plan, Scan};
+use crate::plan::{Comparison, Expr, ExprKind, IndexRules, Path, Plan, Scan};
 use crate::types::{Datum, Modifier, Numeric, Row, Scalar, Type};
 use model::Columns;
 use std::ops::Bound;
@@ -119,7 +119,15 @@ fn conditions() -> Vec<(Expr, Option<&'static str>)> {
 }
 
 fn scan(table: &Arc<Table>, path: Path, filter: Option<Expr>, wanted: Option<Vec<usize>>) -> Scan {
-    Scan { table: table.clone(), path, filter, wanted, with_key: false, for_update: false }
+    Scan {
+        table: table.clone(),
+        path,
+        filter,
+        wanted,
+        with_key: false,
+        for_update: false,
+        rules: IndexRules::default(),
+    }
 }
 
 fn pushed(fixture: &mut Fixture, scan: &Scan) -> (Option<String>, usize) {

@@ -1,18 +1,18 @@
 //! Structural equality of expressions: a query grouped by an expression may use an equal one.
 
+use super::{Expr, ExprKind};
 use crate::functions::{Resolved, Volatility};
-use crate::plan::{Expr, ExprKind};
 use crate::stack::ensure_stack;
-use crate::types::{Type, equal_typed};
+use crate::types::{Modifier, Type, equal_typed};
 use std::sync::Arc;
 
 /// Returns whether two expressions over one row are equal. Subqueries are equal only if they are the same object.
-pub(super) fn equal(left: &Expr, right: &Expr) -> bool {
+pub(crate) fn equal(left: &Expr, right: &Expr) -> bool {
     left.data_type == right.data_type && left.modifier == right.modifier && ensure_stack(|| equal_kinds(left, right))
 }
 
 /// Returns whether two lists of expressions are equal, element by element.
-pub(super) fn equal_lists(left: &[Expr], right: &[Expr]) -> bool {
+pub(crate) fn equal_lists(left: &[Expr], right: &[Expr]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
 }
 
@@ -47,7 +47,10 @@ fn equal_kinds(left: &Expr, right: &Expr) -> bool {
         (Column(l), Column(r)) | (Parameter(l), Parameter(r)) => l == r,
         (Outer { depth: d, column: c }, Outer { depth, column }) => (d, c) == (depth, column),
         (Call(f, l), Call(g, r)) => equal_functions(f, g) && equal_lists(l, r),
-        (Cast { input: l, explicit: e }, Cast { input: r, explicit }) => e == explicit && equal(l, r),
+        // How a cast is written counts only where it decides between cutting a value and refusing it.
+        (Cast { input: l, explicit: e }, Cast { input: r, explicit }) => {
+            (e == explicit || left.modifier == Modifier::NONE) && equal(l, r)
+        }
         (And(l), And(r)) | (Or(l), Or(r)) | (Coalesce(l), Coalesce(r)) | (Array(l), Array(r)) => equal_lists(l, r),
         (Row(l, m), Row(r, n)) => m == n && equal_lists(l, r),
         (Not(l), Not(r)) | (IsNull(l), IsNull(r)) => equal(l, r),
