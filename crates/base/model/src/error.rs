@@ -140,6 +140,11 @@ pub enum Invalid {
         /// Its name.
         table: String,
     },
+    /// The database does not exist.
+    UnknownDatabase {
+        /// Its name.
+        database: String,
+    },
     /// The index does not exist.
     UnknownIndex {
         /// The table.
@@ -321,6 +326,7 @@ impl Error {
             Error::Invalid(invalid) => match invalid {
                 Invalid::UnknownTable { .. } => "42P01",
                 Invalid::TableExists { .. } => "42P07",
+                Invalid::UnknownDatabase { .. } => "3D000",
                 Invalid::UnknownIndex { .. } => "42704",
                 Invalid::Key { .. } | Invalid::Row { .. } => "22000",
                 Invalid::Schema { .. } | Invalid::Shape { .. } => "42P16",
@@ -544,6 +550,9 @@ impl fmt::Display for Invalid {
         match self {
             Invalid::UnknownTable { table } => write!(f, "table {table} does not exist"),
             Invalid::TableExists { table } => write!(f, "table {table} already exists"),
+            Invalid::UnknownDatabase { database } => {
+                write!(f, "database {database:?} does not exist: SQL's CREATE DATABASE makes one")
+            }
             Invalid::UnknownIndex { table, index } => write!(f, "table {table} has no index {index}"),
             Invalid::Key { table } => write!(f, "the key does not fit table {table}"),
             Invalid::Row { table, what } => write!(f, "the row does not fit table {table}: {what}"),

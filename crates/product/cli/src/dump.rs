@@ -1,7 +1,7 @@
 //! `seriatim dump`.
 
 use crate::failure::{Failure, Outcome};
-use crate::inspect::open_to_read;
+use crate::inspect::{Name, open_database_to_read};
 use crate::values;
 use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
@@ -19,6 +19,8 @@ pub struct Dump {
     /// Database directory.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    #[command(flatten)]
+    database: Name,
     /// Name of the table.
     table: String,
     /// Output format.
@@ -37,7 +39,7 @@ enum DumpFormat {
 
 impl Dump {
     pub fn run(&self) -> Outcome {
-        let db = open_to_read(&self.data)?;
+        let db = open_database_to_read(&self.data, &self.database)?;
         let table = db.open_table(&self.table).map_err(|error| self.unknown(&db, &error))?;
         let snapshot = db.snapshot()?;
         let mut out = BufWriter::new(io::stdout().lock());

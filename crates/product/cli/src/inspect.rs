@@ -41,6 +41,26 @@ fn check_existing(path: &Path) -> Outcome {
     }
 }
 
+/// The database in a directory.
+#[derive(Args)]
+pub struct Name {
+    /// Database in the directory. CREATE DATABASE of SQL makes others.
+    #[arg(long = "database", value_name = "NAME", default_value = "postgres")]
+    name: String,
+}
+
+impl Name {
+    /// A builder that opens it.
+    pub fn choose(&self, builder: Builder) -> Builder {
+        builder.database(&*self.name)
+    }
+}
+
+/// Opens a database of an existing directory for reading only.
+pub fn open_database_to_read(path: &Path, database: &Name) -> Outcome<Database> {
+    open_existing(path, database.choose(with_all_memory(Database::builder().read_only())))
+}
+
 /// Opens an existing database for reading only: other readers may do so at the same time, and the directory is not changed.
 pub fn open_to_read(path: &Path) -> Outcome<Database> {
     open_existing(path, with_all_memory(Database::builder().read_only()))
@@ -55,6 +75,8 @@ pub struct Tables {
     /// Database directory.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    #[command(flatten)]
+    database: Name,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -62,7 +84,7 @@ pub struct Tables {
 
 impl Tables {
     pub fn run(&self) -> Outcome {
-        let db = open_to_read(&self.data)?;
+        let db = open_database_to_read(&self.data, &self.database)?;
         let mut tables = db.tables();
         tables.sort_by(|a, b| a.name().cmp(b.name()));
         let snapshot = db.snapshot()?;

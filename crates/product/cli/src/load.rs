@@ -35,6 +35,8 @@ pub struct Load {
     /// Database directory; created if it does not exist.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    #[command(flatten)]
+    database: inspect::Name,
     /// Name of the table.
     table: String,
     /// CSV file; `-` reads standard input, which is buffered in memory.
@@ -79,6 +81,10 @@ fn delimiter(text: &str) -> Result<u8, String> {
 }
 
 impl Load {
+    fn builder(&self) -> seriatim::Builder {
+        self.database.choose(self.memory.limit(Database::builder()))
+    }
+
     pub fn run(&self) -> Outcome {
         let source = Source::of(&self.file)?;
         let dialect = Dialect { delimiter: self.delimiter, null: self.null.clone() };
@@ -87,7 +93,7 @@ impl Load {
                 let data = self.data.display();
                 return Err(Failure::Trouble(format!("there is no database in {data} yet; to create it, {SAY_KEY}")));
             }
-            let db = open_existing(&self.data, self.memory.limit(Database::builder()))?;
+            let db = open_existing(&self.data, self.builder())?;
             let table = db
                 .open_table(&self.table)
                 .map_err(|error| Failure::Trouble(format!("{error}; to create it, {SAY_KEY}")))?;
@@ -95,7 +101,7 @@ impl Load {
         } else {
             // Errors in the file are found before a directory is created for it.
             let inferred = self.infer(&source, &dialect)?;
-            let db = inspect::open(self.memory.limit(Database::builder()), &self.data)?;
+            let db = inspect::open(self.builder(), &self.data)?;
             opening::warnings(&db, &self.data).iter().for_each(|line| eprintln!("{line}"));
             match db.open_table(&self.table) {
                 Ok(table) => (db, table, false),

@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub checkpoint_after: Option<u64>,
     pub directory_lock_limit: Duration,
     pub closing: Closing,
+    /// The database in the directory; `None`: the first one.
+    pub database: Option<String>,
 }
 
 /// Replay of 64 MiB of log takes about a second, which is the default cost of a start after a crash.
@@ -48,6 +50,7 @@ impl Default for Builder {
                 checkpoint_after: Some(CHECKPOINT_AFTER_BYTES),
                 directory_lock_limit: DIRECTORY_LOCK_LIMIT,
                 closing: Closing::default(),
+                database: None,
             },
         }
     }
@@ -67,6 +70,33 @@ impl Builder {
     /// ```
     pub fn engine(mut self, engine: Engine) -> Builder {
         self.settings.engine = engine;
+        self
+    }
+
+    /// Chooses the database of the directory whose tables the program has, and in which its sessions of SQL begin. Default `postgres`,
+    /// which every directory has; SQL's `CREATE DATABASE` makes others. Tables of bytes belong to no database.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sql")]
+    /// # fn main() -> Result<(), seriatim::Error> {
+    /// # use seriatim::Database;
+    /// # let path = std::env::temp_dir().join(format!("seriatim-doc-database-{}", std::process::id()));
+    /// # let _ = std::fs::remove_dir_all(&path);
+    /// let db = Database::open(&path)?;
+    /// db.sql("CREATE DATABASE shop")?;
+    /// drop(db);
+    /// let db = Database::builder().database("shop").open(&path)?;
+    /// assert_eq!(db.sql("SELECT current_database()")?.rows[0].get::<String>(0)?, "shop");
+    /// # drop(db);
+    /// # std::fs::remove_dir_all(&path).unwrap();
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sql"))]
+    /// # fn main() {}
+    /// ```
+    pub fn database(mut self, name: impl Into<String>) -> Builder {
+        // The first database needs no look-up, and a new directory gets it when it is used first.
+        self.settings.database = Some(name.into()).filter(|name| name != "postgres");
         self
     }
 

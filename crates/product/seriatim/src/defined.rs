@@ -16,6 +16,8 @@ use tables::{Table, Tables, schema_of};
 /// The tables that a database knows.
 pub(crate) struct KnownTables {
     store: Arc<dyn Store>,
+    /// The database whose tables they are; `None`: the first one.
+    database: Option<String>,
     /// Created at its first use: a database with only tables of bytes has no catalog.
     tables: OnceLock<Tables>,
     making: Mutex<()>,
@@ -24,12 +26,12 @@ pub(crate) struct KnownTables {
 
 impl KnownTables {
     /// Prepares the catalog, if there is one, before the database is used.
-    pub fn open(store: Arc<dyn Store>, is_read_only: bool) -> Result<KnownTables> {
+    pub fn open(store: Arc<dyn Store>, database: Option<String>, is_read_only: bool) -> Result<KnownTables> {
         let tables = OnceLock::new();
-        if let Some(found) = open_tables(&store, is_read_only)? {
+        if let Some(found) = open_tables(&store, database.as_deref(), is_read_only)? {
             let _ = tables.set(found);
         }
-        Ok(KnownTables { store, tables, making: Mutex::default(), handles: Handles::default() })
+        Ok(KnownTables { store, database, tables, making: Mutex::default(), handles: Handles::default() })
     }
 
     /// The catalog, if there is one.
@@ -37,26 +39,32 @@ impl KnownTables {
         self.tables.get()
     }
 
+    /// Name of the database.
+    #[cfg(feature = "sql")]
+    pub fn database(&self) -> &str {
+        self.database.as_deref().unwrap_or("postgres")
+    }
+
     /// The catalog, which is created if there is none.
     pub fn tables(&self) -> Result<&Tables> {
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if self.tables.get().is_none() {
-            let _ = self.tables.set(Tables::open(self.store.clone())?);
+            let _ = self.tables.set(Tables::open_in(self.store.clone(), self.database.as_deref())?);
         }
         Ok(self.tables.get().expect("it was made just now, by the only one who makes it"))
     }
 }
 
-fn open_tables(store: &Arc<dyn Store>, is_read_only: bool) -> Result<Option<Tables>> {
+fn open_tables(store: &Arc<dyn Store>, database: Option<&str>, is_read_only: bool) -> Result<Option<Tables>> {
     if is_read_only {
-        return Ok(Tables::open_to_read(store.clone())?);
+        return Ok(Tables::open_to_read_in(store.clone(), database)?);
     }
-    if !Tables::are_in(&**store) {
+    if !Tables::are_in(&**store) && database.is_none() {
         return Ok(None);
     }
-    match Tables::open(store.clone()) {
+    match Tables::open_in(store.clone(), database) {
         // A database on a full disk can still be read, unless its tables have to be taken in first.
-        Err(model::Error::Fault(Fault::DiskFull { .. })) => Ok(Tables::open_to_read(store.clone())?),
+        Err(model::Error::Fault(Fault::DiskFull { .. })) => Ok(Tables::open_to_read_in(store.clone(), database)?),
         opened => Ok(opened.map(Some)?),
     }
 }

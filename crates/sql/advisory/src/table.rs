@@ -11,6 +11,8 @@ pub type Owner = i32;
 /// Name of a lock, as `pg_locks` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
+    /// The database: each has locks of its own.
+    pub database: u32,
     /// `classid`: the first of two numbers, or the upper half of one.
     pub class: u32,
     /// `objid`: the second of two numbers, or the lower half of one.
@@ -21,14 +23,14 @@ pub struct Key {
 
 impl Key {
     /// The lock of one number.
-    pub fn one(number: i64) -> Key {
+    pub fn one(database: u32, number: i64) -> Key {
         let number = number as u64;
-        Key { class: (number >> 32) as u32, object: number as u32, kind: 1 }
+        Key { database, class: (number >> 32) as u32, object: number as u32, kind: 1 }
     }
 
     /// The lock of two numbers.
-    pub fn two(class: i32, object: i32) -> Key {
-        Key { class: class as u32, object: object as u32, kind: 2 }
+    pub fn two(database: u32, class: i32, object: i32) -> Key {
+        Key { database, class: class as u32, object: object as u32, kind: 2 }
     }
 }
 

@@ -90,7 +90,7 @@ fn requests() -> impl Strategy<Value = Request> {
     let levels = prop_oneof![Just(Level::Session), Just(Level::Transaction)];
     (1..5, 0..2i64, modes, levels).prop_map(|(owner, key, mode, level)| Request {
         owner,
-        key: Key::one(key),
+        key: Key::one(5, key),
         mode,
         level,
     })
@@ -168,7 +168,7 @@ proptest! {
 }
 
 fn exclusive(owner: Owner, key: i64) -> Request {
-    Request { owner, key: Key::one(key), mode: Mode::Exclusive, level: Level::Session }
+    Request { owner, key: Key::one(5, key), mode: Mode::Exclusive, level: Level::Session }
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_grant_rests_on_what_the_holder_before_has_committed() {
     let locks = Locks::new(LIMIT);
     locks.try_lock(exclusive(1, 1)).unwrap();
     assert_eq!(locks.lock(exclusive(2, 1), Waker::noop().clone()), Ok(Answer::Queued));
-    assert!(locks.unlock(1, Key::one(1), Mode::Exclusive, 17));
+    assert!(locks.unlock(1, Key::one(5, 1), Mode::Exclusive, 17));
     assert_eq!(locks.withdraw(2).map(|grant| grant.rests_on), Some(17));
     locks.unlock_all(2, 5);
     let Ok(Answer::Granted(grant)) = locks.try_lock(exclusive(3, 1)) else { panic!("it is free") };
@@ -215,6 +215,6 @@ fn a_cycle_over_a_row_is_broken_where_a_lock_is_waited_for() {
     assert_eq!(owners, [(3, 1), (1, 2), (2, 3)]);
     assert_eq!(cycle[2].lock, None);
     assert_eq!(locks.withdraw(3), None);
-    assert!(locks.unlock(2, Key::one(1), Mode::Exclusive, 0));
+    assert!(locks.unlock(2, Key::one(5, 1), Mode::Exclusive, 0));
     assert!(locks.withdraw(1).is_some());
 }

@@ -20,7 +20,7 @@ impl Wake for Sleeper {
 
 /// Waits for a lock; `false` if that would be a deadlock.
 fn lock(locks: &Locks, owner: Owner, key: i64, mode: Mode) -> bool {
-    let request = Request { owner, key: Key::one(key), mode, level: Level::Session };
+    let request = Request { owner, key: Key::one(5, key), mode, level: Level::Session };
     let waker = Waker::from(std::sync::Arc::new(Sleeper(thread::current())));
     if locks.lock(request, waker).expect("room") != Answer::Queued {
         return true;
@@ -47,7 +47,7 @@ fn nobody_is_beside_an_exclusive_holder_and_nobody_sleeps_for_ever() {
                     let before = inside.fetch_add(alone, Ordering::SeqCst);
                     assert!(if mode == Mode::Exclusive { before == 0 } else { before < 100 });
                     inside.fetch_sub(alone, Ordering::SeqCst);
-                    assert!(locks.unlock(owner, Key::one(1), mode, 0));
+                    assert!(locks.unlock(owner, Key::one(5, 1), mode, 0));
                 }
             })
         });

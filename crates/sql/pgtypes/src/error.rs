@@ -167,6 +167,7 @@ pub mod state {
     pub const DUPLICATE_CURSOR: &str = "42P03";
     pub const DUPLICATE_PREPARED_STATEMENT: &str = "42P05";
     pub const DUPLICATE_SCHEMA: &str = "42P06";
+    pub const DUPLICATE_DATABASE: &str = "42P04";
     pub const DUPLICATE_TABLE: &str = "42P07";
     pub const INVALID_COLUMN_REFERENCE: &str = "42P10";
     pub const RESERVED_NAME: &str = "42939";

@@ -76,6 +76,8 @@ pub enum Wait {
     LogRoom,
     /// Another session, which has an advisory lock.
     Advisory,
+    /// Other sessions, to end.
+    Sessions,
     /// The end of a sleep.
     Sleep,
 }

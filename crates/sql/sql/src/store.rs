@@ -6,4 +6,4 @@ mod shared;
 
 pub use model::{Engine, Store, Transaction};
 pub use recorded::Recorded;
-pub use shared::{Exported, Shared};
+pub use shared::{Elsewhere, Exported, Shared};

@@ -113,7 +113,7 @@ fn what_a_crash_left_is_cleaned_when_the_database_is_opened() {
     // The sessions do not end: the database is opened again as after a crash.
     let again = open(store.clone());
     let names: Vec<String> = store.tables().iter().map(|(_, schema)| schema.name().to_owned()).collect();
-    assert_eq!(names.len(), 3, "the catalog, the sequences, the rows of t: {names:?}");
+    assert_eq!(names.len(), 4, "the catalog, the sequences, the list of databases, the rows of t: {names:?}");
     let mut client = Client::new(&again);
     assert_eq!(client.show("select count(*) from pg_class where relname = 'gone'"), "0");
     let next: i64 = client.show("insert into t (b) values (2) returning a").parse().expect("a number");

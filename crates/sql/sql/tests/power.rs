@@ -191,7 +191,7 @@ fn indexes_fit(database: &Arc<Database>, context: &str) {
         rows
     };
     let number = |name: &str| *tables.iter().find(|(_, known)| *known == name).expect("an engine table").0;
-    let mut owned = BTreeSet::from([number("sql catalog"), number("sql sequences")]);
+    let mut owned = BTreeSet::from(["sql catalog", "sql sequences", "sql shared"].map(number));
     for (key, row) in contents(TableId(number("sql catalog"))) {
         // A relation: its version, its number, its definition.
         let Some(definition) = key.starts_with(b"r").then(|| &row[12..]) else { continue };

@@ -9,7 +9,6 @@ const STATEMENTS: &[&str] = &[
     "ALTER AGGREGATE",
     "ALTER COLLATION",
     "ALTER CONVERSION",
-    "ALTER DATABASE",
     "ALTER DEFAULT PRIVILEGES",
     "ALTER DOMAIN",
     "ALTER EVENT TRIGGER",
@@ -41,7 +40,6 @@ const STATEMENTS: &[&str] = &[
     "COMMENT ON CAST",
     "COMMENT ON COLLATION",
     "COMMENT ON CONSTRAINT",
-    "COMMENT ON DATABASE",
     "COMMENT ON DOMAIN",
     "COMMENT ON EXTENSION",
     "COMMENT ON FUNCTION",
@@ -58,7 +56,6 @@ const STATEMENTS: &[&str] = &[
     "CREATE CAST",
     "CREATE COLLATION",
     "CREATE CONVERSION",
-    "CREATE DATABASE",
     "CREATE DEFAULT CONVERSION",
     "CREATE DOMAIN",
     "CREATE EVENT TRIGGER",
@@ -91,7 +88,6 @@ const STATEMENTS: &[&str] = &[
     "DROP CAST",
     "DROP COLLATION",
     "DROP CONVERSION",
-    "DROP DATABASE",
     "DROP DOMAIN",
     "DROP EVENT TRIGGER",
     "DROP FOREIGN",
@@ -181,10 +177,6 @@ pub(super) fn at_first_word(text: &str, tokens: &[TokenWithSpan], refusal: Error
 pub(super) fn statement(name: &str) -> Error {
     let error = Error::unsupported(format_args!("the statement {name}"));
     let hint = match name {
-        "CREATE DATABASE" | "DROP DATABASE" => {
-            "The only database is \"postgres\". Another one is another server: seriatim serve --data ANOTHER_DIRECTORY --pg \
-             127.0.0.1:ANOTHER_PORT. Within one, schemas keep tables apart."
-        }
         "CREATE ROLE" | "CREATE USER" | "CREATE GROUP" | "ALTER ROLE" | "ALTER USER" => {
             "The only role is \"postgres\": connect as that."
         }
@@ -194,7 +186,7 @@ pub(super) fn statement(name: &str) -> Error {
         }
         "CREATE DOMAIN" | "ALTER DOMAIN" => "Use the type itself, with a CHECK constraint on each column.",
         "MERGE" => "Use INSERT ... ON CONFLICT, or UPDATE and INSERT in one transaction, which is serializable.",
-        "ALTER SYSTEM" | "ALTER DATABASE" => "Give options to seriatim serve, or use SET in each session.",
+        "ALTER SYSTEM" => "Give options to seriatim serve, or use ALTER DATABASE ... SET.",
         "ALTER DEFAULT PRIVILEGES" | "REASSIGN OWNED" | "DROP OWNED" | "CREATE POLICY" | "SECURITY LABEL" => {
             "The only role is \"postgres\", which may do everything: check rights in the application."
         }

@@ -145,7 +145,13 @@ fn set(reader: &mut Reader<'_>) -> Result<Command> {
     }
     let local = reader.take("LOCAL");
     let _ = local || reader.take("SESSION");
-    let (name, value) = if reader.take("TIME ZONE") {
+    let (name, value) = assignment(reader)?;
+    Ok(Command::Set(Setting { name, value, local }))
+}
+
+/// A setting's name and value, behind SET; `None` for DEFAULT.
+pub(crate) fn assignment(reader: &mut Reader<'_>) -> Result<(String, Option<String>)> {
+    Ok(if reader.take("TIME ZONE") {
         ("timezone".into(), time_zone(reader)?)
     } else if reader.take("SESSION AUTHORIZATION") || reader.take("AUTHORIZATION") {
         ("session_authorization".into(), value(reader)?)
@@ -161,8 +167,7 @@ fn set(reader: &mut Reader<'_>) -> Result<Command> {
             return Err(reader.unexpected());
         }
         (name, value(reader)?)
-    };
-    Ok(Command::Set(Setting { name, value, local }))
+    })
 }
 
 /// The value of SET TIME ZONE: a name, an offset, or an interval with its fields.
@@ -206,7 +211,7 @@ fn set_constraints(reader: &mut Reader<'_>) -> Result<Command> {
 }
 
 /// `name` or `prefix.name`.
-fn setting_name(reader: &mut Reader<'_>) -> Result<String> {
+pub(crate) fn setting_name(reader: &mut Reader<'_>) -> Result<String> {
     let mut name = reader.folded_name()?;
     while reader.take_token(&Token::Period) {
         name = format!("{name}.{}", reader.folded_name()?);
@@ -242,8 +247,13 @@ fn value(reader: &mut Reader<'_>) -> Result<Option<String>> {
 }
 
 fn reset(reader: &mut Reader<'_>) -> Result<Command> {
+    reset_name(reader).map(Command::Reset)
+}
+
+/// The setting behind RESET; `None` for ALL.
+pub(crate) fn reset_name(reader: &mut Reader<'_>) -> Result<Option<String>> {
     if reader.take("ALL") {
-        return Ok(Command::Reset(None));
+        return Ok(None);
     }
     let name = if reader.take("TIME ZONE") {
         "timezone".into()
@@ -252,7 +262,7 @@ fn reset(reader: &mut Reader<'_>) -> Result<Command> {
     } else {
         setting_name(reader)?
     };
-    Ok(Command::Reset(Some(name)))
+    Ok(Some(name))
 }
 
 fn show(reader: &mut Reader<'_>) -> Result<Command> {

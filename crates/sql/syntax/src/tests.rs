@@ -96,7 +96,6 @@ fn what_postgresql_has_and_this_has_not_is_refused_by_its_name() {
         ("refresh materialized view v", "the statement REFRESH MATERIALIZED VIEW"),
         ("comment on constraint c on domain d is 'x'", "the statement COMMENT ON CONSTRAINT"),
         ("delete from t where current of c", "WHERE CURRENT OF"),
-        ("create database x encoding 'UTF8'", "the statement CREATE DATABASE"),
     ] {
         let error = statements(sql).unwrap_err();
         let said = format!("{name} is not supported");

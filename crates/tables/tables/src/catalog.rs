@@ -7,27 +7,31 @@
 //! (docs/decisions/0058-the-version-of-a-definition-is-a-row.md).
 
 use crate::definition::{Namespace, Oid, Relation, Storage};
-use crate::transact::find;
+use crate::shared::{POSTGRES, catalog_name};
+use crate::transact::{find, transact};
 use crate::types::{Modifier, Type};
-use model::{Access, Columns, Fault, Key, Result, RowBuf, RowRef, Scan, Schema, Store, TableId};
+use model::{Access, Columns, Fault, Key, Mode, Result, RowBuf, RowRef, Scan, Schema, Store, TableId};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Name of the catalog's engine table.
+/// Name of the catalog's engine table, in the first database.
 pub const CATALOG: &str = "sql catalog";
 /// Bytes before the definition: version and identifier.
 const HEADER: usize = 12;
 
 /// Key of the form of the catalog's rows.
 const FORM_KEY: &[u8] = b"form";
-/// The form that this code writes. In form 2 version rows had no version. Form 1 did not know the tables of programs either:
+/// The form that this code writes. Form 3 knew one database: it would take the engine tables of others for left-overs. In form 2
+/// version rows had no version. Form 1 did not know the tables of programs either:
 /// [`crate::convert`] takes them in.
-const FORM: &[u8] = b"3";
+const FORM: &[u8] = b"4";
 /// Forms that this code reads.
-const FORMS: [&[u8]; 3] = [WITHOUT_PROGRAMS, b"2", FORM];
+const FORMS: [&[u8]; 4] = [WITHOUT_PROGRAMS, WITHOUT_VERSIONS, ONE_DATABASE, FORM];
+const ONE_DATABASE: &[u8] = b"3";
+const WITHOUT_VERSIONS: &[u8] = b"2";
 const WITHOUT_PROGRAMS: &[u8] = b"1";
 
 /// The schema that a fresh database has. It can be dropped.
@@ -177,7 +181,7 @@ where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
 {
-    /// Finds the catalog's engine table, or makes it.
+    /// Finds the engine table of the first database's catalog, or makes it.
     ///
     /// # Errors
     /// Errors of the engine.
@@ -188,12 +192,31 @@ where
         }
     }
 
-    /// The catalog, if the database has one.
-    pub fn find(engine: &dyn Store) -> Option<Catalog<T, M>> {
-        find(engine, CATALOG).map(Catalog::over)
+    /// The catalog of a database, made and begun if the database has none yet: those that every engine has get theirs when they
+    /// are used first.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn open_in(engine: &dyn Store, database: Oid) -> Result<Catalog<T, M>> {
+        if let Some(catalog) = Catalog::find_in(engine, database) {
+            return Ok(catalog);
+        }
+        let catalog = Catalog::over(engine.create_table(Schema::bytes(catalog_name(database)).build()?)?);
+        transact(engine, Mode::ReadWrite, |access| catalog.begin(access))?;
+        Ok(catalog)
     }
 
-    fn over(table: TableId) -> Catalog<T, M> {
+    /// The catalog of the first database, if it has one.
+    pub fn find(engine: &dyn Store) -> Option<Catalog<T, M>> {
+        Catalog::find_in(engine, POSTGRES)
+    }
+
+    /// The catalog of a database, if it has one.
+    pub fn find_in(engine: &dyn Store, database: Oid) -> Option<Catalog<T, M>> {
+        find(engine, &catalog_name(database)).map(Catalog::over)
+    }
+
+    pub(crate) fn over(table: TableId) -> Catalog<T, M> {
         Catalog { table, known: RwLock::default() }
     }
 
@@ -211,7 +234,9 @@ where
             if form == FORM {
                 return Ok(());
             }
-            self.put_version_rows(access)?;
+            if form != ONE_DATABASE {
+                self.put_version_rows(access)?;
+            }
             return access.put(self.table, FORM_KEY, RowRef::new(FORM));
         }
         access.put(self.table, FORM_KEY, RowRef::new(FORM))?;
@@ -408,7 +433,7 @@ where
     pub fn remove<A: Access + ?Sized>(&self, access: &mut A, relation: &Relation<T, M>) -> Result<()> {
         access.delete(self.table, &key_of(relation.schema(), relation.name()))?;
         access.delete(self.table, &oid_key(relation.oid()))?;
-        Ok(())
+        self.forget_owner(access, relation.oid())
     }
 
     /// Gives the engine tables that definitions name other numbers, after the tables were copied to another database.

@@ -5,6 +5,7 @@
 //!
 //! - [`Catalog`]: which relations there are ([`Table`], [`Index`], [`Sequence`], [`View`]), as rows of one engine table that
 //!   transactions read and write like any other;
+//! - [`SharedCatalog`]: which databases there are, each with a catalog of its own;
 //! - [`entries`]: a row and its index entries, written and removed together. An index is an engine table of its own;
 //! - [`Sequences`]: numbers given outside transactions;
 //! - [`storage`]: the engine tables that definitions name, and the removal of those that none names any more;
@@ -42,9 +43,11 @@ mod error;
 mod keys;
 mod layout;
 mod numbers;
+mod ownership;
 mod rows;
 mod schema;
 mod sequences;
+mod shared;
 pub mod storage;
 mod tables;
 mod transact;
@@ -58,6 +61,10 @@ pub use error::{Duplicate, Error, Result};
 pub use layout::{Layout, schema_of};
 pub use schema::{IndexId, IndexSchema, Schema, SchemaBuilder};
 pub use sequences::{Exhausted, Sequences};
+pub use shared::{
+    DatabaseDefinition, POSTGRES, RoleDefinition, RoleMembership, RoleSetting, SUPERUSER, SharedCatalog, TEMPLATE0,
+    TEMPLATE1,
+};
 pub use tables::{Defaults, Tables, prepare, prepare_in_batches, renumber};
 pub use transact::transact;
 pub use types::{Modifier, Scalar, Type};

@@ -7,10 +7,11 @@
 use crate::catalog::Catalog;
 use crate::definition::{KeyForm, Oid, Relation, Storage};
 use crate::sequences::{Exhausted, Sequences, forget_all_but};
+use crate::shared::{POSTGRES, SharedCatalog, catalog_of};
 use crate::transact::{transact, transact_unawaited};
 use model::{ColumnType, Mode, Result, Schema, SchemaBuilder, Store, Supervisor};
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Prefix of the names of these engine tables. The relation's object identifier and a fresh number follow: `sql 16384.3`.
@@ -147,31 +148,51 @@ where
     Ok(looked?.0)
 }
 
-/// Removes what earlier runs left: temporary relations, engine tables that no definition names, states of sequences that are
-/// gone. Before anybody uses the database.
-pub(crate) fn clean<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>) -> Result<()>
+/// Removes what earlier runs left, in all databases: temporary relations, engine tables that no definition names, catalogs of
+/// databases that are gone, states of sequences that are gone. Before anybody uses the engine.
+pub(crate) fn clean<T, M>(engine: &dyn Store, first: &Catalog<T, M>) -> Result<()>
 where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
 {
-    let mut tables: HashMap<String, u32> = engine
-        .tables()
+    let shared = SharedCatalog::open(engine)?;
+    let databases: HashSet<Oid> = transact(engine, Mode::ReadOnly, |access| shared.databases(access))?
         .into_iter()
-        .filter(|(_, schema)| relation_of(schema.name()).is_some())
-        .map(|(id, schema)| (schema.name().to_owned(), id.0))
+        .map(|database| database.oid)
         .collect();
-    let relations = transact(engine, Mode::ReadWrite, |access| {
+    let mut relations = clean_catalog(engine, first)?;
+    for oid in databases.iter().filter(|oid| **oid != POSTGRES) {
+        if let Some(catalog) = Catalog::<T, M>::find_in(engine, *oid) {
+            relations.extend(clean_catalog(engine, &catalog)?);
+        }
+    }
+    let named: HashSet<u32> = relations.iter().flat_map(storages).map(|storage| storage.table).collect();
+    for (id, schema) in engine.tables() {
+        let is_left = match catalog_of(schema.name()) {
+            Some(database) => !databases.contains(&database),
+            None => relation_of(schema.name()).is_some() && !named.contains(&id.0),
+        };
+        if is_left {
+            engine.drop_table(schema.name())?;
+        }
+    }
+    forget_all_but(engine, &relations)
+}
+
+/// Brings a catalog to its present form, without temporary relations. Returns the others.
+fn clean_catalog<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>) -> Result<Vec<Relation<T, M>>>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
+    transact(engine, Mode::ReadWrite, |access| {
         catalog.begin(access)?;
         let all = catalog.relations(access)?;
         let (temporary, kept): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|relation| relation.schema().starts_with(TEMPORARY));
         temporary.iter().try_for_each(|relation| catalog.remove(access, relation))?;
         Ok(kept)
-    })?;
-    let named: HashSet<u32> = relations.iter().flat_map(storages).map(|storage| storage.table).collect();
-    tables.retain(|_, id| !named.contains(id));
-    tables.keys().try_for_each(|name| engine.drop_table(name))?;
-    forget_all_but(engine, &relations)
+    })
 }
 
 /// Removes the relations of one session's temporary schema, in a transaction of its own, and drops their storage.

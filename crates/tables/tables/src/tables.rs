@@ -3,10 +3,11 @@
 use crate::batches::{BatchSize, is_of_write_set};
 use crate::catalog::{Catalog, PUBLIC};
 use crate::convert;
-use crate::definition::{Column, Index, IndexEntry, KeyForm, Relation, Storage, Table};
+use crate::definition::{Column, Index, IndexEntry, KeyForm, Oid, Relation, Storage, Table};
 use crate::layout::{Layout, schema_of};
 use crate::schema::Schema;
 use crate::sequences::{Exhausted, Sequences};
+use crate::shared::{POSTGRES, SharedCatalog, catalog_of};
 use crate::storage::{TouchedStorage, clean, create_index_storage, create_row_storage, settle, storages};
 use crate::transact::transact;
 use crate::types::{Modifier, Scalar, Type};
@@ -63,8 +64,13 @@ where
 /// # Errors
 /// [`model::Fault::Corruption`] if a definition names an engine table that was not copied.
 pub fn renumber(store: &dyn Store, number: impl Fn(TableId) -> Option<TableId>) -> Result<()> {
-    let Some(catalog) = Catalog::<Type, Modifier>::find(store) else { return Ok(()) };
-    transact(store, Mode::ReadWrite, |access| catalog.renumber(access, &number))
+    for (id, schema) in store.tables() {
+        if catalog_of(schema.name()).is_some() {
+            let catalog = Catalog::<Type, Modifier>::over(id);
+            transact(store, Mode::ReadWrite, |access| catalog.renumber(access, &number))?;
+        }
+    }
+    Ok(())
 }
 
 /// The tables of a database, as programs see them.
@@ -94,9 +100,21 @@ impl Tables {
     /// # Errors
     /// Errors of [`prepare`].
     pub fn open(engine: Arc<dyn Store>) -> Result<Tables> {
-        let catalog = Catalog::open(&*engine)?;
+        Tables::open_in(engine, None)
+    }
+
+    /// Same as [`Tables::open`], for the tables of the database of this name instead of the first one's.
+    ///
+    /// # Errors
+    /// Errors of [`Tables::open`]; [`Invalid::UnknownDatabase`].
+    pub fn open_in(engine: Arc<dyn Store>, database: Option<&str>) -> Result<Tables> {
+        let mut catalog = Catalog::open(&*engine)?;
         let sequences = Sequences::open(engine.clone())?;
         prepare(&*engine, &catalog, &sequences)?;
+        if let Some(name) = database {
+            let shared = SharedCatalog::open(&*engine)?;
+            catalog = Catalog::open_in(&*engine, oid_of(&*engine, Some(shared), name)?)?;
+        }
         Ok(Tables { engine, catalog, sequences })
     }
 
@@ -105,9 +123,17 @@ impl Tables {
     /// # Errors
     /// [`Invalid::Shape`] if it has tables of an earlier version: they are taken in when it is opened for writing.
     pub fn open_to_read(engine: Arc<dyn Store>) -> Result<Option<Tables>> {
-        let catalog = Catalog::find(&*engine);
-        convert::refuse_old(&*engine, catalog.as_ref())?;
-        let Some(catalog) = catalog else { return Ok(None) };
+        Tables::open_to_read_in(engine, None)
+    }
+
+    /// Same as [`Tables::open_to_read`], for the database of this name.
+    ///
+    /// # Errors
+    /// Errors of [`Tables::open_to_read`]; [`Invalid::UnknownDatabase`].
+    pub fn open_to_read_in(engine: Arc<dyn Store>, database: Option<&str>) -> Result<Option<Tables>> {
+        convert::refuse_old(&*engine, Catalog::find(&*engine).as_ref())?;
+        let oid = database.map_or(Ok(POSTGRES), |name| oid_of(&*engine, SharedCatalog::find(&*engine), name))?;
+        let Some(catalog) = Catalog::find_in(&*engine, oid) else { return Ok(None) };
         let sequences = Sequences::open(engine.clone())?;
         Ok(Some(Tables { engine, catalog, sequences }))
     }
@@ -144,6 +170,24 @@ impl Tables {
             .into_iter()
             .filter_map(|it| if let Relation::Table(table) = it { Some(table) } else { None })
             .collect())
+    }
+
+    /// All tables of all schemas and databases of an engine.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn of_all_databases(engine: &dyn Store) -> Result<Vec<Arc<Table>>> {
+        let catalogs = engine.tables().into_iter().filter(|(_, schema)| catalog_of(schema.name()).is_some());
+        let mut tables = Vec::new();
+        for (id, _) in catalogs {
+            let catalog = Catalog::<Type, Modifier>::over(id);
+            let relations = transact(engine, Mode::ReadOnly, |access| catalog.relations(access))?;
+            tables.extend(relations.into_iter().filter_map(|relation| match relation {
+                Relation::Table(table) => Some(table),
+                _ => None,
+            }));
+        }
+        Ok(tables)
     }
 
     /// Makes a table of this schema.
@@ -249,6 +293,15 @@ impl Tables {
             storages(&relation).map(|it| TouchedStorage { relation: table.oid, table: it.table }).collect();
         settle(&*self.engine, &self.catalog, &touched);
     }
+}
+
+/// The database of a name; `postgres` is there even where nothing was written yet.
+fn oid_of(engine: &dyn Store, shared: Option<SharedCatalog>, name: &str) -> Result<Oid> {
+    let found = match shared {
+        Some(shared) => shared.find_database(engine, name)?.0.map(|database| database.oid),
+        None => (name == "postgres").then_some(POSTGRES),
+    };
+    found.ok_or_else(|| Invalid::UnknownDatabase { database: name.into() }.into())
 }
 
 fn changed(table: &Table) -> model::Error {

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim sql --data ./data\n  \
+    seriatim sql --data ./data --database shop -f schema.sql\n  \
     seriatim sql --data ./data -c \"SELECT count(*) FROM orders\"\n  \
     seriatim sql --data ./data -f schema.sql -f rows.sql\n  \
     seriatim sql --data ./data -c \"TABLE region\" --format csv > region.csv\n\n\
@@ -31,6 +32,8 @@ pub struct Sql {
     /// Database directory; created if it does not exist. Without it the database is in memory.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    database: crate::inspect::Name,
     /// Run these statements and exit. May be repeated.
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     commands: Vec<String>,
@@ -58,6 +61,7 @@ struct Shell {
 impl Sql {
     pub fn run(&self) -> Outcome {
         let builder = self.memory.limit(seriatim::Database::builder().durability(Durability::Fsync));
+        let builder = self.database.choose(builder);
         let database = match &self.data {
             Some(place) => {
                 let database = crate::inspect::open(builder, place)?;

@@ -59,7 +59,8 @@ impl Database {
     /// [`Error::Sql`] with too many sessions.
     pub fn sql_session(&self) -> Result<Session> {
         let database = self.sql_database()?;
-        let how = Connect { user: "postgres".into(), database: "postgres".into(), ..Connect::default() };
+        let name = self.shared.kept.database().to_owned();
+        let how = Connect { user: "postgres".into(), database: name, ..Connect::default() };
         Ok(Session { session: database.connect(how)?, _database: self.clone() })
     }
 
@@ -78,6 +79,7 @@ impl Database {
             self.shared.kept.tables()?;
             let options = ::sql::database::Options {
                 is_prepared: true,
+                database: self.shared.kept.database().to_owned(),
                 durability: self.shared.durability,
                 budget_bytes: self.statement_memory(),
                 ..Default::default()

@@ -35,6 +35,20 @@ pub(crate) fn split(name: &ObjectName) -> Result<(Option<String>, String)> {
     }
 }
 
+/// Refuses a name of another database than this one.
+///
+/// # Errors
+/// 0A000
+pub(crate) fn check_database(name: &ObjectName, database: &str) -> Result<()> {
+    match &*name.0 {
+        [first, _, _] if fold(first) != database => {
+            let message = format!("cross-database references are not implemented: \"{}\"", parts(name).join("."));
+            Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Location of a name.
 pub(crate) fn location(name: &ObjectName) -> Location {
     name.0.first().map_or(super::position::NOWHERE, |first| first.span.start)

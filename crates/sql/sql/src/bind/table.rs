@@ -28,6 +28,7 @@ pub(super) enum Source {
 impl Binder<'_, '_> {
     /// `name AS alias (columns)` in FROM.
     pub(super) fn table_factor(&mut self, name: &ObjectName, alias: Option<&TableAlias>) -> Result<FromItem> {
+        name::check_database(name, self.names.database_name())?;
         let (schema, table) = name::split(name)?;
         if schema.is_none()
             && let Some(item) = self.with_scan(&table, name::location(name))?
@@ -210,6 +211,7 @@ impl Binder<'_, '_> {
 
     /// Returns the table that a statement writes.
     pub(super) fn written_table(&mut self, name: &ObjectName, verb: &str) -> Result<Arc<Table>> {
+        name::check_database(name, self.names.database_name())?;
         let (schema, table) = name::split(name)?;
         match self.lookup(schema.as_deref(), &table, name::location(name))? {
             Source::Relation(Relation::Table(found)) => Ok(found),

@@ -1,13 +1,14 @@
 //! What definitions touch.
 
 use super::{Exec, Names};
-use crate::database::Database;
+use crate::database::Instance;
 use crate::definition::{Column, KeyForm, Namespace, Oid, Relation, Storage};
 use crate::error::{Result, SqlError, state};
 use crate::storage::column_type;
 use model::Supervisor;
 use std::sync::Arc;
 use std::time::Duration;
+use tables::DatabaseDefinition;
 use tables::storage::{TEMPORARY, TouchedStorage};
 
 /// The right to change the catalog, and to make and leave the engine tables that its definitions name, in the statement's
@@ -115,6 +116,24 @@ impl<'s> Change<'s> {
         Ok(database.cache.remove_namespace(*transaction, name)?)
     }
 
+    /// Replaces the definition of a database.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn put_database(&mut self, definition: &DatabaseDefinition) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.shared.put_database(*transaction, definition)?)
+    }
+
+    /// Gives a database another name.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn rename_database(&mut self, old: &str, definition: &DatabaseDefinition) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.shared.rename_database(*transaction, old, definition)?)
+    }
+
     /// Notes that a relation depends on others.
     ///
     /// # Errors
@@ -143,7 +162,7 @@ impl<'s> Change<'s> {
     /// # Errors
     /// Errors of the engine.
     pub fn create_row_storage(&mut self, relation: Oid, columns: &[Column], key: KeyForm) -> Result<Storage> {
-        let Database { store, sequences, .. } = &**self.exec.database;
+        let Instance { store, sequences, .. } = &***self.exec.database;
         let kinds = columns.iter().map(|column| column_type(column.data_type));
         let by = model::Storage::Ordered;
         let made =
@@ -157,7 +176,7 @@ impl<'s> Change<'s> {
     /// # Errors
     /// Errors of the engine.
     pub fn create_index_storage(&mut self, relation: Oid) -> Result<Storage> {
-        let Database { store, sequences, .. } = &**self.exec.database;
+        let Instance { store, sequences, .. } = &***self.exec.database;
         let made = tables::storage::create_index_storage(&**store, sequences, relation, self.supervisor())?;
         self.leave_storage(relation, made);
         Ok(made)

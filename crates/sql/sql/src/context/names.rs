@@ -8,6 +8,7 @@ use crate::store::Transaction;
 use crate::types::{Datum, Styles};
 use model::RowBuf;
 use std::sync::Arc;
+use tables::DatabaseDefinition;
 
 /// Schemas that are not in the catalog's table, with PostgreSQL's identifiers.
 const BUILT_IN: [(Oid, &str); 3] = [(11, "pg_catalog"), (99, "pg_toast"), (13_244, "information_schema")];
@@ -31,6 +32,9 @@ pub trait NameLookup {
     /// Errors of the engine.
     fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>>;
 
+    /// The database's name.
+    fn database_name(&self) -> &str;
+
     /// Styles in which literals are read.
     fn styles(&self) -> Styles;
 
@@ -47,6 +51,10 @@ pub trait NameLookup {
 impl NameLookup for Names<'_> {
     fn relation(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Relation>> {
         Names::relation(self, schema, name)
+    }
+
+    fn database_name(&self) -> &str {
+        &self.session.database
     }
 
     fn styles(&self) -> Styles {
@@ -73,6 +81,32 @@ pub fn temporary_namespace(name: &str) -> Option<Namespace> {
 }
 
 impl Names<'_> {
+    /// The database.
+    pub fn database(&self) -> &Arc<Database> {
+        self.database
+    }
+
+    /// A setting of the session.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        self.session.setting(name)
+    }
+
+    /// All databases.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn databases(&mut self) -> Result<Vec<DatabaseDefinition>> {
+        Ok(self.database.shared.databases(self.transaction)?)
+    }
+
+    /// The database of this name.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn database_named(&mut self, name: &str) -> Result<Option<DatabaseDefinition>> {
+        Ok(self.database.shared.database(self.transaction, name)?)
+    }
+
     /// Schemas in which unqualified names are looked up.
     pub fn search_path(&self) -> Arc<[String]> {
         self.session.search_path()

@@ -1,6 +1,6 @@
 //! Advisory locks of sessions: waits for them, and the deadlocks that they and waits for rows make together.
 
-use super::Database;
+use super::Instance;
 use crate::cancel::{Cancel, Wait, Waiting, this_thread};
 use crate::error::{Result, SqlError, state};
 use ::advisory::{Answer, Edge, Full, Grant, Key, Owner, Request, Wait as Poll};
@@ -14,7 +14,7 @@ impl From<Full> for SqlError {
     }
 }
 
-impl Database {
+impl Instance {
     /// Waits for an advisory lock, for at most `limit`.
     ///
     /// # Errors
@@ -63,8 +63,8 @@ impl Database {
 
     fn described(&self, Edge { owner, lock, by }: &Edge) -> String {
         let what = match lock {
-            Some((Key { class, object, kind }, mode)) => {
-                format!("{} on advisory lock [{},{class},{object},{kind}]", mode.name(), super::OID)
+            Some((Key { database, class, object, kind }, mode)) => {
+                format!("{} on advisory lock [{database},{class},{object},{kind}]", mode.name())
             }
             None => {
                 let other = self.sessions.waiting(*owner).and_then(|waiting| match waiting {

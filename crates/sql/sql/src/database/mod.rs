@@ -1,29 +1,34 @@
-//! A database: an engine, cached definitions, sequences, sessions. `explain.rs` puts an engine's errors into the user's words.
+//! An instance: an engine, and what the databases in it share. A database: its catalog.
+//!
+//! `explain.rs` puts an engine's errors into the user's words; `sessions.rs` has who may begin a session, and how a database is made and
+//! dropped.
 
 mod advisory;
 mod explain;
+mod sessions;
 
-use crate::definition::Cache;
+pub use sessions::{Entrance, OpenDatabases};
+pub(crate) use sessions::{exists, missing};
+
+use crate::definition::{Cache, Oid};
 use crate::env::Registry;
 use crate::memory::{Budget, Memory};
 use crate::notify::Channels;
 use crate::store::{Exported, Store};
 use ::advisory::Locks;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
-use tables::Sequences;
+use tables::{Sequences, SharedCatalog};
 
-/// PostgreSQL's oid of the database `postgres`.
-pub const OID: u32 = 5;
-
-/// A database that sessions connect to.
-pub struct Database {
+/// An engine, and what the databases in it share (docs/decisions/0079).
+pub struct Instance {
     /// The engine.
     pub store: Arc<dyn Store>,
     /// Limits and defaults.
     pub options: Options,
-    /// Cached definitions, by name and version.
-    pub cache: Cache,
+    /// Which databases there are.
+    pub shared: SharedCatalog,
     /// The state of the sequences, and of the row numbers of tables without a primary key.
     pub sequences: Sequences,
     /// The memory of all sessions' statements.
@@ -36,9 +41,31 @@ pub struct Database {
     pub advisory: Locks,
     /// LISTEN and NOTIFY.
     pub channels: Channels,
+    pub(crate) open: OpenDatabases,
+    /// The database that the program itself uses.
+    pub(crate) home: Oid,
 }
 
-/// Limits and defaults of a database. Each limit has its error.
+/// A database that sessions connect to.
+pub struct Database {
+    /// The instance that it is in.
+    pub instance: Arc<Instance>,
+    /// Its identifier.
+    pub oid: Oid,
+    /// Cached definitions, by name and version.
+    pub cache: Cache,
+}
+
+/// What a database shares with others is used as if it were its own.
+impl Deref for Database {
+    type Target = Instance;
+
+    fn deref(&self) -> &Instance {
+        &self.instance
+    }
+}
+
+/// Limits and defaults of an instance. Each limit has its error.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Bytes of one statement's text (54000). Default 16 MiB.
@@ -61,6 +88,10 @@ pub struct Options {
     pub retry: model::RetryPolicy,
     /// Durability that acknowledgements wait for, unless a session sets `synchronous_commit`.
     pub durability: model::Durability,
+    /// How long DROP DATABASE waits for sessions that are ending (55006). Default 5 s, as PostgreSQL.
+    pub departure_wait: Duration,
+    /// The database that the program itself uses, which is neither dropped nor renamed. Default `postgres`.
+    pub database: String,
     /// Whether the tables were made ready before ([`tables::prepare`]), and may be in use.
     pub is_prepared: bool,
 }
@@ -78,12 +109,14 @@ impl Default for Options {
             notification_bytes: 64 << 20,
             retry: model::RetryPolicy::default(),
             durability: model::Durability::default(),
+            departure_wait: Duration::from_secs(5),
+            database: "postgres".to_owned(),
             is_prepared: false,
         }
     }
 }
 
-impl Database {
+impl Instance {
     /// Memory of a statement with a limit of `work_bytes`, capped by the limit of all together.
     pub(crate) fn memory(&self, work_bytes: usize) -> Memory {
         Memory::new(self.budget.clone(), work_bytes.min(self.budget.limit()))

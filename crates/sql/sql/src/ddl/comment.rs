@@ -1,5 +1,6 @@
 //! COMMENT ON.
 
+use super::database;
 use crate::alter::name::{kind, no_relation, no_schema, parts, split};
 use crate::catalog::{Column, Relation, Table};
 use crate::context::Change;
@@ -26,7 +27,11 @@ pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
         ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence => {
             on_relation(change, &comment.kind.word().to_lowercase(), &comment.name, text)
         }
-        // Kept nowhere: there is one database, one role, and no extension that could be commented on.
+        ObjectKind::Database => match &*comment.name.0 {
+            [name] => database::comment(change, name, text),
+            _ => Err(SqlError::new(state::SYNTAX_ERROR, "database name cannot be qualified")),
+        },
+        // Kept nowhere: there is one role, and no extension that could be commented on.
         _ => Ok(()),
     }
 }

@@ -11,6 +11,7 @@ mod column;
 mod comment;
 mod constraint;
 mod create_table;
+pub(crate) mod database;
 mod drop;
 mod foreign_key;
 mod index;
@@ -21,15 +22,20 @@ mod truncate;
 mod view;
 mod view_query;
 
+use crate::bind::name::check_database;
 use crate::context::Change;
-use crate::error::{Result, SqlError};
-use syntax::ast::Definition;
+use crate::context::NameLookup;
+use crate::error::{Result, SqlError, state};
+use syntax::ast::{Definition, ObjectName};
 
 /// Runs a definition. Returns its tag (`CREATE TABLE`). Notices (`table "x" does not exist, skipping`) are pushed.
 ///
 /// # Errors
 /// 42P07, 42P01, 42701, 2BP01 and the like, errors of the engine.
 pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<SqlError>) -> Result<String> {
+    for name in named(definition) {
+        check_database(name, change.names().database_name())?;
+    }
     match definition {
         Definition::CreateTable(create) => create_table::run(change, create, notices)?,
         Definition::CreateTableAs(create) => return table_as::run(change, create, notices),
@@ -38,6 +44,10 @@ pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<S
         Definition::CreateSequence(create) => sequence::create(change, create, notices)?,
         Definition::CreateSchema(create) => schema::create(change, create, notices)?,
         Definition::CreateExtension(create) => accepted::create_extension(create, notices)?,
+        Definition::AlterDatabase(alter) => database::alter(change, alter)?,
+        Definition::CreateDatabase(_) | Definition::DropDatabase(_) => {
+            return Err(SqlError::new(state::INTERNAL_ERROR, "the session makes and drops databases"));
+        }
         Definition::Alter(alter) => alter::run(change, alter, notices)?,
         Definition::Drop(drop) => drop::run(change, drop, notices)?,
         Definition::Truncate(truncate) => truncate::run(change, truncate, notices)?,
@@ -47,4 +57,22 @@ pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<S
         Definition::Maintenance(maintenance) => accepted::maintenance(&mut change.names(), maintenance)?,
     }
     Ok(definition.tag())
+}
+
+/// The relations that a definition names first, and may name with their database.
+fn named(definition: &Definition) -> &[ObjectName] {
+    use std::slice::from_ref;
+    match definition {
+        Definition::CreateTable(create) => from_ref(&create.name),
+        Definition::CreateTableAs(create) => from_ref(&create.name),
+        Definition::CreateIndex(create) => from_ref(&create.table),
+        Definition::CreateView(create) => from_ref(&create.name),
+        Definition::CreateSequence(create) => from_ref(&create.name),
+        Definition::Alter(alter) => from_ref(&alter.name),
+        Definition::Drop(drop) => &drop.names,
+        Definition::Truncate(truncate) => &truncate.names,
+        Definition::Lock(lock) => &lock.names,
+        Definition::Maintenance(maintenance) => &maintenance.names,
+        _ => &[],
+    }
 }

@@ -8,18 +8,22 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 /// The open sessions.
 #[derive(Default)]
 pub struct Registry {
     sessions: Mutex<BTreeMap<i32, Arc<Entry>>>,
-    past: Mutex<Past>,
+    /// By database.
+    past: Mutex<BTreeMap<u32, Past>>,
     secrets: RandomState,
     since: Since,
+    /// Who waits for the end of sessions.
+    waiting: Mutex<Vec<Waker>>,
 }
 
-/// What sessions that have ended left behind.
-#[derive(Default)]
+/// What the sessions of a database that have ended left behind.
+#[derive(Clone, Default)]
 struct Past {
     totals: Totals,
     /// Number of sessions that have begun, the open ones among them.
@@ -46,6 +50,8 @@ pub struct Entry {
     pub user: String,
     /// Its database.
     pub database: String,
+    /// Its database's identifier.
+    pub database_oid: u32,
     /// Its client.
     pub client: Option<SocketAddr>,
     /// Time of connection. Microseconds since 1970.
@@ -131,7 +137,7 @@ impl Registry {
         &self,
         limit: usize,
         user: &str,
-        database: &str,
+        (database_oid, database): (u32, &str),
         client: Option<SocketAddr>,
     ) -> Result<Arc<Entry>> {
         let mut sessions = self.latch();
@@ -150,6 +156,7 @@ impl Registry {
             secret: self.secrets.hash_one((process, since)) as i32,
             user: user.to_owned(),
             database: database.to_owned(),
+            database_oid,
             client,
             since,
             cancel: Arc::default(),
@@ -159,7 +166,7 @@ impl Registry {
             totals: Mutex::default(),
         });
         sessions.insert(process, entry.clone());
-        self.latch_past().begun += 1;
+        self.latch_past().entry(database_oid).or_default().begun += 1;
         Ok(entry)
     }
 
@@ -167,29 +174,49 @@ impl Registry {
         // The one latch within the other, so that nobody misses what the session has counted, or sees it twice.
         let mut sessions = self.latch();
         if let Some(entry) = sessions.remove(&process) {
-            self.latch_past().totals.add_all(&entry.totals());
+            self.latch_past().entry(entry.database_oid).or_default().totals.add_all(&entry.totals());
         }
+        drop(sessions);
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Sums over all sessions since the server started, and the number of sessions.
-    pub fn totals(&self) -> (Totals, u64) {
+    /// Wakes somebody when the next session ends.
+    pub(crate) fn on_leave(&self, waker: Waker) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
+    }
+
+    /// The sessions in a database.
+    pub fn of_database(&self, oid: u32) -> Vec<Arc<Entry>> {
+        self.latch().values().filter(|entry| entry.database_oid == oid).cloned().collect()
+    }
+
+    /// Forgets what the sessions of a database have left behind, which is gone.
+    pub(crate) fn forget_database(&self, oid: u32) {
+        self.latch_past().remove(&oid);
+    }
+
+    /// Sums over all sessions of a database since the server started, and the number of sessions.
+    pub fn totals(&self, database: u32) -> (Totals, u64) {
         let sessions = self.latch();
         let past = self.latch_past();
-        let mut totals = past.totals.clone();
-        sessions.values().for_each(|entry| totals.add_all(&entry.totals()));
-        (totals, past.begun)
+        let Past { mut totals, begun } = past.get(&database).cloned().unwrap_or_default();
+        let of_database = sessions.values().filter(|entry| entry.database_oid == database);
+        of_database.for_each(|entry| totals.add_all(&entry.totals()));
+        (totals, begun)
     }
 
     /// What all sessions have done with a relation.
     pub fn relation_counts(&self, relation: u32) -> RelationCounts {
         let sessions = self.latch();
         let of = |totals: &Totals| totals.relations.get(&relation).copied().unwrap_or_default();
-        let mut counts = of(&self.latch_past().totals);
+        let mut counts = RelationCounts::default();
+        self.latch_past().values().for_each(|past| counts += of(&past.totals));
         sessions.values().for_each(|entry| counts += of(&entry.latch_totals()));
         counts
     }
 
-    fn latch_past(&self) -> MutexGuard<'_, Past> {
+    fn latch_past(&self) -> MutexGuard<'_, BTreeMap<u32, Past>> {
         self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

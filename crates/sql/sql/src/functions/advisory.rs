@@ -10,9 +10,16 @@ macro_rules! of_keys {
     ($($name:literal -> $result:ident: $body:expr;)*) => {
         pub(super) static FUNCTIONS: &[Function] = &[
             $(
-                system($name, &[INT8], $result, |system, a| ($body)(system, Key::one(a.int8(0)?))).volatile(),
-                system($name, &[INT4, INT4], $result, |system, a| ($body)(system, Key::two(a.int4(0)?, a.int4(1)?)))
-                    .volatile(),
+                system($name, &[INT8], $result, |system, a| {
+                    let key = Key::one(system.database().oid, a.int8(0)?);
+                    ($body)(system, key)
+                })
+                .volatile(),
+                system($name, &[INT4, INT4], $result, |system, a| {
+                    let key = Key::two(system.database().oid, a.int4(0)?, a.int4(1)?);
+                    ($body)(system, key)
+                })
+                .volatile(),
             )*
             system("pg_advisory_unlock_all", &[], VOID, |system, _| {
                 let (owner, position) = (system.session().process, system.session().advisory.settled);

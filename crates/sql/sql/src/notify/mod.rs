@@ -58,7 +58,7 @@ const ENTRY: usize = 64;
 const CHANNEL_BYTES: usize = 63;
 const PAYLOAD_BYTES: usize = 7999;
 
-/// The channels of a database.
+/// The channels of all databases: a notification reaches the listeners of its own database.
 #[derive(Debug)]
 pub struct Channels {
     state: Mutex<State>,
@@ -74,6 +74,7 @@ struct State {
 }
 
 struct Listener {
+    database: u32,
     channels: BTreeSet<String>,
     queue: VecDeque<Received>,
     wake: Wake,
@@ -113,13 +114,15 @@ impl Channels {
     ///
     /// # Errors
     /// 54000 if some listener has left too much in its queue.
-    pub fn reserve(&self, notifications: &[Arc<Notification>]) -> Result<Reserved> {
+    pub fn reserve(&self, database: u32, notifications: &[Arc<Notification>]) -> Result<Reserved> {
         if notifications.is_empty() {
             return Ok(Reserved::default());
         }
         let mut state = self.latch();
         let receivers = |one: &Notification| {
-            state.listeners.values().filter(|listener| listener.channels.contains(&one.channel)).count()
+            let hears =
+                |listener: &&Listener| listener.database == database && listener.channels.contains(&one.channel);
+            state.listeners.values().filter(hears).count()
         };
         let bytes = notifications.iter().map(|one| one.bytes() * receivers(one)).sum::<usize>();
         if state.used.saturating_add(bytes) > self.limit {
@@ -152,7 +155,7 @@ impl Channels {
     /// queues of all listeners, in order.
     pub fn publish(
         &self,
-        (process, wake): (i32, &Wake),
+        sender: (u32, i32, &Wake),
         changes: Vec<ChannelChange>,
         notifications: &[Arc<Notification>],
         reserved: Reserved,
@@ -160,10 +163,14 @@ impl Channels {
     ) {
         let mut state = self.latch();
         state.used -= reserved.0;
-        changes.into_iter().for_each(|change| state.change(process, wake, change));
+        changes.into_iter().for_each(|change| state.change(sender, change));
+        let (database, process, _) = sender;
         let State { listeners, used } = &mut *state;
         let mut woken = Vec::new();
         for listener in listeners.values_mut() {
+            if listener.database != database {
+                continue;
+            }
             let wanted = notifications.iter().filter(|one| listener.channels.contains(&one.channel));
             let before = listener.queue.len();
             listener.queue.extend(wanted.map(|one| {
@@ -209,10 +216,11 @@ impl Channels {
 }
 
 impl State {
-    fn change(&mut self, process: i32, wake: &Wake, change: ChannelChange) {
+    fn change(&mut self, (database, process, wake): (u32, i32, &Wake), change: ChannelChange) {
         match change {
             ChannelChange::Listen(channel) => {
                 let listener = self.listeners.entry(process).or_insert_with(|| Listener {
+                    database,
                     channels: BTreeSet::new(),
                     queue: VecDeque::new(),
                     wake: wake.clone(),

@@ -9,9 +9,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
         oid: Oid, conname: Name, connamespace: Oid, conowner: Oid, conforencoding: Int4, contoencoding: Int4,
         conproc: Regproc, condefault: Bool
     }
-    2964 pg_db_role_setting = nothing; {
-        setdatabase: Oid, setrole: Oid, setconfig: [Text]
-    }
     826 pg_default_acl = nothing; {
         oid: Oid, defaclrole: Oid, defaclnamespace: Oid, defaclobjtype: Char, defaclacl: [AclItem]
     }
@@ -71,9 +68,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
     }
     1214 pg_shdepend = nothing; {
         dbid: Oid, classid: Oid, objid: Oid, objsubid: Int4, refclassid: Oid, refobjid: Oid, deptype: Char
-    }
-    2396 pg_shdescription = nothing; {
-        objoid: Oid, classoid: Oid, description: Text
     }
     3592 pg_shseclabel = nothing; {
         objoid: Oid, classoid: Oid, provider: Text, label: Text

@@ -38,11 +38,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
         collisdeterministic: Bool, collencoding: Int4, collcollate: Text, collctype: Text, colliculocale: Text,
         collversion: Text
     }
-    1262 pg_database = || seed::rows("pg_database").to_vec(); {
-        oid: Oid, datname: Name, datdba: Oid, encoding: Int4, datlocprovider: Char, datistemplate: Bool,
-        datallowconn: Bool, datconnlimit: Int4, datfrozenxid: Xid, datminmxid: Xid, dattablespace: Oid,
-        datcollate: Text, datctype: Text, daticulocale: Text, datcollversion: Text, datacl: [AclItem]
-    }
     2612 pg_language = || seed::rows("pg_language").to_vec(); {
         oid: Oid, lanname: Name, lanowner: Oid, lanispl: Bool, lanpltrusted: Bool, lanplcallfoid: Oid,
         laninline: Oid, lanvalidator: Oid, lanacl: [AclItem]

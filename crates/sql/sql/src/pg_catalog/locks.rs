@@ -8,7 +8,6 @@ use super::value::{NULL, bool, oid, text};
 use crate::Result;
 use crate::cancel::{Wait, Waiting};
 use crate::context::System;
-use crate::database::OID;
 use crate::env::{Activity, Entry};
 use crate::types::{Datum, Row};
 use advisory::{Holding, Key};
@@ -24,6 +23,7 @@ pub(super) fn wait_event(entry: &Entry, activity: &Activity) -> Option<(&'static
         Some(Wait::ClientWrite) => Some(("Client", "ClientWrite")),
         Some(Wait::LogRoom) => Some(("IO", "WALWrite")),
         Some(Wait::Advisory) => Some(("Lock", "advisory")),
+        Some(Wait::Sessions) => Some(("IPC", "ProcSignalBarrier")),
         Some(Wait::Sleep) => Some(("Timeout", "PgSleep")),
         Some(Wait::Log) => Some(("IO", "WALSync")),
         None if entry.cancel.log_wait().is_some() => Some(("IO", "WALSync")),
@@ -36,6 +36,7 @@ pub(super) fn wait_event(entry: &Entry, activity: &Activity) -> Option<(&'static
 #[derive(Default)]
 struct Lock {
     kind: &'static str,
+    database: u32,
     relation: Option<u32>,
     virtual_transaction: Option<String>,
     transaction: Option<Timestamp>,
@@ -56,7 +57,14 @@ fn of_session(entry: &Entry, advisory: &[Holding]) -> Vec<Row> {
     locks.extend(advisory.iter().filter(|holding| holding.owner == entry.process).map(|holding| {
         let waiting = entry.cancel.waiting().filter(|_| !holding.is_granted);
         let awaited = waiting.map(|waiting| waiting.since).or_else(|| (!holding.is_granted).then_some(0));
-        Lock { kind: "advisory", advisory: Some(holding.key), mode: holding.mode.name(), awaited, ..Lock::default() }
+        Lock {
+            kind: "advisory",
+            database: holding.key.database,
+            advisory: Some(holding.key),
+            mode: holding.mode.name(),
+            awaited,
+            ..Lock::default()
+        }
     }));
     locks.into_iter().map(|lock| lock.row(entry.process, &own)).collect()
 }
@@ -69,19 +77,20 @@ fn of_transaction(entry: &Entry, own: &str) -> Vec<Lock> {
         Lock { transaction: Some(transaction), ..exclusive("transactionid") },
     ];
     let relations = entry.relations().into_iter();
-    locks.extend(relations.map(|(oid, mode)| relation(oid, mode.name())));
+    let database = entry.database_oid;
+    locks.extend(relations.map(|(oid, mode)| relation(database, oid, mode.name())));
     if let Some(Waiting { reason: Wait::Transaction { other, table }, since, .. }) = entry.cancel.waiting() {
         if let Some(oid) = table.and_then(|table| relation_of(table.name())) {
             // Its place in the row's queue, as PostgreSQL shows it: what it waits for is the owner's end.
-            locks.push(Lock { relation: Some(oid), ..exclusive("tuple") });
+            locks.push(Lock { database, relation: Some(oid), ..exclusive("tuple") });
         }
         locks.push(Lock { transaction: other, mode: "ShareLock", awaited: Some(since), ..exclusive("transactionid") });
     }
     locks
 }
 
-fn relation(oid: u32, mode: &'static str) -> Lock {
-    Lock { kind: "relation", relation: Some(oid), mode, ..Lock::default() }
+fn relation(database: u32, oid: u32, mode: &'static str) -> Lock {
+    Lock { kind: "relation", database, relation: Some(oid), mode, ..Lock::default() }
 }
 
 impl Lock {
@@ -89,7 +98,7 @@ impl Lock {
         let is_fast = self.kind == "virtualxid";
         vec![
             text(self.kind),
-            if self.relation.is_some() || self.advisory.is_some() { oid(OID) } else { NULL },
+            if self.relation.is_some() || self.advisory.is_some() { oid(self.database) } else { NULL },
             self.relation.map_or(NULL, oid),
             NULL,
             NULL,

@@ -21,6 +21,7 @@ mod procedures;
 mod relations;
 mod seed;
 mod sessions;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -49,6 +50,7 @@ pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
         constraints::TABLES,
         types::TABLES,
         sessions::TABLES,
+        shared::TABLES,
         fixed::TABLES,
         absent::TABLES,
         usage::TABLES,

@@ -36,7 +36,6 @@ seeds!(
     pg_authid,
     pg_cast,
     pg_collation,
-    pg_database,
     pg_description,
     pg_language,
     pg_opclass,

@@ -7,12 +7,12 @@ use super::value::{NULL, array, oid, text};
 use crate::Result;
 use crate::catalog::VirtualTable;
 use crate::context::System;
-use crate::database::OID;
 use crate::env::settings::{self, Change, Kind, Known};
 use crate::env::{CursorInfo, Entry, RelationCounts, StatementInfo};
 use crate::types::{Datum, Interval, Row, Scalar, Type};
 use jiff::Timestamp;
 use std::sync::Arc;
+use tables::DatabaseDefinition;
 
 pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", System:
     12104 pg_settings = settings; {
@@ -136,7 +136,7 @@ fn active(entry: &Arc<Entry>) -> Row {
     let transaction_since = activity.transaction_since.or(activity.is_active.then_some(activity.query_since));
     let time = |at: i64| if at == 0 { NULL } else { Datum::Timestamptz(at) };
     vec![
-        oid(OID),
+        oid(entry.database_oid),
         text(&entry.database),
         Datum::Int4(entry.process),
         NULL,
@@ -161,16 +161,21 @@ fn active(entry: &Arc<Entry>) -> Row {
     ]
 }
 
-/// One row. What the server does not count is NULL: blocks, rows read, how sessions ended.
+/// A row for each database. What the server does not count is NULL: blocks, rows read, how sessions ended.
 fn database_statistics(system: &mut System<'_>) -> Result<Vec<Row>> {
-    let open = system.sessions().all().len();
-    let (totals, sessions) = system.sessions().totals();
+    let databases = system.names().databases()?;
+    Ok(databases.iter().map(|database| database_row(system, database)).collect())
+}
+
+fn database_row(system: &System<'_>, database: &DatabaseDefinition) -> Row {
+    let open = system.sessions().of_database(database.oid).len();
+    let (totals, sessions) = system.sessions().totals(database.oid);
     let sum = |of: fn(&RelationCounts) -> u64| count(totals.relations.values().map(of).sum());
     let milliseconds = |micros: i64| Datum::Float8(micros as f64 / 1e3);
-    let Some(table) = super::table(None, "pg_stat_database") else { return Ok(Vec::new()) };
+    let Some(table) = super::table(None, "pg_stat_database") else { return Vec::new() };
     let value = |&(name, _): &(&str, Type)| match name {
-        "datid" => oid(OID),
-        "datname" => text("postgres"),
+        "datid" => oid(database.oid),
+        "datname" => text(&database.name),
         "numbackends" => Datum::Int4(i32::try_from(open).unwrap_or(i32::MAX)),
         "xact_commit" => count(totals.transactions.commits),
         "xact_rollback" => count(totals.transactions.rollbacks),
@@ -187,7 +192,7 @@ fn database_statistics(system: &mut System<'_>) -> Result<Vec<Row>> {
         "stats_reset" => Datum::Timestamptz(system.sessions().since()),
         _ => NULL,
     };
-    Ok(vec![table.columns.iter().map(value).collect()])
+    table.columns.iter().map(value).collect()
 }
 
 fn count(number: u64) -> Datum {

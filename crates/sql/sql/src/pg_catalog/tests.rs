@@ -14,7 +14,6 @@ fn fixed_rows_are_whole() {
         ("pg_authid", 13),
         ("pg_cast", 156),
         ("pg_collation", 3),
-        ("pg_database", 1),
         ("pg_description", 493),
         ("pg_language", 3),
         ("pg_opclass", 28),

@@ -7,6 +7,7 @@
 
 mod copy;
 mod cursor;
+mod database;
 mod extended;
 mod notify;
 mod portal;
@@ -18,7 +19,7 @@ mod transaction;
 mod utility;
 
 use crate::cancel::Cancel;
-use crate::database::Database;
+use crate::database::{Database, Entrance, Instance};
 use crate::env::{Entry, State, settings};
 use crate::error::{Result, SqlError, state as code};
 use crate::memory::Memory;
@@ -40,7 +41,7 @@ const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
 pub struct Connect {
     /// The role; only `postgres` exists.
     pub user: String,
-    /// The database; only `postgres` exists.
+    /// The database; that of the role's name if it is empty.
     pub database: String,
     /// Further start-up parameters (`application_name`, `client_encoding`, `options`, settings).
     pub parameters: Vec<(String, String)>,
@@ -189,24 +190,19 @@ enum Completion {
 }
 
 impl Session {
-    pub(crate) fn open(database: Arc<Database>, how: Connect) -> Result<Session> {
+    pub(crate) fn open(instance: &Arc<Instance>, how: Connect) -> Result<Session> {
         if how.user != "postgres" {
             let message = format!("role \"{}\" does not exist", how.user);
             return Err(SqlError::new("28000", message).hint("The only role is postgres: connect with -U postgres."));
         }
         let name = if how.database.is_empty() { &how.user } else { &how.database };
-        if name != "postgres" {
-            let message = format!("database \"{name}\" does not exist");
-            return Err(SqlError::new(code::INVALID_CATALOG_NAME, message)
-                .hint("The only database is postgres: connect with -d postgres."));
-        }
-        let entry = database.sessions.enter(database.options.connections, &how.user, name, how.client)?;
+        let Entrance { database, definition, entry, rests_on } = instance.enter(&how.user, name, how.client)?;
         // Weak: threads keep the flag of the last session that ran on them, and must not keep the engine open.
         let store = Arc::downgrade(&database.store);
         entry.cancel.on_end(move || store.upgrade().iter().for_each(|store| store.recheck_waits()));
         let (others, process) = (Arc::downgrade(&database), entry.process);
         entry.cancel.on_row_wait(move || others.upgrade().iter().for_each(|others| others.search_deadlock(process)));
-        let mut state = State::new(how.user.clone(), name.to_owned(), entry.process);
+        let mut state = State::new(how.user.clone(), definition.name, entry.process);
         state.settings.set_reported("max_connections", database.options.connections.to_string());
         state.settings.set_reported("work_mem", format!("{}kB", database.options.work_bytes >> 10));
         state.settings.set_reported(IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
@@ -224,11 +220,15 @@ impl Session {
             rest: VecDeque::new(),
             in_text: false,
             completion: Completion::AtOnce,
-            awaited: LogPosition::ZERO,
+            awaited: rests_on,
             isolation_reported: false,
             reported: Vec::new(),
             reported_revision: 0,
         };
+        for (name, value) in &definition.settings {
+            // They were checked when they were set; a name that another version does not know has no effect.
+            let _ = session.state.settings.initialize(name, value);
+        }
         let (options, parameters): (Vec<_>, Vec<_>) = how.parameters.iter().partition(|(name, _)| name == "options");
         for (_, text) in options {
             for (name, value) in startup::options(text)? {

@@ -45,7 +45,7 @@ impl Session {
     /// # Errors
     /// 54000
     pub(super) fn reserve_notifications(&mut self) -> Result<Reserved> {
-        let reserved = self.database.channels.reserve(self.state.pending.notifications());
+        let reserved = self.database.channels.reserve(self.database.oid, self.state.pending.notifications());
         if reserved.is_err() {
             self.roll_back();
         }
@@ -58,7 +58,7 @@ impl Session {
             return;
         }
         let (changes, notifications) = std::mem::take(&mut self.state.pending).into_parts();
-        let sender = (self.entry.process, &self.wake);
+        let sender = (self.database.oid, self.entry.process, &self.wake);
         self.database.channels.publish(sender, changes, &notifications, reserved, self.awaited);
     }
 }

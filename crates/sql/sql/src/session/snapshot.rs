@@ -3,6 +3,7 @@
 use super::Session;
 use super::transaction::supervise;
 use crate::error::{Result, SqlError, state};
+use crate::store::Elsewhere;
 
 impl Session {
     /// Makes the block's transaction one that others can join, if the statement that has run asked for it.
@@ -10,7 +11,7 @@ impl Session {
         let Some(name) = self.state.exports.take() else { return };
         let Some(open) = self.open.as_mut().filter(|open| open.explicit) else { return };
         if let Some(transaction) = open.transaction.take() {
-            open.transaction = Some(Box::new(self.database.exported.export(name, transaction)));
+            open.transaction = Some(Box::new(self.database.exported.export(self.database.oid, name, transaction)));
         }
     }
 
@@ -30,7 +31,11 @@ impl Session {
             return Err(SqlError::unsupported("SET TRANSACTION SNAPSHOT in a transaction that may write")
                 .hint("Say BEGIN TRANSACTION READ ONLY."));
         }
-        let Some(mut joined) = self.database.exported.join(name) else {
+        let joined = self.database.exported.join(self.database.oid, name).map_err(|Elsewhere| {
+            let message = "cannot import a snapshot from a different database";
+            SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
+        })?;
+        let Some(mut joined) = joined else {
             let message = format!("invalid snapshot identifier: \"{name}\"");
             return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
         };

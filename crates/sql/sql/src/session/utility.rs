@@ -154,6 +154,15 @@ impl Session {
             return Err(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, message));
         }
         let command = definition.tag();
+        let is_of_database = !is_lock && !definition.is_shared();
+        if is_of_database && self.database.oid == tables::TEMPLATE1 {
+            return Err(SqlError::unsupported("a definition in database template1")
+                .hint("New databases begin empty: create what they shall have in each of them."));
+        }
+        if self.define_alone(definition)? {
+            self.complete(&command, sink);
+            return Ok(Outcome::Done);
+        }
         // A lock is no write: pg_dump takes some in its read-only transaction.
         let writes = (!is_lock).then_some(command.as_str());
         let tag = self.run_definition(writes, |change, notices| ddl::run(change, definition, notices))?;

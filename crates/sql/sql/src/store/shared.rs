@@ -25,22 +25,36 @@ pub struct Shared {
 
 /// The snapshots that open transactions have exported, by name.
 #[derive(Default)]
-pub struct Exported(Mutex<BTreeMap<String, Weak<Common>>>);
+pub struct Exported(Mutex<BTreeMap<String, (u32, Weak<Common>)>>);
+
+/// A snapshot of another database.
+#[derive(Debug)]
+pub struct Elsewhere;
 
 impl Exported {
-    /// Makes a transaction one that others can join by this name, as long as somebody reads in it.
-    pub fn export(&self, name: String, transaction: Box<dyn Transaction>) -> Shared {
+    /// Makes a transaction one that others of its database can join by this name, as long as somebody reads in it.
+    pub fn export(&self, database: u32, name: String, transaction: Box<dyn Transaction>) -> Shared {
         let common = Arc::new(Mutex::new(transaction));
         let mut exported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        exported.retain(|_, common| common.strong_count() > 0);
-        exported.insert(name, Arc::downgrade(&common));
+        exported.retain(|_, (_, common)| common.strong_count() > 0);
+        exported.insert(name, (database, Arc::downgrade(&common)));
         Shared { common: Some(common), supervisor: None }
     }
 
     /// A part in the transaction of this name; `None` if there is none, or it has ended.
-    pub fn join(&self, name: &str) -> Option<Shared> {
+    ///
+    /// # Errors
+    /// [`Elsewhere`]
+    pub fn join(&self, database: u32, name: &str) -> std::result::Result<Option<Shared>, Elsewhere> {
         let exported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(Shared { common: Some(exported.get(name)?.upgrade()?), supervisor: None })
+        match exported.get(name) {
+            Some((of, _)) if *of != database => Err(Elsewhere),
+            Some((_, common)) => {
+                let common = common.upgrade();
+                Ok(common.map(|common| Shared { common: Some(common), supervisor: None }))
+            }
+            None => Ok(None),
+        }
     }
 }
 

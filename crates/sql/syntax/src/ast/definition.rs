@@ -1,5 +1,6 @@
 //! Statements over the catalog: what they create, change and drop.
 
+use super::{AlterDatabase, CreateDatabase, DropDatabase};
 use super::{DataType, Expr, Ident, ObjectName, Query};
 use pgtypes::Type;
 
@@ -20,6 +21,12 @@ pub enum Definition {
     CreateSchema(CreateSchema),
     /// CREATE EXTENSION
     CreateExtension(CreateExtension),
+    /// CREATE DATABASE
+    CreateDatabase(CreateDatabase),
+    /// ALTER DATABASE
+    AlterDatabase(AlterDatabase),
+    /// DROP DATABASE
+    DropDatabase(DropDatabase),
     /// ALTER
     Alter(Alter),
     /// DROP
@@ -37,6 +44,16 @@ pub enum Definition {
 }
 
 impl Definition {
+    /// Returns whether it is about what all databases share.
+    pub fn is_shared(&self) -> bool {
+        match self {
+            Definition::CreateDatabase(_) | Definition::AlterDatabase(_) | Definition::DropDatabase(_) => true,
+            Definition::Privileges(_) | Definition::Maintenance(_) => true,
+            Definition::Comment(comment) => matches!(comment.kind, ObjectKind::Database | ObjectKind::Role),
+            _ => false,
+        }
+    }
+
     /// The command's tag, which messages name it by.
     pub fn tag(&self) -> String {
         let tag = match self {
@@ -48,6 +65,9 @@ impl Definition {
             Definition::CreateSequence(_) => "CREATE SEQUENCE",
             Definition::CreateSchema(_) => "CREATE SCHEMA",
             Definition::CreateExtension(_) => "CREATE EXTENSION",
+            Definition::CreateDatabase(_) => "CREATE DATABASE",
+            Definition::AlterDatabase(_) => "ALTER DATABASE",
+            Definition::DropDatabase(_) => "DROP DATABASE",
             Definition::Alter(alter) => return format!("ALTER {}", alter.kind.word()),
             Definition::Drop(drop) => return format!("DROP {}", drop.kind.word()),
             Definition::Truncate(_) => "TRUNCATE TABLE",

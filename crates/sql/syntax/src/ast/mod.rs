@@ -5,6 +5,7 @@
 
 mod copy;
 mod data_type;
+mod database;
 mod definition;
 mod dml;
 mod expression;
@@ -17,6 +18,7 @@ mod walk;
 
 pub use copy::{Copy, CopyOption, CopySource, CopyStream};
 pub use data_type::DataType;
+pub use database::{AlterDatabase, AlterDatabaseAction, CreateDatabase, DatabaseOption, DropDatabase, SettingChange};
 pub use definition::{
     Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, Comment, Constraint, ConstraintKind,
     CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableAs, CreateView, Definition,

@@ -1,6 +1,6 @@
 //! CREATE, except for tables and sequences.
 
-use super::{sequence, table};
+use super::{database, sequence, table};
 use crate::ast::{
     CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateView, Definition, Expr, Ident, IndexColumn,
 };
@@ -28,10 +28,11 @@ pub(super) fn create(reader: &mut Reader<'_>) -> Result<Definition> {
     if temporary {
         return Err(reader.unexpected());
     }
-    match reader.take_any(&["INDEX", "UNIQUE INDEX", "SCHEMA", "EXTENSION"]) {
+    match reader.take_any(&["INDEX", "UNIQUE INDEX", "SCHEMA", "EXTENSION", "DATABASE"]) {
         Some("INDEX") => index(reader, false).map(Definition::CreateIndex),
         Some("UNIQUE INDEX") => index(reader, true).map(Definition::CreateIndex),
         Some("SCHEMA") => schema(reader).map(Definition::CreateSchema),
+        Some("DATABASE") => database::create(reader).map(Definition::CreateDatabase),
         Some(_) => extension(reader).map(Definition::CreateExtension),
         None => Err(reader.unexpected()),
     }

@@ -7,6 +7,7 @@ mod alter;
 mod constraint;
 mod copy;
 mod create;
+mod database;
 mod object;
 mod sequence;
 mod table;
@@ -25,7 +26,9 @@ use pgtypes::Result;
 pub(crate) fn definition(reader: &mut Reader<'_>) -> Result<Definition> {
     Ok(match reader.take_any(&["CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE", "LOCK"]) {
         Some("CREATE") => create::create(reader)?,
+        Some("ALTER") if reader.take("DATABASE") => Definition::AlterDatabase(database::alter(reader)?),
         Some("ALTER") => Definition::Alter(alter::alter(reader)?),
+        Some("DROP") if reader.take("DATABASE") => Definition::DropDatabase(database::drop(reader)?),
         Some("DROP") => Definition::Drop(object::drop(reader)?),
         Some("TRUNCATE") => Definition::Truncate(object::truncate(reader)?),
         Some("COMMENT") => Definition::Comment(object::comment(reader)?),

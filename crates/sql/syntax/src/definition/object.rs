@@ -13,24 +13,10 @@ pub(super) fn kind(reader: &mut Reader<'_>, kinds: &[ObjectKind]) -> Result<Obje
 /// DROP, from the kind of object on.
 pub(super) fn drop(reader: &mut Reader<'_>) -> Result<Drop> {
     use ObjectKind::{
-        Collation, Database, Extension, Function, Index, MaterializedView, Role, Schema, Sequence, Table, Type, User,
-        View,
+        Collation, Extension, Function, Index, MaterializedView, Role, Schema, Sequence, Table, Type, User, View,
     };
-    let kinds = [
-        Table,
-        View,
-        Index,
-        Sequence,
-        Schema,
-        MaterializedView,
-        Extension,
-        Function,
-        Type,
-        Collation,
-        Database,
-        Role,
-        User,
-    ];
+    let kinds =
+        [Table, View, Index, Sequence, Schema, MaterializedView, Extension, Function, Type, Collation, Role, User];
     let kind = kind(reader, &kinds)?;
     if kind == Index {
         reader.take("CONCURRENTLY");

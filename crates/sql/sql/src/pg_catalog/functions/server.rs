@@ -48,6 +48,11 @@ pub(super) fn tablespace_location(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Text("".into()))
 }
 
+/// The comment on an object that the databases share, by its catalog's name.
+pub(super) fn shared_description(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    crate::pg_catalog::shared::comment(names, argument_oid(arguments, 0), argument_text(arguments, 1))
+}
+
 /// The comment on an object; the catalog's name narrows it down.
 pub(super) fn object_description(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let class = match arguments.get(1).and_then(Datum::as_text) {

@@ -3,7 +3,7 @@
 use super::{argument_oid, argument_text};
 use crate::context::Names;
 use crate::error::{Result, SqlError, state};
-use crate::pg_catalog::{names, seed};
+use crate::pg_catalog::names;
 use crate::types::{Datum, Numeric};
 use bigdecimal::{BigDecimal, RoundingMode, ToPrimitive};
 
@@ -12,18 +12,16 @@ pub(super) fn relation(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Dat
     Ok(found.map_or(Datum::Null, |_| Datum::Int8(0)))
 }
 
-pub(super) fn database(arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn database(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
-    let known = seed::rows("pg_database").iter().any(|row| row.first().and_then(Datum::as_oid) == Some(oid));
+    let known = names.databases()?.iter().any(|database| database.oid == oid);
     Ok(if known { Datum::Int8(0) } else { Datum::Null })
 }
 
-pub(super) fn database_named(arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn database_named(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let name = argument_text(arguments, 0);
-    if seed::rows("pg_database").iter().any(|row| row.get(1).and_then(Datum::as_text) == Some(name)) {
-        return Ok(Datum::Int8(0));
-    }
-    Err(SqlError::new(state::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist")))
+    let found = names.database_named(name)?;
+    found.map(|_| Datum::Int8(0)).ok_or_else(|| crate::database::missing(name))
 }
 
 pub(super) fn tablespace(_: &[Datum]) -> Result<Datum> {
