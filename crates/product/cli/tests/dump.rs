@@ -170,6 +170,8 @@ fn empty(port: u16) {
         "SELECT format('DROP %s IF EXISTS %I.%I CASCADE', CASE relkind WHEN 'r' THEN 'TABLE' WHEN 'v' THEN 'VIEW'
          ELSE 'SEQUENCE' END, nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE nspname = 'public' AND relkind IN ('r', 'v', 'S') ORDER BY relkind DESC \\gexec\n";
+    let types = "SELECT format('DROP TYPE %I.%I CASCADE', nspname, typname) FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace
+         WHERE nspname = 'public' AND typtype = 'e' \\gexec\n";
     let schemas = "SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace
          WHERE nspname NOT IN ('public', 'information_schema') AND nspname !~ '^pg_' \\gexec\n";
     let mut command = psql(port);
@@ -177,7 +179,7 @@ fn empty(port: u16) {
     command.stdout(std::process::Stdio::null());
     let mut running = command.spawn().unwrap();
     let mut input = running.stdin.take().unwrap();
-    std::io::Write::write_all(&mut input, format!("{objects}{schemas}").as_bytes()).unwrap();
+    std::io::Write::write_all(&mut input, format!("{objects}{types}{schemas}").as_bytes()).unwrap();
     drop(input);
     assert!(running.wait().unwrap().success(), "port {port} could not be emptied");
 }

@@ -50,6 +50,7 @@ pub fn send(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
         }
         Datum::Uuid(uuid) => out.extend_from_slice(uuid.as_slice()),
         Datum::Array(array) => send_array(array, out)?,
+        Datum::Enum(label) => out.extend_from_slice(label.name.as_bytes()),
         Datum::Record(record) => send_record(record, out)?,
     }
     Ok(())
@@ -265,9 +266,13 @@ fn receive_scalar(reader: &mut Reader<'_>, data_type: Type) -> Result<Datum> {
                 return Err(Error::new(state::INTERNAL_ERROR, message));
             }
         },
-        Scalar::Text | Scalar::Varchar | Scalar::Bpchar | Scalar::Name | Scalar::Json | Scalar::Unknown => {
-            from_text(reader.text()?)?
-        }
+        Scalar::Text
+        | Scalar::Varchar
+        | Scalar::Bpchar
+        | Scalar::Name
+        | Scalar::Json
+        | Scalar::Unknown
+        | Scalar::Enum(_) => from_text(reader.text()?)?,
         Scalar::Void => Datum::Text("".into()),
         _ => {
             return Err(Error::new(

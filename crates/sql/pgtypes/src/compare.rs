@@ -29,6 +29,7 @@ impl Datum {
             (Uuid(a), Uuid(b)) => a.cmp(b),
             (Oid(a), Oid(b)) => a.cmp(b),
             (Array(a), Array(b)) => compare_arrays(a, b),
+            (Enum(a), Enum(b)) => a.rank.cmp(&b.rank),
             (Record(a), Record(b)) => compare_lists(a, b, Datum::compare),
             _ => self.rank().cmp(&other.rank()),
         }
@@ -56,6 +57,7 @@ impl Datum {
             Datum::Oid(_) => 15,
             Datum::Array(_) => 16,
             Datum::Record(_) => 17,
+            Datum::Enum(_) => 18,
         }
     }
 }
@@ -150,6 +152,7 @@ pub fn hash_typed(data_type: Type, value: &Datum, hasher: &mut impl Hasher) {
         Datum::Uuid(uuid) => uuid.hash(hasher),
         Datum::Oid(oid) => oid.hash(hasher),
         Datum::Array(array) => array.leaves().for_each(|element| hash_typed(data_type, element, hasher)),
+        Datum::Enum(label) => label.rank.hash(hasher),
         Datum::Record(fields) => fields.iter().for_each(|field| hash_typed(Type::RECORD, field, hasher)),
     }
 }

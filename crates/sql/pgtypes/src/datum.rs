@@ -1,6 +1,6 @@
 //! Values.
 
-use super::Type;
+use super::{Label, Type};
 use bigdecimal::BigDecimal;
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub enum Datum {
     Array(Arc<Array>),
     /// A row.
     Record(Arc<Record>),
+    /// A value of an enum.
+    Enum(Arc<Label>),
 }
 
 /// A row as a value.
@@ -127,6 +129,7 @@ impl Datum {
             Datum::Oid(_) => Type::OID,
             Datum::Array(array) => Type::array_of(array.element),
             Datum::Record(_) => Type::RECORD,
+            Datum::Enum(label) => Type::of(crate::Scalar::Enum(label.enumeration)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Properties of each type, as in `pg_type`.
 
-use super::{Modifier, Scalar, Type};
+use super::{Modifier, Scalar, Type, defined};
+use smol_str::SmolStr;
 
 /// A row of `pg_type`, with the name and object identifier of its array type.
 pub(super) struct Facts {
@@ -19,6 +20,20 @@ pub(super) struct Facts {
 
 macro_rules! facts {
     ($($scalar:ident $oid:literal $array:literal $name:literal $sql:literal $length:literal $by_value:literal $category:literal $preferred:literal;)*) => {
+        /// Places in [`FACTS`].
+        enum Place {
+            $($scalar),*
+        }
+
+        impl Scalar {
+            fn place(self) -> Option<usize> {
+                match self {
+                    $(Scalar::$scalar => Some(Place::$scalar as usize),)*
+                    Scalar::Enum(_) => None,
+                }
+            }
+        }
+
         /// In the order of [`Scalar`].
         pub(super) static FACTS: &[Facts] = &[$(Facts {
             scalar: Scalar::$scalar,
@@ -78,9 +93,23 @@ facts! {
     Tid 27 1010 "tid" "tid" 6 false 'U' false;
 }
 
+/// What all enums have in common.
+static ENUM: Facts = Facts {
+    scalar: Scalar::Enum(0),
+    oid: 0,
+    array_oid: 0,
+    internal_name: "anyenum",
+    array_name: "anyenum",
+    sql_name: "anyenum",
+    length: 4,
+    by_value: true,
+    category: 'E',
+    preferred: false,
+};
+
 impl Scalar {
     pub(super) fn facts(self) -> &'static Facts {
-        &FACTS[self as usize]
+        self.place().map_or(&ENUM, |place| &FACTS[place])
     }
 }
 
@@ -92,18 +121,26 @@ impl Type {
 
     /// Its object identifier, PostgreSQL's.
     pub fn oid(self) -> u32 {
-        let facts = self.scalar.facts();
-        if self.is_array { facts.array_oid } else { facts.oid }
+        match self.scalar {
+            Scalar::Enum(oid) if self.is_array => defined::array_of(oid),
+            Scalar::Enum(oid) => oid,
+            scalar if self.is_array => scalar.facts().array_oid,
+            scalar => scalar.facts().oid,
+        }
     }
 
-    /// The type with this object identifier.
+    /// The built-in type with this object identifier.
     pub fn from_oid(oid: u32) -> Option<Type> {
         Type::all().find(|known| known.oid() == oid)
     }
 
     /// The object identifier of its array type; 0 if it has none.
     pub fn array_oid(self) -> u32 {
-        if self.is_array { 0 } else { self.scalar.facts().array_oid }
+        match self.scalar {
+            _ if self.is_array => 0,
+            Scalar::Enum(oid) => defined::array_of(oid),
+            scalar => scalar.facts().array_oid,
+        }
     }
 
     /// The type of its elements: of an array, `int2vector` and `oidvector`.
@@ -133,9 +170,15 @@ impl Type {
     }
 
     /// Its name in `pg_type`: `int4`, `_int4`.
-    pub fn internal_name(self) -> &'static str {
-        let facts = self.scalar.facts();
-        if self.is_array { facts.array_name } else { facts.internal_name }
+    pub fn internal_name(self) -> SmolStr {
+        match self.scalar {
+            Scalar::Enum(oid) => {
+                let name = defined::find(oid).map(|found| found.name.clone()).unwrap_or_default();
+                if self.is_array { smol_str::format_smolstr!("_{name}") } else { name }
+            }
+            scalar if self.is_array => SmolStr::new_static(scalar.facts().array_name),
+            scalar => SmolStr::new_static(scalar.facts().internal_name),
+        }
     }
 
     /// `typlen`: bytes, or -1 for variable ones.
@@ -149,7 +192,7 @@ impl Type {
     }
 
     /// `typcategory`: N numbers, S texts, D times, T intervals, B booleans, A arrays, U others, Z internal ones,
-    /// P pseudo-types, X unknown.
+    /// E enums, P pseudo-types, X unknown.
     pub fn category(self) -> char {
         match self {
             Type { scalar: Scalar::Record, is_array: true } => 'P',
@@ -163,9 +206,13 @@ impl Type {
         !self.is_array && self.scalar.facts().preferred
     }
 
-    /// `typtype`: b, or p for a pseudo-type.
+    /// `typtype`: b, e for an enum, or p for a pseudo-type.
     pub fn kind(self) -> char {
-        if matches!(self.scalar, Scalar::Record | Scalar::Void | Scalar::Unknown) { 'p' } else { 'b' }
+        match self.scalar {
+            Scalar::Record | Scalar::Void | Scalar::Unknown => 'p',
+            Scalar::Enum(_) if !self.is_array => 'e',
+            _ => 'b',
+        }
     }
 }
 
@@ -178,6 +225,7 @@ impl std::fmt::Display for Type {
 fn format_scalar(scalar: Scalar, modifier: Modifier) -> String {
     let name = scalar.facts().sql_name;
     match scalar {
+        Scalar::Enum(oid) => defined::shown_name(oid),
         _ if modifier == Modifier::NONE => name.to_owned(),
         Scalar::Varchar | Scalar::Bpchar => {
             let name = if scalar == Scalar::Bpchar { "character" } else { name };
@@ -337,9 +385,8 @@ mod tests {
     #[test]
     fn facts_stand_in_the_order_of_the_scalars() {
         for (at, facts) in FACTS.iter().enumerate() {
-            assert_eq!(facts.scalar as usize, at, "{}", facts.internal_name);
+            assert_eq!(facts.scalar.place(), Some(at), "{}", facts.internal_name);
         }
-        assert_eq!(FACTS.len(), Scalar::Tid as usize + 1);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! PostgreSQL's values: their types in text, in binary and in memory, their casts, and the functions and operators that need
 //! only their arguments, the session's styles and its clock.
 //!
-//! - Types: `name.rs` (names and object identifiers), `facts.rs` (`pg_type`), `written.rs` (names in SQL).
+//! - Types: `name.rs` (names and object identifiers), `facts.rs` (`pg_type`), `written.rs` (names in SQL), [`defined`] (those that
+//!   statements have defined).
 //! - Values: `datum.rs`, their order in `compare.rs`, their external forms in `text` and `binary`, `cast` between types,
 //!   arithmetic in `numeric` and `datetime`.
 //! - [`functions`]: scalar functions, operators, aggregates, and their resolution. A host adds functions of its own
@@ -17,12 +18,15 @@ pub mod cast;
 mod compare;
 pub mod datetime;
 mod datum;
+pub mod defined;
 mod env;
 pub mod error;
 mod facts;
 pub mod functions;
+mod identifier;
 pub mod interrupt;
 mod jsonb;
+mod label;
 pub mod memory;
 mod name;
 pub mod numeric;
@@ -37,6 +41,7 @@ pub use datum::{Array, Datum, Interval, Numeric, Record, Row, RowShape, row_byte
 pub use env::Env;
 pub use error::{Error, Result, state};
 pub use facts::IntervalRange;
+pub use label::Label;
 pub use name::{Modifier, Scalar, Type};
 pub use styles::{IntervalStyle, Styles};
 pub use written::type_not_found;

@@ -85,6 +85,8 @@ pub enum Scalar {
     Regcollation,
     /// `tid`: a place of a row, a block's number and a number within the block.
     Tid,
+    /// An enum that a statement has defined ([`crate::defined`]), by its identifier.
+    Enum(u32),
 }
 
 impl Scalar {

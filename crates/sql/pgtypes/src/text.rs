@@ -62,6 +62,7 @@ pub fn parse(text: &str, data_type: Type, modifier: Modifier, styles: &Styles) -
         Scalar::Jsonb => json::parse_jsonb(text)?,
         scalar if scalar.is_oid() => Datum::Oid(number::parse_oid(text, data_type)?),
         Scalar::Tid => Datum::Int8(tid::parse(text)?),
+        Scalar::Enum(oid) => Datum::Enum(super::defined::label(oid, text)?),
         Scalar::Void => Datum::Text("".into()),
         _ => {
             return Err(Error::new(
@@ -102,6 +103,7 @@ pub fn format(value: &Datum, data_type: Type, styles: &Styles, out: &mut String)
             array::write_array(value, styles, out);
         }
         Datum::Array(value) => array::write_vector(value, styles, out),
+        Datum::Enum(label) => out.push_str(&label.name),
         Datum::Record(record) => array::write_record(record, styles, out),
     }
 }

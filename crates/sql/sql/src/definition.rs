@@ -3,7 +3,8 @@
 use crate::types::{Modifier, Type};
 
 pub use tables::{
-    Action, Check, EXPRESSION, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace, Oid, Storage,
+    Action, Check, DefinedType, EXPRESSION, EnumLabel, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace,
+    Oid, Storage, TypeKind,
 };
 
 /// Any relation that a name in FROM or DROP can denote.
@@ -29,11 +30,13 @@ mod tests {
         ($($name:ident)+) => {{
             let _ours = |scalar: Scalar| match scalar {
                 $(Scalar::$name => {})+
+                Scalar::Enum(_) => {}
             };
             let _theirs = |scalar: tables::Scalar| match scalar {
                 $(tables::Scalar::$name => {})+
+                tables::Scalar::Enum(_) => {}
             };
-            [$((Scalar::$name, tables::Scalar::$name)),+]
+            [$((Scalar::$name, tables::Scalar::$name)),+, (Scalar::Enum(16_400), tables::Scalar::Enum(16_400))]
         }};
     }
 

@@ -1,7 +1,7 @@
 //! Commands: the kinds of statements that the session distinguishes.
 
 use super::{Parsed, ast, definition, lower, reader, session, syntax, unexpected};
-use pgtypes::{Result, Type};
+use pgtypes::Result;
 use sqlparser::ast as parser;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Word};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub enum Command {
     /// SET CONSTRAINTS names (none: ALL); whether DEFERRED.
     SetConstraints(Vec<String>, bool),
     /// PREPARE name (types) AS statement
-    Prepare(String, Vec<Option<Type>>, Box<Parsed>),
+    Prepare(String, Vec<ast::DataType>, Box<Parsed>),
     /// EXECUTE name (arguments)
     Execute(String, Vec<ast::Expr>),
     /// DEALLOCATE name; `None`: ALL.

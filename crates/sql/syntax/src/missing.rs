@@ -33,7 +33,6 @@ const STATEMENTS: &[&str] = &[
     "ALTER TABLESPACE",
     "ALTER TEXT SEARCH",
     "ALTER TRIGGER",
-    "ALTER TYPE",
     "ALTER USER",
     "CALL",
     "COMMENT ON AGGREGATE",
@@ -50,7 +49,6 @@ const STATEMENTS: &[&str] = &[
     "COMMENT ON ROLE",
     "COMMENT ON RULE",
     "COMMENT ON TRIGGER",
-    "COMMENT ON TYPE",
     "CREATE ACCESS METHOD",
     "CREATE AGGREGATE",
     "CREATE CAST",
@@ -79,7 +77,6 @@ const STATEMENTS: &[&str] = &[
     "CREATE TEXT SEARCH",
     "CREATE TRANSFORM",
     "CREATE TRIGGER",
-    "CREATE TYPE",
     "CREATE USER",
     "CREATE USER MAPPING",
     "DO",
@@ -181,9 +178,6 @@ pub(super) fn statement(name: &str) -> Error {
             "The only role is \"postgres\": connect as that."
         }
         "CREATE MATERIALIZED VIEW" | "REFRESH MATERIALIZED VIEW" => "Use a view, or CREATE TABLE AS.",
-        "CREATE TYPE" | "ALTER TYPE" => {
-            "Use text with a CHECK constraint for an enum, and a column for each part of a composite type."
-        }
         "CREATE DOMAIN" | "ALTER DOMAIN" => "Use the type itself, with a CHECK constraint on each column.",
         "MERGE" => "Use INSERT ... ON CONFLICT, or UPDATE and INSERT in one transaction, which is serializable.",
         "ALTER SYSTEM" => "Give options to seriatim serve, or use ALTER DATABASE ... SET.",

@@ -3,7 +3,7 @@
 use crate::command::{Command, Declare, Discard, ExplainFormat, Fetch, Modes, Rows, Setting};
 use crate::reader::{Reader, Token};
 use crate::{Parsed, Walk, ast, one};
-use pgtypes::{Error, Result, Type, state};
+use pgtypes::{Error, Result, state};
 use std::sync::Arc;
 
 /// First words of these statements.
@@ -315,19 +315,11 @@ fn prepare(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {
     let name = reader.folded_name()?;
     let mut types = Vec::new();
     if reader.take_token(&Token::LParen) {
-        types = reader.list(parameter_type)?;
+        types = reader.list(Reader::data_type)?;
         reader.expect_token(&Token::RParen)?;
     }
     reader.expect("AS")?;
     Ok(Command::Prepare(name, types, Box::new(embedded(reader, text)?)))
-}
-
-fn parameter_type(reader: &mut Reader<'_>) -> Result<Option<Type>> {
-    let data_type = reader.data_type()?;
-    match data_type.text.eq_ignore_ascii_case("unknown") {
-        true => Ok(None),
-        false => data_type.meaning.map(|(data_type, _)| Some(data_type)),
-    }
 }
 
 fn execute(reader: &mut Reader<'_>) -> Result<Command> {

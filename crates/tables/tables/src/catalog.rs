@@ -6,7 +6,7 @@
 //! is looked up by the first, and who has decoded a definition before compares the second
 //! (docs/decisions/0058-the-version-of-a-definition-is-a-row.md).
 
-use crate::definition::{Namespace, Oid, Relation, Storage};
+use crate::definition::{DefinedType, Namespace, Oid, Relation, Storage};
 use crate::shared::{POSTGRES, catalog_name};
 use crate::transact::{find, transact};
 use crate::types::{Modifier, Type};
@@ -24,9 +24,9 @@ const HEADER: usize = 12;
 
 /// Key of the form of the catalog's rows.
 const FORM_KEY: &[u8] = b"form";
-/// The form that this code writes. Form 3 knew one database: it would take the engine tables of others for left-overs. In form 2
-/// version rows had no version. Form 1 did not know the tables of programs either:
-/// [`crate::convert`] takes them in.
+/// The form that this code writes. Form 3 knew one database, of which it would take the engine tables of others for left-overs, and
+/// no types that statements define (`type_catalog.rs`). In form 2 version rows had no version. Form 1 did not know the tables of
+/// programs either: [`crate::convert`] takes them in.
 const FORM: &[u8] = b"4";
 /// Forms that this code reads.
 const FORMS: [&[u8]; 4] = [WITHOUT_PROGRAMS, WITHOUT_VERSIONS, ONE_DATABASE, FORM];
@@ -47,6 +47,8 @@ pub const PUBLIC: &str = "public";
 pub struct Catalog<T = Type, M = Modifier> {
     table: TableId,
     known: RwLock<HashMap<Oid, Known<T, M>>>,
+    /// Types that were read before.
+    pub(crate) known_types: RwLock<HashMap<Oid, Arc<DefinedType>>>,
 }
 
 /// A definition that was read before.
@@ -120,21 +122,21 @@ fn all_namespaces() -> Key {
     Key::from_bytes(b"n")
 }
 
-fn encode<D: Serialize>(definition: &D, mut row: Vec<u8>) -> Result<Vec<u8>> {
+pub(crate) fn encode<D: Serialize>(definition: &D, mut row: Vec<u8>) -> Result<Vec<u8>> {
     serde_json::to_writer(&mut row, definition).map_err(damaged)?;
     Ok(row)
 }
 
-fn decode<D: DeserializeOwned>(row: &[u8]) -> Result<D> {
+pub(crate) fn decode<D: DeserializeOwned>(row: &[u8]) -> Result<D> {
     serde_json::from_slice(row).map_err(damaged)
 }
 
-fn damaged(why: impl fmt::Display) -> model::Error {
+pub(crate) fn damaged(why: impl fmt::Display) -> model::Error {
     Fault::Corruption { detail: format!("a definition in the catalog is damaged: {why}") }.into()
 }
 
 /// Version and identifier at the start of a relation's row, and the definition behind them.
-fn header(row: &[u8]) -> Option<(u64, Oid, &[u8])> {
+pub(crate) fn header(row: &[u8]) -> Option<(u64, Oid, &[u8])> {
     let (head, definition) = row.split_at_checked(HEADER)?;
     let (version, oid) = head.split_at(8);
     Some((u64::from_le_bytes(version.try_into().ok()?), u32::from_le_bytes(oid.try_into().ok()?), definition))
@@ -217,7 +219,7 @@ where
     }
 
     pub(crate) fn over(table: TableId) -> Catalog<T, M> {
-        Catalog { table, known: RwLock::default() }
+        Catalog { table, known: RwLock::default(), known_types: RwLock::default() }
     }
 
     /// Writes what a fresh catalog has; checks that this one has a known form, and makes it the present one.

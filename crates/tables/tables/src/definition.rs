@@ -321,6 +321,45 @@ pub struct View<T = Type, M = Modifier> {
     pub comment: Option<String>,
 }
 
+/// A type that a statement has defined. Types have names of their own: a relation and a type of one schema may share theirs, unless
+/// the relation has rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DefinedType {
+    /// Its identifier. Columns and texts name it by that, so that it can be renamed without them.
+    pub oid: Oid,
+    /// Its schema's name.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// A number that every change of the definition renews.
+    pub version: u64,
+    /// What it is.
+    pub kind: TypeKind,
+    /// The comment on it.
+    pub comment: Option<String>,
+}
+
+/// The kinds of types that statements define.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum TypeKind {
+    /// An enum, by its labels in their order.
+    Enum(Vec<EnumLabel>),
+}
+
+/// A label of an enum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EnumLabel {
+    /// Its identifier.
+    pub oid: Oid,
+    /// Its name.
+    pub name: String,
+    /// What is stored of it: bytes whose order is the labels'. It never changes, and between any two ranks there is another
+    /// ([`crate::rank`]), so that no row changes with the enum.
+    pub rank: Vec<u8>,
+    /// Its place as PostgreSQL numbers it.
+    pub sort_order: f32,
+}
+
 /// A schema.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Namespace {

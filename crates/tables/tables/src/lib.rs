@@ -3,8 +3,8 @@
 //! An engine keeps ordered tables of keys and rows. This crate builds a database on them, for SQL and for programs alike, so that
 //! each sees the other's tables:
 //!
-//! - [`Catalog`]: which relations there are ([`Table`], [`Index`], [`Sequence`], [`View`]), as rows of one engine table that
-//!   transactions read and write like any other;
+//! - [`Catalog`]: which relations there are ([`Table`], [`Index`], [`Sequence`], [`View`]), and which types statements have defined
+//!   ([`DefinedType`]), as rows of one engine table that transactions read and write like any other;
 //! - [`SharedCatalog`]: which databases there are, each with a catalog of its own;
 //! - [`entries`]: a row and its index entries, written and removed together. An index is an engine table of its own;
 //! - [`Sequences`]: numbers given outside transactions;
@@ -44,6 +44,7 @@ mod keys;
 mod layout;
 mod numbers;
 mod ownership;
+pub mod rank;
 mod rows;
 mod schema;
 mod sequences;
@@ -51,6 +52,7 @@ mod shared;
 pub mod storage;
 mod tables;
 mod transact;
+mod type_catalog;
 mod types;
 mod widen;
 

@@ -4,7 +4,8 @@ use model::ColumnType;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A type that is not an array, by PostgreSQL's internal name. The same as SQL's, which a test of SQL compares: SQL's types stand
+/// A type that is not an array, by PostgreSQL's internal name, or by its identifier where a statement has defined it
+/// ([`crate::DefinedType`]). The same as SQL's, which a test of SQL compares: SQL's types stand
 /// on a floor above, and the table layer knows no more of them than how the catalog writes them.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,6 +50,7 @@ pub enum Scalar {
     Regoperator,
     Regcollation,
     Tid,
+    Enum(u32),
 }
 
 /// The type of a column: a scalar, or an array of it.
@@ -134,6 +136,7 @@ impl fmt::Display for Type {
             Scalar::Time => "time without time zone",
             Scalar::Timestamp => "timestamp without time zone",
             Scalar::Timestamptz => "timestamp with time zone",
+            Scalar::Enum(_) => "an enum",
             other => {
                 write!(f, "{}", format!("{other:?}").to_lowercase())?;
                 return f.write_str(if self.is_array { "[]" } else { "" });

@@ -93,6 +93,12 @@ const KINDS: &[Kind] = &[
         conditions: &["{c} IS NOT NULL OR {c} IS NULL"],
     },
     Kind {
+        name: "public.mood",
+        values: &["'sad'", "'so so'", "'it''s \"fine\"'", "NULL"],
+        defaults: &["'sad'", "enum_last(NULL::public.mood)"],
+        conditions: &["{c} >= 'sad'", "{c} <> 'never' OR {c} IS NULL"],
+    },
+    Kind {
         name: "jsonb",
         values: &["'{\"b\": [1, null], \"a\": \"ü\"}'", "'[]'", "NULL"],
         defaults: &["'{}'"],
@@ -123,11 +129,17 @@ const KINDS: &[Kind] = &[
         defaults: &["'{}'", "ARRAY[1, 2]"],
         conditions: &[],
     },
+    Kind {
+        name: "public.mood[]",
+        values: &["'{sad,NULL,\"so so\"}'", "NULL"],
+        defaults: &["'{sad}'", "enum_range(NULL::public.mood)"],
+        conditions: &[],
+    },
     Kind { name: "text[]", values: &["'{\"a b\",NULL,\"c,d\",\"\"}'", "NULL"], defaults: &["'{x}'"], conditions: &[] },
 ];
 
 /// Types whose values an index or a group can hold.
-const ORDERED: std::ops::Range<usize> = 0..15;
+const ORDERED: std::ops::Range<usize> = 0..16;
 
 struct Column {
     name: String,
@@ -186,6 +198,7 @@ fn quote(name: &str) -> String {
 
 impl Maker {
     fn make(&mut self) {
+        self.enumeration();
         for _ in 0..self.random.below(3) {
             let name = self.name();
             self.say(&format!("CREATE SCHEMA {name}"));
@@ -201,6 +214,14 @@ impl Maker {
         for _ in 0..2 + self.random.below(6) {
             self.view();
         }
+    }
+
+    /// The enum of columns' kinds. Its labels are not made in their order.
+    fn enumeration(&mut self) {
+        self.say("CREATE TYPE public.mood AS ENUM ('sad', 'never')");
+        self.say("ALTER TYPE public.mood ADD VALUE 'it''s \"fine\"' BEFORE 'never'");
+        self.say("ALTER TYPE public.mood ADD VALUE 'so so' AFTER 'sad'");
+        self.comment("TYPE", "public.mood");
     }
 
     fn say(&mut self, statement: &str) {

@@ -71,6 +71,7 @@ pub(super) static FORMS: &[Form] = &[
     form!(Type::of(Scalar::OidVector)),
     form!(RECORD),
     form!(ANYARRAY),
+    form!(ANYENUM),
 ];
 
 macro_rules! comparison {

@@ -13,6 +13,7 @@ mod candidate;
 mod compare;
 mod conversion;
 mod datetime;
+mod enumeration;
 mod json;
 mod math;
 mod named;
@@ -25,6 +26,7 @@ mod table;
 mod template;
 mod text;
 
+pub use crate::identifier::quote_identifier;
 pub use arguments::Arguments;
 pub use compare::Comparison;
 pub use named::{Parameters, parameters};
@@ -37,7 +39,7 @@ pub use resolve::{
 pub use signature::{
     Accumulator, Aggregate, Body, Function, Resolved, ResolvedAggregate, Series, Volatility, WindowFunction, pseudo,
 };
-pub use text::quote::{quote_identifier, quote_literal};
+pub use text::quote::quote_literal;
 
 use crate::Type;
 
@@ -50,7 +52,7 @@ fn tables() -> Vec<&'static [Function]> {
     tables.extend(json::tables());
     tables.extend([datetime::OPERATORS, datetime::FUNCTIONS, datetime::CLOCKS, series::FUNCTIONS]);
     tables.extend(template::tables());
-    tables.extend([conversion::CASTS, conversion::TYPES]);
+    tables.extend([conversion::CASTS, conversion::TYPES, enumeration::FUNCTIONS]);
     tables
 }
 

@@ -14,6 +14,7 @@ pub(super) fn is_castable(from: Type, to: Type) -> bool {
         ANY | ANYELEMENT | ANYCOMPATIBLE => true,
         ANYARRAY | ANYCOMPATIBLEARRAY => from.element().is_some(),
         ANYNONARRAY => from.element().is_none(),
+        ANYENUM => from.kind() == 'e',
         Type::RECORD => false,
         _ => context(from, to) == Some(CastContext::Implicit),
     }
@@ -22,7 +23,7 @@ pub(super) fn is_castable(from: Type, to: Type) -> bool {
 /// The category of a declared type; the stand-ins are pseudo-types.
 pub(super) fn category_of(declared: Type) -> char {
     match declared {
-        ANY | ANYELEMENT | ANYNONARRAY | ANYARRAY | ANYCOMPATIBLE | ANYCOMPATIBLEARRAY => 'P',
+        ANY | ANYELEMENT | ANYNONARRAY | ANYENUM | ANYARRAY | ANYCOMPATIBLE | ANYCOMPATIBLEARRAY => 'P',
         _ => declared.category(),
     }
 }
@@ -61,7 +62,7 @@ fn concrete(declared: Type, actual: Type, element: Option<Type>, compatible: Opt
     match declared {
         ANY if actual == Type::UNKNOWN => Ok(Type::TEXT),
         ANY => Ok(actual),
-        ANYELEMENT | ANYNONARRAY => element.ok_or_else(undetermined),
+        ANYELEMENT | ANYNONARRAY | ANYENUM => element.ok_or_else(undetermined),
         ANYCOMPATIBLE => Ok(compatible.unwrap_or(Type::TEXT)),
         // A vector of the catalogs stays what it is.
         ANYARRAY if !actual.is_array && actual.element().is_some() => Ok(actual),
@@ -77,7 +78,7 @@ fn element_type(declared: &[Type], actual: &[Type]) -> Option<Option<Type>> {
     for (declared, actual) in declared.iter().zip(actual) {
         let candidate = match *declared {
             _ if *actual == Type::UNKNOWN => continue,
-            ANYELEMENT => *actual,
+            ANYELEMENT | ANYENUM => *actual,
             ANYNONARRAY if !actual.is_array => *actual,
             ANYNONARRAY => return None,
             ANYARRAY => actual.element()?,

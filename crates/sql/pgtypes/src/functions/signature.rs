@@ -68,6 +68,8 @@ pub mod pseudo {
     pub const ANYNONARRAY: Type = Type::array_of(Scalar::PgNodeTree);
     /// `anycompatible`: all such arguments are cast to one type.
     pub const ANYCOMPATIBLE: Type = Type::array_of(Scalar::OidVector);
+    /// `anyenum`: as `anyelement`, and an enum.
+    pub const ANYENUM: Type = Type::of(Scalar::Enum(0));
     /// `anycompatiblearray`: an array of what `anycompatible` is.
     pub const ANYCOMPATIBLEARRAY: Type = Type::array_of(Scalar::Int2Vector);
 }

@@ -34,7 +34,7 @@ pub(super) fn parse_oid(text: &str, data_type: Type) -> Result<u32> {
         return Ok(0);
     }
     let value: i64 = parse_int(text, "oid").map_err(|error| match error.code() {
-        state::INVALID_TEXT_REPRESENTATION => invalid_syntax(data_type.internal_name(), text),
+        state::INVALID_TEXT_REPRESENTATION => invalid_syntax(&data_type.internal_name(), text),
         _ => error,
     })?;
     // As C's strtoul, a negative number wraps around.

@@ -1,6 +1,7 @@
 //! Adds, drops and changes columns, and rewrites the rows where a change requires it.
 
 use super::constraint::{check_new_row, drop_foreign_key, drop_key, verify_not_null};
+use super::defined_type::kept;
 use super::drop::{drop_column_users, drop_owned};
 use super::expression;
 use super::index::reads_column;
@@ -26,6 +27,7 @@ pub(crate) fn add(change: &mut Change<'_>, old: &Table, column: Column, sequence
     if let Some(sequence) = sequence {
         insert_owned(change, &table, at, sequence)?;
     }
+    keep_generated(change, &mut table, at)?;
     check_expressions(&mut change.exec, &table, at)?;
     fill_new_column(change, old, &mut table, at)?;
     note_sequences(change, &table)?;
@@ -161,6 +163,20 @@ pub(crate) fn check_type(name: &str, data_type: Type) -> Result<()> {
 /// The columns as expressions over a row see them.
 pub(crate) fn visible(table: &Table) -> Vec<(String, Type, Modifier)> {
     table.columns.iter().map(|column| (column.name.clone(), column.data_type, column.modifier)).collect()
+}
+
+/// Writes the expressions of generated columns for the catalog, from column `first` on.
+///
+/// # Errors
+/// Errors of the expressions.
+pub(crate) fn keep_generated(change: &mut Change<'_>, table: &mut Table, first: usize) -> Result<()> {
+    let columns = visible(table);
+    for column in table.columns.iter_mut().skip(first) {
+        if let Some(generated) = &mut column.generated {
+            *generated = kept(&mut change.names(), &syntax::expression(generated)?, &columns)?;
+        }
+    }
+    Ok(())
 }
 
 /// Binds the defaults and generated columns of a table from column `first` on, to report mistakes when they are defined.

@@ -1,5 +1,6 @@
 //! Keys and CHECK: added to the definition, and checked on the existing rows.
 
+use super::defined_type::kept;
 use super::drop::drop_referring;
 use super::name::{self, NewNames};
 use super::rows::{each_row, fill_index, rewrite};
@@ -139,7 +140,9 @@ pub(crate) fn add_check(
     expression: String,
 ) -> Result<()> {
     let expression = expression::of_table(table, &expression)?;
-    bind::expression(&mut change.names(), &expression, &column::visible(table), Some((Type::BOOL, Modifier::NONE)))?;
+    let visible = column::visible(table);
+    bind::expression(&mut change.names(), &expression, &visible, Some((Type::BOOL, Modifier::NONE)))?;
+    let expression = kept(&mut change.names(), &syntax::expression(&expression)?, &visible)?;
     let name = match name {
         Some(name) if name::has_constraint(table, name) => return Err(constraint_taken(table, name)),
         Some(name) => name.to_owned(),

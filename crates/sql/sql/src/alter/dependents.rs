@@ -20,6 +20,12 @@ pub(super) enum Object {
     Default(Oid, usize),
     /// A generated column of a table, by its position.
     Generated(Oid, usize),
+    /// A column of a table, by its position.
+    Column(Oid, usize),
+    /// A CHECK constraint of a table, by its identifier.
+    Check(Oid, Oid),
+    /// A type that a statement has defined.
+    Type(Oid),
 }
 
 /// The objects to drop, in the order in which they were found, and why.
@@ -42,6 +48,10 @@ pub(crate) fn describe(names: &mut Names<'_>, relation: &Relation) -> Result<Str
 impl DropSet {
     pub(super) fn name(&mut self, oid: Oid) {
         self.add(Object::Relation(oid), None);
+    }
+
+    pub(super) fn contains(&self, object: &Object) -> bool {
+        self.found.contains(object)
     }
 
     /// Adds an object. Returns whether it is new.

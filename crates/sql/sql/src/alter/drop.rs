@@ -2,7 +2,7 @@
 
 use super::dependents::{DropSet, Object, describe};
 use super::view::{uses, views_over};
-use super::{column, expression, foreign_key, index, sequence};
+use super::{column, defined_type, expression, foreign_key, index, sequence};
 use crate::catalog::{Index, Oid, Relation, Table};
 use crate::context::Change;
 use crate::error::{Result, SqlError};
@@ -51,6 +51,9 @@ pub(crate) fn schema(change: &mut Change<'_>, name: &str, cascade: bool, notices
     for relation in &inside {
         going.follow(&mut change.names(), relation)?;
     }
+    for found in change.names().defined_types()?.iter().filter(|found| found.schema == name) {
+        defined_type::add_of_schema(&mut going, &mut change.names(), found, &schema)?;
+    }
     going.settle(cascade, Some(&schema), notices)?;
     remove(change, &going)?;
     change.remove_namespace(name)
@@ -69,16 +72,23 @@ pub(crate) fn temporary(change: &mut Change<'_>) -> Result<()> {
     Ok(())
 }
 
-fn remove(change: &mut Change<'_>, going: &DropSet) -> Result<()> {
-    // Constraints first, while both tables exist.
+pub(super) fn remove(change: &mut Change<'_>, going: &DropSet) -> Result<()> {
+    // Constraints first, while both tables exist; types last, while rows can be read.
     let (constraints, others): (Vec<_>, Vec<_>) =
         going.order.iter().partition(|object| matches!(object, Object::ForeignKey(..)));
-    for object in constraints.into_iter().chain(others) {
+    let (types, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|object| matches!(object, Object::Type(_)));
+    for object in constraints.into_iter().chain(others).chain(types) {
         match object {
             Object::Relation(oid) => remove_one(change, *oid)?,
             Object::ForeignKey(table, key) => remove_foreign_key(change, *table, *key)?,
             Object::Default(table, at) => remove_default(change, *table, *at)?,
-            Object::Generated(table, at) => column::drop_at(change, *table, *at)?,
+            Object::Generated(table, at) | Object::Column(table, at) => column::drop_at(change, *table, *at)?,
+            Object::Check(table, check) => remove_check(change, *table, *check)?,
+            Object::Type(oid) => {
+                if let Some(found) = change.names().defined_type(*oid)? {
+                    change.remove_type(&found)?;
+                }
+            }
         }
     }
     Ok(())
@@ -131,6 +141,13 @@ fn remove_foreign_key(change: &mut Change<'_>, table: Oid, key: Oid) -> Result<(
         let remaining = table.foreign_keys.clone();
         foreign_key::detach(change, &mut table, &key, &remaining)?;
     }
+    change.replace(Relation::Table(Arc::new(table)))
+}
+
+fn remove_check(change: &mut Change<'_>, table: Oid, check: Oid) -> Result<()> {
+    let Some(Relation::Table(table)) = change.names().relation_by_oid(table)? else { return Ok(()) };
+    let mut table = Arc::unwrap_or_clone(table);
+    table.checks.retain(|other| other.oid != check);
     change.replace(Relation::Table(Arc::new(table)))
 }
 

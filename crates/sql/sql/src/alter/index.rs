@@ -1,5 +1,6 @@
 //! Indexes.
 
+use super::defined_type::kept;
 use super::expression;
 use super::rows::fill_index;
 use super::table::{insert_index_entry, store};
@@ -40,10 +41,11 @@ pub(crate) fn stored(
         return Err(SqlError::new(state::INVALID_OBJECT_DEFINITION, message));
     }
     let printed = (catalog::built_in().print)(names, &text, table);
-    match bind::expression(names, &printed, &row_columns(table), None) {
-        Ok(again) if equal(&again, bound) => Ok(printed),
-        _ => Ok(text),
-    }
+    let text = match bind::expression(names, &printed, &row_columns(table), None) {
+        Ok(again) if equal(&again, bound) => printed,
+        _ => text,
+    };
+    kept(names, &syntax::expression(&text)?, &row_columns(table))
 }
 
 /// What the indexes compute, after a column has changed its type.

@@ -1,5 +1,6 @@
 //! Qualifies the names in a view's query, so that it reads the same relations under every search path.
 
+use super::defined_type::by_name;
 use super::label::label;
 use super::name::{quoted, split};
 use crate::catalog::View;
@@ -40,6 +41,7 @@ pub(crate) fn shown(names: &mut Names<'_>, view: &View) -> Result<String> {
         let is_visible = there.is_some() && names.relation(None, &table)?.map(oid) == there;
         Ok(is_visible.then(|| ObjectName::from(vec![quoted(&table)])))
     })?;
+    by_name(names, &mut statement)?;
     if let Statement::Query(query) = &mut statement {
         label(query, &view.name, &view.columns);
     }

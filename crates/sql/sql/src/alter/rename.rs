@@ -5,7 +5,7 @@ use super::name::{has_constraint, kind, no_relation};
 use super::table::{load, store};
 use super::view::views_over;
 use super::{expression, index, view, view_column};
-use crate::catalog::{Namespace, Oid, Relation, Sequence, Table, View};
+use crate::catalog::{DefinedType, Namespace, Oid, Relation, Sequence, Table, View};
 use crate::context::{Change, name_taken};
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
@@ -23,6 +23,10 @@ pub(crate) fn schema(change: &mut Change<'_>, old: Namespace, new: &str) -> Resu
         if current.is_some_and(|current| current.schema() == name && !matches!(current, Relation::Index(_))) {
             move_relation(change, relation.oid(), new)?;
         }
+    }
+    for found in change.names().defined_types()?.iter().filter(|found| found.schema == name) {
+        let moved = DefinedType { schema: new.to_owned(), ..DefinedType::clone(found) };
+        change.replace_type(found, moved)?;
     }
     change.remove_namespace(&name)
 }

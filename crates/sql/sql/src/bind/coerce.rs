@@ -51,6 +51,7 @@ impl Binder<'_, '_> {
                     self.look_up(&converted).map_err(|error| self.text.error_at(error, at))?;
                     return Ok(converted);
                 }
+                self.note_literal(at, data_type);
                 let styles = self.styles();
                 if is_moment(data_type) {
                     self.names.note_moment();

@@ -128,7 +128,7 @@ impl Binder<'_, '_> {
         };
         let (calls, _) = self.laterally(bind)?;
         let is_value = matches!(calls.as_slice(), [(function, _)] if function.result != Type::RECORD) && !ordinality;
-        let mut columns = function_columns(&calls, &title, alias)?;
+        let mut columns = self.function_columns(&calls, &title, alias)?;
         if ordinality {
             columns.push(("ordinality".into(), Type::INT8));
         }
@@ -378,49 +378,50 @@ fn aliased_join(item: FromItem, alias: &TableAlias) -> Result<FromItem> {
     Ok(FromItem { plan: item.plan, names })
 }
 
-/// Columns of functions in FROM: the declared ones, or one column named by the alias.
-fn function_columns(
-    calls: &[(Resolved, Vec<Expr>)],
-    title: &str,
-    alias: Option<&TableAlias>,
-) -> Result<Vec<(String, Type)>> {
-    let defined: Vec<&Ident> = alias
-        .iter()
-        .flat_map(|alias| &alias.columns)
-        .filter(|column| column.data_type.is_some())
-        .map(|column| &column.name)
-        .collect();
-    let mut columns = vec![];
-    for (function, _) in calls {
-        let is_set = function.function.returns_set;
-        match &function.columns {
-            Some(declared) if is_set || function.result == Type::RECORD => {
-                columns.extend(declared.iter().map(|(name, data_type)| ((*name).to_owned(), *data_type)));
-            }
-            _ if function.result == Type::RECORD && !defined.is_empty() => {
-                for column in alias.iter().flat_map(|alias| &alias.columns) {
-                    if let Some(data_type) = &column.data_type {
-                        columns.push((fold(&column.name), data_type.meaning.clone()?.0));
+impl Binder<'_, '_> {
+    /// Columns of functions in FROM: the declared ones, or one column named by the alias.
+    fn function_columns(
+        &mut self,
+        calls: &[(Resolved, Vec<Expr>)],
+        title: &str,
+        alias: Option<&TableAlias>,
+    ) -> Result<Vec<(String, Type)>> {
+        let defined: Vec<&Ident> = alias
+            .iter()
+            .flat_map(|alias| &alias.columns)
+            .filter(|column| column.data_type.is_some())
+            .map(|column| &column.name)
+            .collect();
+        let mut columns = vec![];
+        for (function, _) in calls {
+            let is_set = function.function.returns_set;
+            match &function.columns {
+                Some(declared) if is_set || function.result == Type::RECORD => {
+                    columns.extend(declared.iter().map(|(name, data_type)| ((*name).to_owned(), *data_type)));
+                }
+                _ if function.result == Type::RECORD && !defined.is_empty() => {
+                    for column in alias.iter().flat_map(|alias| &alias.columns) {
+                        if let Some(data_type) = &column.data_type {
+                            columns.push((fold(&column.name), self.data_type(data_type)?.0));
+                        }
                     }
                 }
-            }
-            _ if function.result == Type::RECORD => {
-                let message = "a column definition list is required for functions returning \"record\"";
-                return Err(SqlError::new(state::SYNTAX_ERROR, message));
-            }
-            _ => {
-                let name = match alias {
-                    Some(alias) if calls.len() == 1 => fold(&alias.name),
-                    _ => title.to_owned(),
-                };
-                columns.push((name, function.result));
+                _ if function.result == Type::RECORD => {
+                    let message = "a column definition list is required for functions returning \"record\"";
+                    return Err(SqlError::new(state::SYNTAX_ERROR, message));
+                }
+                _ => {
+                    let name = match alias {
+                        Some(alias) if calls.len() == 1 => fold(&alias.name),
+                        _ => title.to_owned(),
+                    };
+                    columns.push((name, function.result));
+                }
             }
         }
+        Ok(columns)
     }
-    Ok(columns)
-}
 
-impl Binder<'_, '_> {
     /// Converts the columns of a bound query to these types.
     pub(super) fn convert_columns(&mut self, mut bound: Bound, wanted: &[Type]) -> Result<Bound> {
         let changed = |bound: &Bound| bound.fields.iter().zip(wanted).any(|(field, wanted)| field.data_type != *wanted);

@@ -7,6 +7,7 @@ use super::target::UnknownLiterals;
 use crate::catalog::{NameLookup, Oid};
 use crate::error::Result;
 use crate::plan;
+use crate::types::{Modifier, Scalar, Type};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) struct Meanings {
     pub wildcards: Uses<Vec<Named>>,
     /// The columns that a NATURAL join merges, by the place of its right side.
     pub natural: Uses<Vec<String>>,
+    /// The types of literals, of those that statements have defined.
+    pub literals: Uses<Type>,
 }
 
 /// Meanings by place. What is bound twice with different meanings has none.
@@ -70,6 +73,22 @@ pub(crate) fn meanings(names: &mut dyn NameLookup, query: &Query) -> Result<(pla
     let bound = binder.query(query, UnknownLiterals::Text)?;
     let meanings = binder.meanings.take().unwrap_or_default();
     Ok((plan::Query { plan: Arc::new(bound.plan), fields: bound.fields, locks: binder.locks }, meanings))
+}
+
+/// Binds an expression over the columns of a table, and returns the types of its literals, of those that statements have defined.
+///
+/// # Errors
+/// Errors of [`super::expression`].
+pub(crate) fn literal_types(
+    names: &mut dyn NameLookup,
+    expression: &ast::Expr,
+    columns: &[(String, Type, Modifier)],
+) -> Result<Uses<Type>> {
+    let mut parameters = vec![];
+    let mut binder = Binder::new(names, &mut parameters, None);
+    binder.meanings = Some(Meanings::default());
+    binder.over_columns(expression, columns, None, super::Definition::Any)?;
+    Ok(binder.meanings.take().unwrap_or_default().literals)
 }
 
 /// The place by which a NATURAL join is known.
@@ -131,6 +150,13 @@ impl Binder<'_, '_> {
                 columns.iter().map(|column| (Some(table.to_owned()), column.name.clone())).collect::<Vec<_>>()
             });
             meanings.wildcards.note(at, named);
+        }
+    }
+
+    /// Notes the type of a literal.
+    pub(super) fn note_literal(&mut self, at: Location, data_type: Type) {
+        if let (Some(meanings), Scalar::Enum(_)) = (&mut self.meanings, data_type.scalar) {
+            meanings.literals.note(at, Some(data_type));
         }
     }
 

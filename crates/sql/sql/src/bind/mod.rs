@@ -10,6 +10,7 @@ mod calls;
 mod clause;
 mod coerce;
 mod ctes;
+mod data_type;
 mod expression;
 mod from;
 mod function;
@@ -50,8 +51,9 @@ use scope::{Names, Scope, ScopeColumn};
 use std::sync::Arc;
 use syntax::ast;
 
+pub(crate) use data_type::data_type;
 pub(crate) use index::{index_rules, is_immutable, row_columns};
-pub(crate) use meanings::{Meanings, meanings, place_of};
+pub(crate) use meanings::{Meanings, literal_types, meanings, place_of};
 pub(crate) use target::column_name;
 
 /// The types of a statement's parameters: given by the client, or found while binding.
@@ -133,23 +135,7 @@ fn definition(
     let mut parameters = vec![];
     let mut binder = Binder::new(names, &mut parameters, None);
     binder.folds = folds;
-    let column = |(at, (name, data_type, modifier)): (usize, &(String, Type, Modifier))| ScopeColumn {
-        name: name.clone(),
-        table: String::new(),
-        value: Expr::column(at, *data_type, *modifier),
-        origin: None,
-    };
-    let visible = Names::of_columns(columns.iter().enumerate().map(column).collect());
-    let (bound, _) = binder.within(visible, Clause::Definition(of), |binder| {
-        let bound = binder.expression(&syntax)?;
-        match wanted {
-            None => binder.known(bound),
-            Some((data_type, modifier)) => {
-                binder.coerce(bound, data_type, modifier, CastContext::Assignment, position::NOWHERE)
-            }
-        }
-    })?;
-    Ok(bound)
+    binder.over_columns(&syntax, columns, wanted, of)
 }
 
 /// The state of binding one statement: the parts below, each with rules of its own, and what ties them together. Queries and
@@ -200,6 +186,33 @@ impl<'b, 's> Binder<'b, 's> {
             folds: true,
             meanings: None,
         }
+    }
+
+    /// Binds an expression over these columns alone.
+    fn over_columns(
+        &mut self,
+        syntax: &ast::Expr,
+        columns: &[(String, Type, Modifier)],
+        wanted: Option<(Type, Modifier)>,
+        of: Definition,
+    ) -> Result<Expr> {
+        let column = |(at, (name, data_type, modifier)): (usize, &(String, Type, Modifier))| ScopeColumn {
+            name: name.clone(),
+            table: String::new(),
+            value: Expr::column(at, *data_type, *modifier),
+            origin: None,
+        };
+        let visible = Names::of_columns(columns.iter().enumerate().map(column).collect());
+        let (bound, _) = self.within(visible, Clause::Definition(of), |binder| {
+            let bound = binder.expression(syntax)?;
+            match wanted {
+                None => binder.known(bound),
+                Some((data_type, modifier)) => {
+                    binder.coerce(bound, data_type, modifier, CastContext::Assignment, position::NOWHERE)
+                }
+            }
+        })?;
+        Ok(bound)
     }
 
     fn statement(mut self, statement: &ast::Statement) -> Result<Statement> {

@@ -170,10 +170,12 @@ fn figure_cast(argument: Option<(String, Strength)>, data_type: &DataType) -> Op
     {
         return Some(found);
     }
-    let (found, _) = data_type.meaning.as_ref().ok()?;
-    let found = *found;
-    let element = if found.is_array { Type::of(found.scalar) } else { found };
-    Some((element.internal_name().to_owned(), Strength::Weak))
+    let name = match (&data_type.meaning, &data_type.name) {
+        (Ok((found, _)), _) => Type::of(found.scalar).internal_name().into(),
+        (Err(_), Some(name)) => fold(name.0.last()?),
+        _ => return None,
+    };
+    Some((name, Strength::Weak))
 }
 
 /// A subquery has the name of its only column.

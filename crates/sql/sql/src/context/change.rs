@@ -64,9 +64,23 @@ impl<'s> Change<'s> {
     /// # Errors
     /// 42P07 if the name is taken, errors of the engine.
     pub fn insert(&mut self, relation: Relation) -> Result<()> {
+        self.check_type_free(&relation)?;
         let (version, name) = (self.fresh_version()?, relation.name().to_owned());
         let Exec { transaction, database, .. } = &mut self.exec;
         named(&name, database.cache.insert(*transaction, relation, version))
+    }
+
+    /// Checks that no type has the name of a relation whose rows have a type.
+    fn check_type_free(&mut self, relation: &Relation) -> Result<()> {
+        if matches!(relation, Relation::Index(_) | Relation::Sequence(_))
+            || self.names().type_in(relation.schema(), relation.name())?.is_none()
+        {
+            return Ok(());
+        }
+        Err(super::type_taken(relation.name()).hint(
+            "A relation has an associated type of the same name, so you must use a name that doesn't conflict with any existing \
+             type.",
+        ))
     }
 
     /// Replaces the definition of a relation that keeps its name, under a fresh version.
@@ -84,6 +98,7 @@ impl<'s> Change<'s> {
     /// # Errors
     /// 42P07 if the name is taken, errors of the engine.
     pub fn rename(&mut self, old: &Relation, new: Relation) -> Result<()> {
+        self.check_type_free(&new)?;
         let (version, name) = (self.fresh_version()?, new.name().to_owned());
         let Exec { transaction, database, .. } = &mut self.exec;
         named(&name, database.cache.rename(*transaction, old, new, version))

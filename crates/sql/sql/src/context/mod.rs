@@ -15,12 +15,14 @@ mod change;
 mod exec;
 mod names;
 mod system;
+mod types;
 
 pub use change::Change;
 pub(crate) use change::name_taken;
 pub use exec::Exec;
 pub use names::{NameLookup, Names, temporary_namespace};
 pub use system::System;
+pub(crate) use types::type_taken;
 
 pub use crate::memory::Memory;
 pub use pgtypes::{row_bytes, value_bytes};

@@ -1,7 +1,7 @@
 //! Reads the catalog.
 
 use crate::database::Database;
-use crate::definition::{Namespace, Oid, Relation};
+use crate::definition::{DefinedType, Namespace, Oid, Relation};
 use crate::env::{CatalogLookup, State};
 use crate::error::Result;
 use crate::store::Transaction;
@@ -35,6 +35,24 @@ pub trait NameLookup {
     /// The database's name.
     fn database_name(&self) -> &str;
 
+    /// Same as [`Names::defined_type`].
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    fn defined_type(&mut self, oid: Oid) -> Result<Option<Arc<DefinedType>>>;
+
+    /// Same as [`Names::type_named`].
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    fn type_named(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Arc<DefinedType>>>;
+
+    /// Returns whether there is a schema of this name.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    fn has_schema(&mut self, name: &str) -> Result<bool>;
+
     /// Styles in which literals are read.
     fn styles(&self) -> Styles;
 
@@ -55,6 +73,18 @@ impl NameLookup for Names<'_> {
 
     fn database_name(&self) -> &str {
         &self.session.database
+    }
+
+    fn defined_type(&mut self, oid: Oid) -> Result<Option<Arc<DefinedType>>> {
+        Names::defined_type(self, oid)
+    }
+
+    fn type_named(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Arc<DefinedType>>> {
+        Names::type_named(self, schema, name)
+    }
+
+    fn has_schema(&mut self, name: &str) -> Result<bool> {
+        Ok(self.namespace(name)?.is_some())
     }
 
     fn styles(&self) -> Styles {
@@ -125,7 +155,12 @@ impl Names<'_> {
         let found = self.find(schema, name)?;
         if let Some(noted) = &mut self.session.lookups {
             let meaning = found.as_ref().map(|relation| (relation.oid(), relation.version()));
-            noted.push(CatalogLookup { schema: schema.map(str::to_owned), name: name.to_owned(), meaning });
+            noted.push(CatalogLookup {
+                schema: schema.map(str::to_owned),
+                name: name.to_owned(),
+                meaning,
+                is_type: false,
+            });
         }
         Ok(found)
     }
@@ -135,7 +170,10 @@ impl Names<'_> {
     /// # Errors
     /// Errors of the engine.
     pub fn still_means(&mut self, noted: &CatalogLookup, buffer: &mut RowBuf) -> Result<bool> {
-        let CatalogLookup { schema, name, meaning } = noted;
+        if noted.is_type {
+            return self.type_still_means(noted);
+        }
+        let CatalogLookup { schema, name, meaning, .. } = noted;
         let path = self.session.search_path();
         let first =
             schema.as_deref().or(self.session.temporary_schema.as_deref()).or(path.first().map(|first| &**first));
@@ -177,7 +215,9 @@ impl Names<'_> {
         if BUILT_IN.iter().any(|(_, built_in)| *built_in == schema) {
             return Ok(None);
         }
-        Ok(self.database.cache.relation(self.transaction, schema, name)?)
+        let found = self.database.cache.relation(self.transaction, schema, name)?;
+        self.read_types_of(found.as_ref())?;
+        Ok(found)
     }
 
     /// The relation with this identifier.
@@ -185,7 +225,9 @@ impl Names<'_> {
     /// # Errors
     /// Errors of the engine.
     pub fn relation_by_oid(&mut self, oid: Oid) -> Result<Option<Relation>> {
-        Ok(self.database.cache.relation_by_oid(self.transaction, oid)?)
+        let found = self.database.cache.relation_by_oid(self.transaction, oid)?;
+        self.read_types_of(found.as_ref())?;
+        Ok(found)
     }
 
     /// All relations.

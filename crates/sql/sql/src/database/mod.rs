@@ -16,8 +16,10 @@ use crate::memory::{Budget, Memory};
 use crate::notify::Channels;
 use crate::store::{Exported, Store};
 use ::advisory::Locks;
+use pgtypes::defined::Definition;
+use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tables::{Sequences, SharedCatalog};
 
@@ -54,6 +56,8 @@ pub struct Database {
     pub oid: Oid,
     /// Cached definitions, by name and version.
     pub cache: Cache,
+    /// Types that statements have defined, as values are read by them.
+    pub(crate) types: TypeCache,
 }
 
 /// What a database shares with others is used as if it were its own.
@@ -95,6 +99,9 @@ pub struct Options {
     /// Whether the tables were made ready before ([`tables::prepare`]), and may be in use.
     pub is_prepared: bool,
 }
+
+/// The definitions that were read last, by identifier, with their versions.
+pub(crate) type TypeCache = RwLock<HashMap<u32, (u64, Arc<Definition>)>>;
 
 impl Default for Options {
     fn default() -> Options {

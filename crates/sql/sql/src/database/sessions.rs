@@ -80,7 +80,7 @@ impl Instance {
             return Ok(database);
         }
         let cache = Cache::open_in(&*self.store, oid)?;
-        let database = Arc::new(Database { instance: self.clone(), oid, cache });
+        let database = Arc::new(Database { instance: self.clone(), oid, cache, types: Default::default() });
         open.retain(|_, slot| {
             matches!(slot, Slot::Leaving) || matches!(slot, Slot::Open(used) if used.strong_count() > 0)
         });

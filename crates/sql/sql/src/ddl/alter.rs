@@ -1,7 +1,7 @@
 //! ALTER: changes in sequence, each applied to the result of the one before.
 
 use super::accepted::check_owner;
-use super::{alter_sequence, alter_table, schema};
+use super::{alter_sequence, alter_table, defined_type, schema};
 use crate::alter::name::{creation_schema, fold, kind as kind_of, no_relation, split};
 use crate::alter::rename;
 use crate::catalog::Relation;
@@ -14,6 +14,9 @@ use syntax::ast::{Alter, AlterAction, ObjectKind};
 pub(super) fn run(change: &mut Change<'_>, alter: &Alter, notices: &mut Vec<SqlError>) -> Result<()> {
     if alter.kind == ObjectKind::Schema {
         return alter.actions.iter().try_for_each(|action| schema::alter(change, &alter.name, action));
+    }
+    if alter.kind == ObjectKind::Type {
+        return defined_type::alter(change, alter, notices);
     }
     let (schema, name) = split(&alter.name)?;
     let Some(relation) = change.names().relation(schema.as_deref(), &name)? else {

@@ -2,8 +2,10 @@
 
 use super::sequence;
 use crate::alter::column::check_type;
+use crate::alter::defined_type::{by_identifier, kept_name};
 use crate::alter::expression::{self, next_value_of};
 use crate::alter::name::fold;
+use crate::bind;
 use crate::bind::system_column::SYSTEM_COLUMNS;
 use crate::catalog::{Column, Identity, Sequence, Table};
 use crate::context::{Change, Names};
@@ -41,7 +43,7 @@ pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDef
     let serial = serial_type(&written.data_type);
     let (data_type, modifier) = match serial {
         Some(data_type) => (data_type, Modifier::NONE),
-        None => written.data_type.meaning.clone()?,
+        None => bind::data_type(&mut change.names(), &written.data_type)?,
     };
     check_type(&name, data_type)?;
     let mut options = Options::default();
@@ -187,10 +189,12 @@ pub(super) fn print_default(names: &mut Names<'_>, default: &Expr, column: &Colu
         match literal.value {
             Value::Null => return Ok(None),
             Value::String(_) => {
-                return Ok(Some(format!("{default}::{}", column.data_type.format(Modifier::NONE))));
+                return Ok(Some(format!("{default}::{}", kept_name(column.data_type))));
             }
             _ => {}
         }
     }
-    expression::with_sequences(names, default).map(|default| Some(default.to_string()))
+    let mut default = expression::with_sequences(names, default)?;
+    by_identifier(names, &mut default)?;
+    Ok(Some(default.to_string()))
 }

@@ -1,6 +1,6 @@
 //! COMMENT ON.
 
-use super::database;
+use super::{database, defined_type};
 use crate::alter::name::{kind, no_relation, no_schema, parts, split};
 use crate::catalog::{Column, Relation, Table};
 use crate::context::Change;
@@ -24,6 +24,7 @@ pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
             namespace.comment = text;
             change.insert_namespace(&namespace)
         }
+        ObjectKind::Type => defined_type::comment(change, &comment.name, text),
         ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence => {
             on_relation(change, &comment.kind.word().to_lowercase(), &comment.name, text)
         }

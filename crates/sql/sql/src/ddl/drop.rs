@@ -5,6 +5,7 @@ use crate::alter::name::{kind, no_schema, parts, split};
 use crate::catalog::{self, Relation};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
+use crate::types::Type;
 use syntax::ast::{Drop, ObjectKind, ObjectName};
 
 /// Runs DROP.
@@ -13,6 +14,7 @@ pub(super) fn run(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<S
         ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence => {
             drop_relations(change, statement, notices)
         }
+        ObjectKind::Type => drop_types(change, statement, notices),
         ObjectKind::Schema => drop_schemas(change, statement, notices),
         ObjectKind::Function => statement.names.iter().try_for_each(|name| {
             let message = format!("function {}() does not exist, skipping", parts(name).join("."));
@@ -92,6 +94,45 @@ fn drop_relations(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<S
         named.extend(find(&mut change.names(), statement.kind, name, statement.if_exists, notices)?);
     }
     drop::relations(change, &named, statement.cascade, notices)
+}
+
+fn drop_types(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<SqlError>) -> Result<()> {
+    let mut named = Vec::new();
+    for name in &statement.names {
+        match super::defined_type::find(&mut change.names(), name) {
+            Ok(found) => named.push(found),
+            Err(error)
+                if statement.if_exists
+                    && [state::UNDEFINED_OBJECT, state::INVALID_SCHEMA_NAME].contains(&error.code()) =>
+            {
+                let message = format!("{}, skipping", error.message());
+                notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, message));
+            }
+            Err(error) if error.code() == state::WRONG_OBJECT_TYPE => {
+                return Err(cannot_drop(&mut change.names(), name)?);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    crate::alter::defined_type::drop(change, &named, statement.cascade, notices)
+}
+
+/// Why a type that no statement has defined stays.
+fn cannot_drop(names: &mut Names<'_>, name: &ObjectName) -> Result<SqlError> {
+    let (schema, name) = split(name)?;
+    let message = match names.relation(schema.as_deref(), &name)? {
+        Some(relation) => {
+            let described = crate::alter::dependents::describe(names, &relation)?;
+            let message = format!("cannot drop type {name} because {described} requires it");
+            let hint = format!("You can drop {described} instead.");
+            return Ok(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).hint(hint));
+        }
+        None => {
+            let name = super::defined_type::built_in(schema.as_deref(), &name).map_or(name, Type::name);
+            format!("cannot drop type {name} because it is required by the database system")
+        }
+    };
+    Ok(SqlError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message))
 }
 
 fn drop_schemas(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<SqlError>) -> Result<()> {

@@ -12,6 +12,7 @@ mod comment;
 mod constraint;
 mod create_table;
 pub(crate) mod database;
+mod defined_type;
 mod drop;
 mod foreign_key;
 mod index;
@@ -48,6 +49,7 @@ pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<S
         Definition::CreateDatabase(_) | Definition::DropDatabase(_) => {
             return Err(SqlError::new(state::INTERNAL_ERROR, "the session makes and drops databases"));
         }
+        Definition::CreateType(create) => defined_type::create(change, create)?,
         Definition::Alter(alter) => alter::run(change, alter, notices)?,
         Definition::Drop(drop) => drop::run(change, drop, notices)?,
         Definition::Truncate(truncate) => truncate::run(change, truncate, notices)?,

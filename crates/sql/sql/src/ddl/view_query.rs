@@ -1,6 +1,7 @@
 //! The query of a view, with what its names mean written out: columns with their tables, `*` as the columns that there are, and a
 //! NATURAL join as USING. So a table may get columns without any effect on the views over it.
 
+use crate::alter::defined_type::{by_identifier, cast_literals};
 use crate::alter::name::quoted;
 use crate::bind::{self, Meanings, place_of};
 use crate::context::Names;
@@ -23,10 +24,15 @@ pub(super) fn write_meanings(names: &mut Names<'_>, query: &mut Query) -> Result
     let (_, meanings) = bind::meanings(names, query)?;
     let mut written = query.clone();
     let _ = written.visit_mut(&mut Writer(&meanings));
+    by_identifier(names, &mut written)?;
+    cast_literals(&mut written, |at| meanings.literals.at(at).copied());
     // A name that could be written in no other way keeps its old form, with the whole query.
     if is_same(names, &written, &bound) {
         *query = written;
-    } else if has_wildcard(query) {
+        return Ok(bound);
+    }
+    by_identifier(names, query)?;
+    if has_wildcard(query) {
         let message = "the columns of this query cannot be written out";
         return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
             .hint("Name the columns of the view's select list instead of *, and give tables different aliases."));

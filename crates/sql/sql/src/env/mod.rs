@@ -12,5 +12,6 @@ pub use advisory::Advisory;
 pub use deferred::Deferred;
 pub(crate) use deferred::{Check, Side};
 pub use registry::{Activity, Entry, LockMode, Registry};
+pub(crate) use state::KnownTypes;
 pub use state::{CatalogLookup, CursorInfo, ListsStatements, State, StatementInfo};
 pub use statistics::{RelationCounts, RunningCounts};

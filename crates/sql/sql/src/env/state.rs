@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::notify::Pending;
 use crate::types::{Env, IntervalStyle, Styles};
 use model::LogPosition;
+use pgtypes::defined::{self, Definition, Definitions};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tables::storage::TouchedStorage;
@@ -52,6 +53,8 @@ pub struct State {
     pub(crate) prepared: Option<Arc<dyn ListsStatements>>,
     /// The session's cursors.
     pub(crate) cursors: Vec<CursorInfo>,
+    /// Types that statements have defined, as the transaction has read them.
+    pub(crate) types: KnownTypes,
     /// Whether the binder has read a literal whose value depends on the time or the time zone.
     pub has_read_moments: bool,
     pub(crate) settings: Settings,
@@ -89,8 +92,18 @@ pub struct CatalogLookup {
     pub schema: Option<String>,
     /// The name.
     pub name: String,
-    /// The relation's identifier and its definition's version; `None` if there was none.
+    /// The identifier and its definition's version; `None` if there was none.
     pub meaning: Option<(u32, u64)>,
+    /// Whether it is a type's; without a name, a type was looked up by its identifier.
+    pub is_type: bool,
+}
+
+/// Types that statements have defined, by identifier, with the versions of their definitions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownTypes {
+    pub read: HashMap<u32, (u64, Arc<Definition>)>,
+    /// Those that the transaction has changed.
+    pub changed: Vec<u32>,
 }
 
 /// A prepared statement, as its session shows it.
@@ -164,6 +177,7 @@ impl State {
             temporary_schema: None,
             deferred: Deferred::default(),
             lookups: None,
+            types: KnownTypes::default(),
             pending: Pending::default(),
             advisory: Advisory::default(),
             counts: RunningCounts::default(),
@@ -175,6 +189,12 @@ impl State {
         };
         state.follow_settings();
         state
+    }
+
+    /// Makes the types that the transaction has read known to the functions that read values on this thread.
+    pub(crate) fn begin_types(&self) {
+        let types = self.types.read.iter().map(|(oid, (_, definition))| (*oid, definition.clone())).collect();
+        defined::begin_statement(Definitions { types, search_path: self.search_path() });
     }
 
     /// Notes what must be durable before the next answer leaves.

@@ -246,9 +246,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
         rngtypid: Oid, rngsubtype: Oid, rngmultitypid: Oid, rngcollation: Oid, rngsubopc: Oid,
         rngcanonical: Regproc, rngsubdiff: Regproc
     }
-    3501 pg_enum = nothing; {
-        oid: Oid, enumtypid: Oid, enumsortorder: Float4, enumlabel: Name
-    }
     12122 pg_timezone_abbrevs = nothing; {
         abbrev: Text, utc_offset: Interval, is_dst: Bool
     }

@@ -1,6 +1,6 @@
 //! Comments: `pg_description`.
 
-use super::relations::class::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE};
+use super::relations::class::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_TYPE};
 use super::value::{oid, text};
 use super::{derived, seed};
 use crate::Result;
@@ -22,6 +22,8 @@ pub(super) fn descriptions(names: &mut Names<'_>) -> Result<Vec<Row>> {
             rows.extend(constraints(table).filter_map(|(object, comment)| row(object, PG_CONSTRAINT, 0, comment)));
         }
     }
+    let types = names.defined_types()?;
+    rows.extend(types.iter().filter_map(|found| row(found.oid, PG_TYPE, 0, found.comment.as_deref())));
     let schemas = names.namespaces()?;
     rows.extend(schemas.iter().filter_map(|schema| row(schema.oid, PG_NAMESPACE, 0, schema.comment.as_deref())));
     Ok(rows)

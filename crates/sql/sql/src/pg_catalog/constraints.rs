@@ -65,6 +65,7 @@ fn order(data_type: Type) -> Order {
     let by = match data_type.scalar {
         _ if data_type.is_array => 2277,
         Scalar::Varchar => Type::TEXT.oid(),
+        Scalar::Enum(_) => 3500,
         scalar if scalar.is_reg() => Type::OID.oid(),
         _ => data_type.oid(),
     };

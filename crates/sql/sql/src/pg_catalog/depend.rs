@@ -9,11 +9,12 @@ use super::relations::{schemas, tables_of};
 use super::value::{oid, text};
 use super::{derived, print};
 use crate::Result;
+use crate::alter::defined_type::view_uses;
 use crate::alter::expression;
 use crate::alter::reads::reads;
 use crate::catalog::{Column, EXPRESSION, Index, Oid, Relation, Table, View};
 use crate::context::Names;
-use crate::types::{Datum, Row};
+use crate::types::{Datum, Row, Scalar, Type};
 use std::collections::BTreeSet;
 
 /// An object, or a column of it (from 1; 0 for the whole): class, identifier, column.
@@ -63,6 +64,20 @@ pub(super) fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
             Relation::Index(_) => {}
         }
     }
+    for defined in names.defined_types()? {
+        let whole = (PG_TYPE, defined.oid, 0);
+        if let Some(&schema) = schemas.get(&defined.schema) {
+            found.add(whole, (PG_NAMESPACE, schema, 0), "n");
+        }
+        found.add((PG_TYPE, Type::array_of(Scalar::Enum(defined.oid)).oid(), 0), whole, "i");
+        for relation in &relations {
+            if let Relation::View(view) = relation
+                && view_uses(view, defined.oid)?
+            {
+                found.add((PG_REWRITE, derived::partner(view.oid), 0), whole, "n");
+            }
+        }
+    }
     Ok(found.0)
 }
 
@@ -98,6 +113,9 @@ fn of_table(names: &mut Names<'_>, table: &Table, found: &mut Dependencies) -> R
         found.add(constraint, (PG_CLASS, foreign.referenced_index, 0), "n");
     }
     for (at, column) in table.live_columns() {
+        if let Scalar::Enum(_) = column.data_type.scalar {
+            found.add((PG_CLASS, table.oid, at + 1), (PG_TYPE, column.data_type.oid(), 0), "n");
+        }
         of_default(names, table, at, column, found)?;
     }
     Ok(())

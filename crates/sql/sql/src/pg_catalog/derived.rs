@@ -4,6 +4,11 @@
 
 use crate::catalog::Oid;
 
+/// Returns whether an identifier is in the ranges of this file.
+pub(super) fn is_derived(oid: Oid) -> bool {
+    oid & 0xC000_0000 != 0
+}
+
 /// The row type of a relation.
 pub(super) fn row_type(relation: Oid) -> Oid {
     0x8000_0000 | relation

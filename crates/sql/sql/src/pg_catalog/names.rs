@@ -2,12 +2,12 @@
 
 use super::relations::{PG_CATALOG, system_schema};
 use super::{derived, described, relations, seed};
-use crate::catalog::Oid;
+use crate::catalog::{DefinedType, Oid};
 use crate::context::Names;
 use crate::error::{Result, SqlError, state};
-use crate::types::{Datum, Modifier, Scalar, Type};
+use crate::types::{Datum, Modifier, Scalar, Type, defined};
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// A word of SQL.
 pub(super) struct Keyword {
@@ -193,6 +193,9 @@ pub(super) fn print_type(names: &mut Names<'_>, oid: Oid, modifier: Option<i32>)
             _ => data_type.format(Modifier(modifier.unwrap_or(-1))),
         });
     }
+    if let Some((found, is_array)) = defined_type(names, oid)? {
+        return Ok(Type { scalar: Scalar::Enum(found.oid), is_array }.name());
+    }
     if let Some(relation) = derived::relation_of_row_type(oid) {
         return Ok(print_relation(names, relation)?.unwrap_or_else(|| "???".into()));
     }
@@ -200,6 +203,20 @@ pub(super) fn print_type(names: &mut Names<'_>, oid: Oid, modifier: Option<i32>)
         return Ok(print_relation(names, relation)?.map_or_else(|| "???".into(), |name| name + "[]"));
     }
     Ok(PSEUDO_TYPES.get(&oid).map_or_else(|| if oid == 0 { "-".into() } else { "???".into() }, |name| quote(name)))
+}
+
+/// The type that a statement has defined under an identifier, or of whose arrays that is the identifier.
+///
+/// # Errors
+/// Errors of the engine.
+pub(super) fn defined_type(names: &mut Names<'_>, oid: Oid) -> Result<Option<(Arc<DefinedType>, bool)>> {
+    if let Some(element) = defined::element_of(oid) {
+        return Ok(names.defined_type(element)?.map(|found| (found, true)));
+    }
+    if Type::from_oid(oid).is_some() || derived::is_derived(oid) {
+        return Ok(None);
+    }
+    Ok(names.defined_type(oid)?.map(|found| (found, false)))
 }
 
 /// The names of the types that only signatures have.

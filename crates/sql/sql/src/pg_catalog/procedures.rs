@@ -73,6 +73,8 @@ fn sample(oid: &Datum) -> Option<Type> {
         2283 | 2776 | 2276 | 5077 => Type::INT4,
         // anyarray, anycompatiblearray
         2277 | 5078 => Type::array_of(Scalar::Int4),
+        // anyenum
+        3500 => Type::of(Scalar::Enum(u32::MAX)),
         oid => Type::from_oid(oid)?,
     })
 }

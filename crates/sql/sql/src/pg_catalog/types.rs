@@ -2,12 +2,12 @@
 
 use super::layout::{columns, tables};
 use super::relations::{OWNER, schemas};
-use super::value::{NO, NONE, NULL, YES, int2, oid, text};
+use super::value::{NO, NONE, NULL, YES, bool, int2, oid, text};
 use super::{derived, described, relations, seed};
 use crate::Result;
-use crate::catalog::{Oid, Relation, VirtualTable};
+use crate::catalog::{DefinedType, Oid, Relation, TypeKind, VirtualTable};
 use crate::context::Names;
-use crate::types::{Datum, Row, Type};
+use crate::types::{Datum, Row, Scalar, Type, defined};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -19,6 +19,9 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
         typreceive: Regproc, typsend: Regproc, typmodin: Regproc, typmodout: Regproc, typanalyze: Regproc,
         typalign: Char, typstorage: Char, typnotnull: Bool, typbasetype: Oid, typtypmod: Int4, typndims: Int4,
         typcollation: Oid, typdefaultbin: PgNodeTree, typdefault: Text, typacl: [AclItem]
+    }
+    3501 pg_enum = labels; {
+        oid: Oid, enumtypid: Oid, enumsortorder: Float4, enumlabel: Name
     }
 };
 
@@ -65,6 +68,9 @@ fn read_physical(row: &'static [Datum]) -> Option<(Oid, Physical)> {
 
 /// How values of a type are laid out.
 pub(super) fn physical(data_type: Type) -> Physical {
+    if let (Scalar::Enum(_), false) = (data_type.scalar, data_type.is_array) {
+        return Physical { length: 4, by_value: true, align: "i", storage: "p", collation: 0 };
+    }
     let variable = Physical { length: -1, by_value: false, align: "i", storage: "x", collation: 0 };
     PHYSICAL.get(&data_type.oid()).copied().unwrap_or(variable)
 }
@@ -86,19 +92,65 @@ fn types(names: &mut Names<'_>) -> Result<Vec<Row>> {
             rows.extend(row_types(relation.oid(), relation.name(), schema));
         }
     }
+    for found in names.defined_types()? {
+        let schema = schemas.get(&found.schema).copied().unwrap_or_default();
+        let array = defined::array_of(found.oid);
+        rows.push(Shape::Enum.row(Named {
+            oid: found.oid,
+            name: found.name.clone(),
+            schema,
+            relation: 0,
+            element: 0,
+            array,
+        }));
+        rows.push(Shape::Array.row(Named {
+            oid: array,
+            name: array_name(names, &found)?,
+            schema,
+            relation: 0,
+            element: found.oid,
+            array: 0,
+        }));
+    }
     Ok(rows)
+}
+
+/// The name of the array of a type: one with so many underscores before it that no other type has it.
+fn array_name(names: &mut Names<'_>, found: &DefinedType) -> Result<String> {
+    let mut name = format!("_{}", found.name);
+    let longest = 63;
+    loop {
+        let end = (0..=longest.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+        name.truncate(end);
+        let is_free = names.type_in(&found.schema, &name)?.is_none();
+        if is_free || name.len() == longest {
+            return Ok(name);
+        }
+        name.insert(0, '_');
+    }
+}
+
+fn labels(names: &mut Names<'_>) -> Result<Vec<Row>> {
+    let types = names.defined_types()?;
+    let labels = types.iter().flat_map(|found| {
+        let TypeKind::Enum(labels) = &found.kind;
+        labels.iter().map(|label| {
+            vec![oid(label.oid), oid(found.oid), Datum::Float4(label.sort_order), text(label.name.as_str())]
+        })
+    });
+    Ok(labels.collect())
 }
 
 /// The type of a relation's rows, and its array.
 fn row_types(relation: Oid, name: &str, schema: Oid) -> [Row; 2] {
     let (row, array) = (derived::row_type(relation), derived::row_array(relation));
-    let composite = Composite { oid: row, name: name.to_owned(), schema, relation, element: 0, array };
-    let array = Composite { oid: array, name: format!("_{name}"), schema, relation: 0, element: row, array: 0 };
-    [composite.row(), array.row()]
+    let composite = Named { oid: row, name: name.to_owned(), schema, relation, element: 0, array };
+    let array = Named { oid: array, name: format!("_{name}"), schema, relation: 0, element: row, array: 0 };
+    [Shape::Row.row(composite), Shape::Array.row(array)]
 }
 
-/// A row type, or an array of it.
-struct Composite {
+/// A type that is no built-in one.
+struct Named {
     oid: Oid,
     name: String,
     schema: Oid,
@@ -111,31 +163,46 @@ struct Composite {
 mod function {
     use crate::catalog::Oid;
     pub(super) const RECORD: [Oid; 4] = [2290, 2291, 2402, 2403];
+    pub(super) const ENUM: [Oid; 4] = [3506, 3507, 3532, 3533];
     pub(super) const ARRAY: [Oid; 4] = [750, 751, 2400, 2401];
     pub(super) const ARRAY_SUBSCRIPT: Oid = 6179;
     pub(super) const ARRAY_ANALYZE: Oid = 3816;
 }
 
-impl Composite {
-    fn row(self) -> Row {
-        let is_array = self.element != 0;
-        let [input, output, receive, send] = if is_array { function::ARRAY } else { function::RECORD };
+/// The kinds of types that are no built-in ones.
+#[derive(Clone, Copy)]
+enum Shape {
+    Row,
+    Enum,
+    Array,
+}
+
+impl Shape {
+    fn row(self, named: Named) -> Row {
+        let is_array = matches!(self, Shape::Array);
+        let is_enum = matches!(self, Shape::Enum);
+        let (kind, category, [input, output, receive, send], align, storage) = match self {
+            Shape::Row => ("c", "C", function::RECORD, "d", "x"),
+            Shape::Enum => ("e", "E", function::ENUM, "i", "p"),
+            Shape::Array if named.element & 0x8000_0000 == 0 => ("b", "A", function::ARRAY, "i", "x"),
+            Shape::Array => ("b", "A", function::ARRAY, "d", "x"),
+        };
         vec![
-            oid(self.oid),
-            text(self.name),
-            oid(self.schema),
+            oid(named.oid),
+            text(named.name),
+            oid(named.schema),
             oid(OWNER),
-            int2(-1),
-            NO,
-            text(if is_array { "b" } else { "c" }),
-            text(if is_array { "A" } else { "C" }),
+            int2(if is_enum { 4 } else { -1 }),
+            bool(is_enum),
+            text(kind),
+            text(category),
             NO,
             YES,
             text(","),
-            oid(self.relation),
+            oid(named.relation),
             oid(if is_array { function::ARRAY_SUBSCRIPT } else { 0 }),
-            oid(self.element),
-            oid(self.array),
+            oid(named.element),
+            oid(named.array),
             oid(input),
             oid(output),
             oid(receive),
@@ -143,8 +210,8 @@ impl Composite {
             NONE,
             NONE,
             oid(if is_array { function::ARRAY_ANALYZE } else { 0 }),
-            text("d"),
-            text("x"),
+            text(align),
+            text(storage),
             NO,
             NONE,
             Datum::Int4(-1),

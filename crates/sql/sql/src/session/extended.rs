@@ -4,7 +4,7 @@ use super::portal::Portal;
 use super::{Description, Format, Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
 use crate::plan::Field;
-use crate::types::{Datum, Modifier, Scalar, Type, binary, text};
+use crate::types::{Datum, Modifier, Scalar, Type, binary, defined, text};
 use syntax::Command;
 
 impl Session {
@@ -63,6 +63,9 @@ impl Session {
                 return Err(SqlError::new(state::DUPLICATE_CURSOR, message));
             }
             self.check_room()?;
+        }
+        if prepared.parameters.iter().any(|data_type| matches!(data_type.scalar, Scalar::Enum(_))) {
+            self.look_up(|names| prepared.parameters.iter().try_for_each(|data_type| names.read_type(*data_type)))?;
         }
         let styles = self.state.styles();
         let read = |(&(format, value), &data_type): (&(Format, Option<&[u8]>), &Type)| {
@@ -202,12 +205,15 @@ impl Session {
 
 fn given_type(oid: u32) -> Result<Option<Type>> {
     const UNKNOWN: u32 = 705;
+    /// Whether such a type is there is seen when the statement is bound.
+    const FIRST_DEFINED: u32 = 16_384;
     if oid == 0 || oid == UNKNOWN {
         return Ok(None);
     }
-    Type::from_oid(oid)
-        .map(Some)
-        .ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist")))
+    let defined = |oid: u32| (oid >= FIRST_DEFINED).then_some(Scalar::Enum(oid));
+    let array = defined::element_of(oid).and_then(defined).map(Type::array_of);
+    let found = Type::from_oid(oid).or(array).or_else(|| defined(oid).map(Type::of));
+    found.map(Some).ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist")))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

@@ -2,15 +2,16 @@
 
 use super::{Description, Session};
 use crate::bind;
+use crate::context::Names;
 use crate::env::{CatalogLookup, ListsStatements, LockMode, StatementInfo};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::plan::{Field, Statement};
-use crate::types::Type;
+use crate::types::{Scalar, Type};
 use model::RowBuf;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use syntax::ast::SetExpr;
+use syntax::ast::{DataType, SetExpr};
 use syntax::{Command, Parsed};
 
 /// A prepared statement.
@@ -180,7 +181,7 @@ impl Session {
         let own_transaction = self.open.is_none();
         self.open_implicit(own_transaction);
         let mut parameters = given;
-        let planned = self.plan(&text, &rows, &mut parameters);
+        let planned = self.read_types(&parameters).and_then(|()| self.plan(&text, &rows, &mut parameters));
         if own_transaction {
             self.end_lookup_transaction();
         }
@@ -234,6 +235,48 @@ impl Session {
         }
     }
 
+    /// Reads the types of parameters that statements have defined.
+    ///
+    /// # Errors
+    /// 42704 for one that is not there.
+    fn read_types(&mut self, parameters: &[Option<Type>]) -> Result<()> {
+        for data_type in parameters.iter().flatten() {
+            if let Scalar::Enum(oid) = data_type.scalar
+                && self.exec(&[])?.names().defined_type(oid)?.is_none()
+            {
+                let message = format!("type with OID {} does not exist", data_type.oid());
+                return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The types that PREPARE gives to parameters; `None` for one that is inferred.
+    ///
+    /// # Errors
+    /// 42704
+    pub(super) fn parameter_types(&mut self, written: &[DataType]) -> Result<Vec<Option<Type>>> {
+        let data_type = |names: &mut Names<'_>, written: &DataType| match written.text.eq_ignore_ascii_case("unknown") {
+            true => Ok(None),
+            false => bind::data_type(names, written).map(|(data_type, _)| Some(data_type)),
+        };
+        if written.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.look_up(|names| written.iter().map(|written| data_type(names, written)).collect())
+    }
+
+    /// Looks something up in the catalog: in the open transaction, or in a short one.
+    pub(super) fn look_up<T>(&mut self, look: impl FnOnce(&mut Names<'_>) -> Result<T>) -> Result<T> {
+        let own_transaction = self.open.is_none();
+        self.open_implicit(own_transaction);
+        let found = self.exec(&[]).and_then(|mut exec| look(&mut exec.names()));
+        if own_transaction {
+            self.end_lookup_transaction();
+        }
+        found
+    }
+
     fn plan(&mut self, text: &str, rows: &syntax::ast::Statement, parameters: &mut bind::Parameters) -> Result<Plan> {
         self.state.lookups = Some(Vec::new());
         self.state.has_read_moments = false;
@@ -274,7 +317,8 @@ impl Session {
             Statement::Delete(delete) => (Some(delete.table.oid), LockMode::AccessShare),
             Statement::Modifying(_) => (None, LockMode::RowExclusive),
         };
-        let named = plan.rests_on.iter().filter_map(|noted| Some((noted.meaning?.0, mode)));
+        let named =
+            plan.rests_on.iter().filter(|noted| !noted.is_type).filter_map(|noted| Some((noted.meaning?.0, mode)));
         self.entry.uses(named.chain(written.map(|oid| (oid, LockMode::RowExclusive))));
     }
 

@@ -3,7 +3,7 @@
 use super::{Session, Status};
 use crate::cancel::Cancel;
 use crate::context::{Change, Exec};
-use crate::env::Deferred;
+use crate::env::{Deferred, KnownTypes};
 use crate::error::{Result, SqlError, state};
 use crate::notify::{self, Pending};
 use crate::store::{Store, Transaction};
@@ -215,6 +215,7 @@ impl Session {
         let memory = database.memory(limit);
         memory.begin();
         interrupt::begin_statement(entry.cancel.clone());
+        state.begin_types();
         let cancel = &entry.cancel;
         let exec = Exec::new(&mut **transaction, (database, state), parameters, memory, cancel);
         Ok((exec, (&*database.store, cancel)))
@@ -323,6 +324,7 @@ impl Session {
         self.entry.cancel.end_transaction();
         self.state.deferred = Deferred::default();
         self.state.pending = Pending::default();
+        self.state.types = KnownTypes::default();
         self.state.follow_settings();
         self.end_portals();
         self.end_advisory();
@@ -337,6 +339,7 @@ impl Session {
     /// Ends a transaction that was opened only to look up names. Portals that have not started stay.
     pub(super) fn end_lookup_transaction(&mut self) {
         let transaction = self.open.take().and_then(|open| open.transaction);
+        self.state.types = KnownTypes::default();
         self.abort(transaction);
     }
 
@@ -436,6 +439,7 @@ impl Session {
             return Ok(());
         };
         transaction.rollback_to(&savepoint.place)?;
+        let has_changed_types = !state.types.changed.is_empty();
         state.settings.back_to(savepoint.settings);
         state.deferred.back_to(&savepoint.deferred);
         state.pending.back_to(savepoint.pending);
@@ -444,7 +448,7 @@ impl Session {
         let settled = state.advisory.settled;
         state.advisory.end_since(savepoint.advisory, &database.advisory, entry.process, settled);
         (open.failed, open.read_only) = (false, savepoint.read_only);
-        Ok(())
+        if has_changed_types { self.exec(&[])?.read_changed_types() } else { Ok(()) }
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {

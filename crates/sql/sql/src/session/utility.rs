@@ -85,7 +85,8 @@ impl Session {
                 "SET CONSTRAINTS"
             }
             Command::Prepare(name, types, statement) => {
-                let prepared = self.prepare(Some((**statement).clone()), types.clone())?;
+                let given = self.parameter_types(types)?;
+                let prepared = self.prepare(Some((**statement).clone()), given)?;
                 self.keep(name, prepared, Some(parsed.source()))?;
                 "PREPARE"
             }
@@ -358,6 +359,7 @@ impl Session {
         let mut values = Vec::with_capacity(arguments.len());
         for (argument, &data_type) in arguments.iter().zip(&prepared.parameters) {
             let mut exec = self.exec(&[])?;
+            exec.names().read_type(data_type)?;
             let wanted = Some((data_type, Modifier::NONE));
             let bound = bind::expression(&mut exec.names(), &argument.to_string(), &[], wanted)?;
             values.push(exec::evaluate(&mut exec, &bound, &[])?);

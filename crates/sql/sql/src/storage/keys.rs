@@ -6,7 +6,7 @@
 use super::{corrupted, mismatch};
 use crate::error::{Result, SqlError, state};
 use crate::types::without_blanks;
-use crate::types::{Array, Datum, Interval, Numeric, Scalar, Type};
+use crate::types::{Array, Datum, Interval, Numeric, Scalar, Type, defined};
 use bigdecimal::num_bigint::{BigInt, Sign};
 use model::Key;
 use smol_str::SmolStr;
@@ -60,6 +60,9 @@ pub fn push_key(key: &mut Key, value: &Datum, data_type: Type) -> Result<()> {
         }
         Datum::Interval(value) => push(key, (value.normalized() as u128 ^ 1 << 127).to_be_bytes()),
         Datum::Uuid(value) => push(key, **value),
+        Datum::Enum(label) => {
+            key.push_bytes(&label.rank);
+        }
         Datum::Array(array) => push_array(key, array, data_type)?,
         Datum::Record(_) => return Err(mismatch(value, data_type)),
     }
@@ -197,6 +200,11 @@ fn read_component(key: &mut &[u8], data_type: Type) -> Option<Datum> {
         Scalar::Bytea => Datum::Bytea(read_bytes(key)?.into()),
         Scalar::Interval => Datum::Interval(Arc::new(read_interval(key)?)),
         Scalar::Uuid => Datum::Uuid(Arc::new(take(key)?)),
+        Scalar::Enum(oid) => {
+            let rank = read_bytes(key)?;
+            // A message may be about a type that the statement has not met.
+            defined::label_of_rank(oid, &rank).map_or_else(|| Datum::Bytea(rank.into()), Datum::Enum)
+        }
         Scalar::Record | Scalar::Json => return None,
         _ => Datum::Text(SmolStr::from(String::from_utf8(read_bytes(key)?).ok()?)),
     })

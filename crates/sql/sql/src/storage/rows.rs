@@ -6,7 +6,7 @@
 use super::{corrupted, mismatch};
 use crate::definition::Column;
 use crate::error::Result;
-use crate::types::{Array, Datum, Interval, Numeric, Row, Scalar, Type};
+use crate::types::{Array, Datum, Interval, Numeric, Row, Scalar, Type, defined};
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
 use model::{ColumnType, RowBuf, RowRef, Value, ValueRef};
@@ -52,7 +52,8 @@ pub fn column_type(data_type: Type) -> ColumnType {
         | Scalar::Uuid
         | Scalar::Int2Vector
         | Scalar::OidVector
-        | Scalar::Record => ColumnType::Bytes,
+        | Scalar::Record
+        | Scalar::Enum(_) => ColumnType::Bytes,
     }
 }
 
@@ -95,7 +96,8 @@ fn stands_in(value: &Datum, kind: ColumnType) -> bool {
         | Datum::Interval(_)
         | Datum::Uuid(_)
         | Datum::Array(_)
-        | Datum::Record(_) => ColumnType::Bytes,
+        | Datum::Record(_)
+        | Datum::Enum(_) => ColumnType::Bytes,
     };
     own == kind
 }
@@ -124,6 +126,7 @@ pub fn is_ordered_as_stored(data_type: Type) -> bool {
             | Scalar::Name
             | Scalar::Bytea
             | Scalar::Uuid
+            | Scalar::Enum(_)
     )
 }
 
@@ -150,6 +153,7 @@ fn engine_value<'v>(value: &'v Datum, encoded: &'v [u8]) -> ValueRef<'v> {
         Datum::Text(value) => ValueRef::Text(value),
         Datum::Bytea(value) => ValueRef::Bytes(value),
         Datum::Uuid(value) => ValueRef::Bytes(value.as_slice()),
+        Datum::Enum(label) => ValueRef::Bytes(&label.rank),
         Datum::Numeric(_) | Datum::Interval(_) | Datum::Array(_) | Datum::Record(_) => ValueRef::Bytes(encoded),
     }
 }
@@ -360,6 +364,7 @@ fn decode_bytes(bytes: &[u8], data_type: Type) -> Option<Datum> {
     match data_type.scalar {
         Scalar::Numeric => decode_numeric(bytes).map(Datum::Numeric),
         Scalar::Bytea => Some(Datum::Bytea(bytes.into())),
+        Scalar::Enum(oid) => defined::label_of_rank(oid, bytes).map(Datum::Enum),
         Scalar::Uuid => Some(Datum::Uuid(Arc::new(bytes.try_into().ok()?))),
         Scalar::Interval => {
             let (months, rest) = bytes.split_first_chunk()?;

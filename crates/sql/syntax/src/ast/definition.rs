@@ -27,6 +27,8 @@ pub enum Definition {
     AlterDatabase(AlterDatabase),
     /// DROP DATABASE
     DropDatabase(DropDatabase),
+    /// CREATE TYPE
+    CreateType(CreateType),
     /// ALTER
     Alter(Alter),
     /// DROP
@@ -68,6 +70,7 @@ impl Definition {
             Definition::CreateDatabase(_) => "CREATE DATABASE",
             Definition::AlterDatabase(_) => "ALTER DATABASE",
             Definition::DropDatabase(_) => "DROP DATABASE",
+            Definition::CreateType(_) => "CREATE TYPE",
             Definition::Alter(alter) => return format!("ALTER {}", alter.kind.word()),
             Definition::Drop(drop) => return format!("DROP {}", drop.kind.word()),
             Definition::Truncate(_) => "TRUNCATE TABLE",
@@ -387,7 +390,16 @@ pub struct CreateExtension {
     pub if_not_exists: bool,
 }
 
-/// ALTER of a relation or a schema.
+/// CREATE TYPE AS ENUM.
+#[derive(Clone, Debug)]
+pub struct CreateType {
+    /// Its name.
+    pub name: ObjectName,
+    /// The labels, in their order.
+    pub labels: Vec<String>,
+}
+
+/// ALTER of a relation, a type or a schema.
 #[derive(Clone, Debug)]
 pub struct Alter {
     /// The kind of object that the statement says.
@@ -470,6 +482,31 @@ pub enum AlterAction {
     },
     /// Storage, replication, row security that is off: of any relation, without effect.
     Storage,
+    /// ADD VALUE
+    AddValue {
+        /// The label.
+        label: String,
+        /// IF NOT EXISTS
+        if_not_exists: bool,
+        /// Where it goes; `None`: to the end.
+        place: Option<LabelPlace>,
+    },
+    /// RENAME VALUE
+    RenameValue {
+        /// The label.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+}
+
+/// The place of a new label.
+#[derive(Clone, Debug)]
+pub struct LabelPlace {
+    /// BEFORE, not AFTER.
+    pub before: bool,
+    /// The label beside it.
+    pub neighbor: String,
 }
 
 /// A change of a column.

@@ -17,13 +17,14 @@ mod table;
 mod walk;
 
 pub use copy::{Copy, CopyOption, CopySource, CopyStream};
+pub(crate) use data_type::BY_IDENTIFIER;
 pub use data_type::DataType;
 pub use database::{AlterDatabase, AlterDatabaseAction, CreateDatabase, DatabaseOption, DropDatabase, SettingChange};
 pub use definition::{
     Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, Comment, Constraint, ConstraintKind,
-    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableAs, CreateView, Definition,
-    Drop, ForeignKey, IndexColumn, Key, Lock, Maintenance, ObjectKind, Privileges, ReferentialAction, SequenceOptions,
-    Truncate,
+    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableAs, CreateType, CreateView,
+    Definition, Drop, ForeignKey, IndexColumn, Key, LabelPlace, Lock, Maintenance, ObjectKind, Privileges,
+    ReferentialAction, SequenceOptions, Truncate,
 };
 pub use dml::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, OnConflict, Overriding, Statement, Update,

@@ -1,14 +1,14 @@
 //! ALTER.
 
 use super::{constraint, object, sequence, table};
-use crate::ast::{Alter, AlterAction, ColumnAction, ObjectKind, SequenceOptions};
+use crate::ast::{Alter, AlterAction, ColumnAction, LabelPlace, ObjectKind, SequenceOptions};
 use crate::reader::{Reader, Token};
 use pgtypes::Result;
 
 /// ALTER, from the kind of object on.
 pub(super) fn alter(reader: &mut Reader<'_>) -> Result<Alter> {
-    use ObjectKind::{Index, Schema, Sequence, Table, View};
-    let kind = object::kind(reader, &[Table, Index, Sequence, View, Schema])?;
+    use ObjectKind::{Index, Schema, Sequence, Table, Type, View};
+    let kind = object::kind(reader, &[Table, Index, Sequence, View, Schema, Type])?;
     let if_exists = reader.take("IF EXISTS");
     reader.take("ONLY");
     let name = reader.object_name()?;
@@ -20,6 +20,7 @@ pub(super) fn alter(reader: &mut Reader<'_>) -> Result<Alter> {
             Sequence => vec![sequence_action(reader)?],
             View => vec![rename_column(reader)?],
             Index => vec![index_action(reader)?],
+            Type => vec![type_action(reader)?],
             _ => return Err(reader.unexpected()),
         },
     };
@@ -41,6 +42,30 @@ fn sequence_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
         return Ok(AlterAction::Storage);
     }
     sequence::options(reader).map(AlterAction::Sequence)
+}
+
+fn type_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    const REFUSED: [&str; 4] = ["ADD ATTRIBUTE", "DROP ATTRIBUTE", "ALTER ATTRIBUTE", "RENAME ATTRIBUTE"];
+    if let Some(words) = REFUSED.iter().find(|words| reader.says(words)) {
+        return Err(reader.unsupported(&format!("ALTER TYPE ... {words}")).hint("Alter the table itself."));
+    }
+    match reader.take_any(&["ADD VALUE", "RENAME VALUE"]) {
+        Some("ADD VALUE") => {
+            let if_not_exists = reader.take("IF NOT EXISTS");
+            let label = reader.string()?;
+            let place = match reader.take_any(&["BEFORE", "AFTER"]) {
+                Some(word) => Some(LabelPlace { before: word == "BEFORE", neighbor: reader.string()? }),
+                None => None,
+            };
+            Ok(AlterAction::AddValue { label, if_not_exists, place })
+        }
+        Some(_) => {
+            let from = reader.string()?;
+            reader.expect("TO")?;
+            Ok(AlterAction::RenameValue { from, to: reader.string()? })
+        }
+        None => Err(reader.unexpected()),
+    }
 }
 
 fn index_action(reader: &mut Reader<'_>) -> Result<AlterAction> {

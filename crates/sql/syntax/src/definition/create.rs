@@ -2,7 +2,8 @@
 
 use super::{database, sequence, table};
 use crate::ast::{
-    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateView, Definition, Expr, Ident, IndexColumn,
+    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateType, CreateView, Definition, Expr, Ident,
+    IndexColumn,
 };
 use crate::reader::{Reader, Token};
 use pgtypes::{Error, Result, state};
@@ -28,10 +29,11 @@ pub(super) fn create(reader: &mut Reader<'_>) -> Result<Definition> {
     if temporary {
         return Err(reader.unexpected());
     }
-    match reader.take_any(&["INDEX", "UNIQUE INDEX", "SCHEMA", "EXTENSION", "DATABASE"]) {
+    match reader.take_any(&["INDEX", "UNIQUE INDEX", "SCHEMA", "TYPE", "EXTENSION", "DATABASE"]) {
         Some("INDEX") => index(reader, false).map(Definition::CreateIndex),
         Some("UNIQUE INDEX") => index(reader, true).map(Definition::CreateIndex),
         Some("SCHEMA") => schema(reader).map(Definition::CreateSchema),
+        Some("TYPE") => data_type(reader).map(Definition::CreateType),
         Some("DATABASE") => database::create(reader).map(Definition::CreateDatabase),
         Some(_) => extension(reader).map(Definition::CreateExtension),
         None => Err(reader.unexpected()),
@@ -70,6 +72,25 @@ fn schema(reader: &mut Reader<'_>) -> Result<CreateSchema> {
         return Err(reader.unsupported("a statement inside CREATE SCHEMA"));
     }
     Ok(CreateSchema { name, if_not_exists, owner })
+}
+
+fn data_type(reader: &mut Reader<'_>) -> Result<CreateType> {
+    let name = reader.object_name()?;
+    if !reader.says("AS ENUM") {
+        let kind = match () {
+            () if reader.says("AS RANGE") => "CREATE TYPE AS RANGE",
+            () if reader.take("AS") && *reader.peek() == Token::LParen => "CREATE TYPE of a row",
+            () if reader.is_done() || *reader.peek() == Token::LParen => "CREATE TYPE of a base type",
+            () => return Err(reader.unexpected()),
+        };
+        let hint = "Make a table of the columns, or an enum: CREATE TYPE ... AS ENUM.";
+        return Err(reader.unsupported(kind).hint(hint));
+    }
+    reader.expect("AS ENUM")?;
+    reader.expect_token(&Token::LParen)?;
+    let labels = if *reader.peek() == Token::RParen { vec![] } else { reader.list(Reader::string)? };
+    reader.expect_token(&Token::RParen)?;
+    Ok(CreateType { name, labels })
 }
 
 fn extension(reader: &mut Reader<'_>) -> Result<CreateExtension> {

@@ -54,9 +54,9 @@ fn table(reader: &mut Reader<'_>) -> Result<ObjectName> {
 
 /// COMMENT, from ON on.
 pub(super) fn comment(reader: &mut Reader<'_>) -> Result<Comment> {
-    use ObjectKind::{Column, Constraint, Database, Extension, Index, Role, Schema, Sequence, Table, View};
+    use ObjectKind::{Column, Constraint, Database, Extension, Index, Role, Schema, Sequence, Table, Type, View};
     reader.expect("ON")?;
-    let kinds = [Table, Column, Constraint, View, Index, Sequence, Schema, Database, Extension, Role];
+    let kinds = [Table, Column, Constraint, View, Index, Sequence, Schema, Database, Extension, Role, Type];
     let kind = kind(reader, &kinds)?;
     let name = reader.object_name()?;
     let table = if kind == Constraint {

@@ -199,9 +199,9 @@ fn clauses_that_are_missing_are_refused_by_name() {
         ("create index on t (lower(a) text_ops (x = 1))", "parameters of an operator class"),
         ("create view v as select 1 with check option", "WITH CHECK OPTION"),
         ("create materialized view v as select 1", "the statement CREATE MATERIALIZED VIEW"),
-        ("create type e as enum ('a')", "the statement CREATE TYPE"),
+        ("create type r as range (subtype = int4)", "CREATE TYPE AS RANGE"),
         ("drop function f(int)", "the statement DROP FUNCTION"),
-        ("comment on type e is 'x'", "the statement COMMENT ON TYPE"),
+        ("comment on function f() is 'x'", "the statement COMMENT ON FUNCTION"),
         ("copy t from stdin (header match)", "HEADER MATCH in COPY"),
         ("copy t from stdin where a > 0", "WHERE in COPY"),
     ] {

@@ -10,11 +10,32 @@ use sqlparser::ast::{self as parser, ArrayElemTypeDef, CharacterLength, DataType
 /// a type.
 pub(crate) fn data_type(written: DataType) -> ast::DataType {
     let (text, meaning) = (written.to_string(), meaning(&written));
-    let name = match written {
+    let is_array = matches!(written, DataType::Array(_));
+    let name = match element(written) {
         DataType::Custom(name, _) => Some(object_name(name)),
+        // Names that are types in other systems only.
+        other if meaning.is_err() => {
+            let word = other.to_string();
+            let is_word = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            is_word.then(|| ast::ObjectName::from(vec![ast::Ident::new(word.to_ascii_lowercase())]))
+        }
         _ => None,
     };
-    ast::DataType { text, name, meaning }
+    ast::DataType { text, name, is_array, meaning }
+}
+
+/// The type of the elements, of all dimensions.
+fn element(mut written: DataType) -> DataType {
+    loop {
+        match written {
+            DataType::Array(
+                ArrayElemTypeDef::SquareBracket(element, _)
+                | ArrayElemTypeDef::AngleBracket(element)
+                | ArrayElemTypeDef::Parenthesis(element),
+            ) => written = *element,
+            other => return other,
+        }
+    }
 }
 
 fn meaning(written: &DataType) -> Result<(Type, Modifier)> {
@@ -74,6 +95,7 @@ fn custom(name: &parser::ObjectName, modifiers: &[String]) -> Result<(Type, Modi
     let found = match parts.as_slice() {
         [name] => Type::parse_name(name),
         [schema, name] if schema == "pg_catalog" => Type::parse_name(name),
+        [schema, oid] if schema == ast::BY_IDENTIFIER => oid.parse().ok().map(|oid| Type::of(Scalar::Enum(oid))),
         _ => None,
     };
     let found = found.ok_or_else(|| match parts.as_slice() {

@@ -11,6 +11,10 @@ pub(super) static AGGREGATES: &[Aggregate] = &[
     aggregate("string_agg", &[BYTEA, BYTEA], BYTEA, || Box::new(Bytes(None))).called_on_null(),
     aggregate("array_agg", &[ANYARRAY], ANYARRAY, || Box::new(Arrays { element: None, values: vec![], bytes: 0 }))
         .called_on_null(),
+    aggregate("array_agg", &[ANYENUM], ANYARRAY, || {
+        Box::new(Arrays { element: Some(Scalar::Enum(0)), values: vec![], bytes: 0 })
+    })
+    .called_on_null(),
 ];
 
 /// The number of types that `each_scalar` names.
@@ -141,7 +145,10 @@ impl Accumulator for Arrays {
 
     fn value(&self) -> Result<Datum> {
         let nested = self.values.first().and_then(Datum::as_array).map(|array| array.element);
-        let Some(element) = self.element.or(nested).filter(|_| !self.values.is_empty()) else {
+        // The values of an enum say themselves which it is.
+        let known = self.values.iter().find(|value| !value.is_null()).map(|value| value.natural_type().scalar);
+        let of_enum = known.filter(|_| matches!(self.element, Some(Scalar::Enum(_))));
+        let Some(element) = of_enum.or(self.element).or(nested).filter(|_| !self.values.is_empty()) else {
             return Ok(Datum::Null);
         };
         Ok(Array::new(element, self.values.clone()).into())
@@ -198,12 +205,16 @@ macro_rules! json_object_of {
 static JSON_ARRAYS: [[Aggregate; 2]; SCALARS] = each_scalar!(json_of);
 static JSON_OBJECTS: [[Aggregate; 2]; SCALARS] = each_scalar!(json_object_of);
 
-/// JSON aggregates of arrays; the element type comes from each value.
-static JSON_OF_ARRAYS: [Aggregate; 4] = [
+/// JSON aggregates of arrays, whose element type comes from each value, and of enums.
+static JSON_OF_ARRAYS: [Aggregate; 8] = [
     aggregate("json_agg", &[ANYARRAY], JSON, || JsonValues::start(ANYARRAY, false)).called_on_null(),
     aggregate("jsonb_agg", &[ANYARRAY], JSONB, || JsonValues::start(ANYARRAY, true)).called_on_null(),
     aggregate("json_object_agg", &[ANY, ANYARRAY], JSON, || JsonMembers::start(ANYARRAY, false)).called_on_null(),
     aggregate("jsonb_object_agg", &[ANY, ANYARRAY], JSONB, || JsonMembers::start(ANYARRAY, true)).called_on_null(),
+    aggregate("json_agg", &[ANYENUM], JSON, || JsonValues::start(ANYENUM, false)).called_on_null(),
+    aggregate("jsonb_agg", &[ANYENUM], JSONB, || JsonValues::start(ANYENUM, true)).called_on_null(),
+    aggregate("json_object_agg", &[ANY, ANYENUM], JSON, || JsonMembers::start(ANYENUM, false)).called_on_null(),
+    aggregate("jsonb_object_agg", &[ANY, ANYENUM], JSONB, || JsonMembers::start(ANYENUM, true)).called_on_null(),
 ];
 
 /// `json_agg` of rows that are JSON already: each begins a line.

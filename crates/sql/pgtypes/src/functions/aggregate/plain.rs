@@ -54,6 +54,7 @@ pub(super) static AGGREGATES: &[Aggregate] = extremes!(
     INTERVAL,
     OID,
     ANYARRAY,
+    ANYENUM,
 );
 
 fn all(a: &[Datum]) -> Result<Datum> {

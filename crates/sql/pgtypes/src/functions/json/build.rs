@@ -98,6 +98,7 @@ pub(in super::super) fn natural_type(value: &Datum) -> Type {
         Datum::Oid(_) => OID,
         Datum::Array(array) => Type::array_of(array.element),
         Datum::Record(_) => RECORD,
+        Datum::Enum(label) => Type::of(Scalar::Enum(label.enumeration)),
     }
 }
 

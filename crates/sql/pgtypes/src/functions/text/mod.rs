@@ -4,7 +4,6 @@ mod basic;
 mod binary;
 mod build;
 mod ends;
-mod keywords;
 mod like;
 mod preference;
 pub(super) mod quote;

@@ -2,8 +2,7 @@
 
 use super::super::arguments::{Arguments, check_length, invalid};
 use super::super::table::*;
-use super::keywords::needs_quotes;
-use std::borrow::Cow;
+use crate::identifier::quote_identifier;
 
 /// The functions.
 pub(super) static FUNCTIONS: &[Function] =
@@ -27,16 +26,6 @@ pub(super) static FUNCTIONS: &[Function] =
 /// A value's text.
 pub(in super::super) fn output(env: &dyn Env, data_type: Type, value: &Datum) -> String {
     crate::text::to_string(value, data_type, &env.styles())
-}
-
-/// A name as SQL needs it: in quotes unless it is a plain lower-case word.
-pub fn quote_identifier(name: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let starts_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-    if starts_plain && name.chars().all(plain) && !needs_quotes(name) {
-        return Cow::Borrowed(name);
-    }
-    Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
 }
 
 /// A text as SQL's literal.

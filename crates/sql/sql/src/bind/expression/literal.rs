@@ -38,7 +38,7 @@ impl Binder<'_, '_> {
 
     /// `date '2020-02-02'`
     pub(super) fn typed_literal(&mut self, data_type: &DataType, text: &Literal) -> Result<Expr> {
-        let (data_type, modifier) = data_type.meaning.clone()?;
+        let (data_type, modifier) = self.data_type(data_type)?;
         let at = text.span.start;
         let literal = self.literal(text)?;
         self.explicit_cast(literal, data_type, modifier, at)

@@ -106,10 +106,7 @@ impl Binder<'_, '_> {
     }
 
     fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
-        let (wanted, modifier) = data_type.meaning.clone().map_err(|error| match &data_type.name {
-            Some(name) => self.text.error_at(error, super::name::location(name)),
-            None => error.into(),
-        })?;
+        let (wanted, modifier) = self.data_type(data_type)?;
         let input = match syntax {
             Syntax::Array { elements, .. } if wanted.is_array => {
                 self.array(elements, super::coerce::element_of(wanted))?

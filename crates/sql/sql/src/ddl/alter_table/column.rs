@@ -3,6 +3,7 @@
 use super::{constraint, identity};
 use crate::alter::column::{self, no_column};
 use crate::alter::column_type;
+use crate::bind;
 use crate::catalog::Table;
 use crate::context::Change;
 use crate::ddl::column::{define, print_default, serial_type};
@@ -53,7 +54,8 @@ pub(super) fn alter(
                 return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
             }
             let using = using.as_ref().map(ToString::to_string);
-            column_type::set(change, table, at, data_type.meaning.clone()?, using)
+            let to = bind::data_type(&mut change.names(), data_type)?;
+            column_type::set(change, table, at, to, using)
         }
         ColumnAction::AddIdentity { always, sequence } => identity::add(change, table, at, *always, sequence),
         ColumnAction::SetIdentity { always, sequence } => identity::set(change, table, at, *always, sequence),

@@ -20,6 +20,10 @@ pub(super) fn data_type(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Da
     if Type::from_oid(oid).is_some() {
         return answer(Some(true));
     }
+    if let Some((found, _)) = names::defined_type(names, oid)? {
+        let meant = names.type_named(None, &found.name)?;
+        return answer(Some(meant.is_some_and(|meant| meant.oid == found.oid)));
+    }
     match derived::relation_of_row_type(oid).or(derived::relation_of_row_array(oid)) {
         Some(relation) => answer(names::is_visible(names, relation)?),
         None => seeded("pg_type", oid),

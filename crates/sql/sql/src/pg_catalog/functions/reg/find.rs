@@ -1,5 +1,6 @@
 //! From an object's name to its identifier, and back.
 
+use crate::bind;
 use crate::catalog::Oid;
 use crate::context::Names;
 use crate::error::{Result, SqlError, state};
@@ -20,8 +21,11 @@ pub(super) fn no_class(name: &str) -> SqlError {
 /// A type of SQL, a pseudo-type, or the type of a table's rows; with a modifier, which does not matter, or as an array.
 pub(super) fn find_type(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
     let written = syntax::data_type(name)?;
-    if let Ok((data_type, _)) = written.meaning {
-        return Ok(Some(data_type.oid()));
+    match bind::data_type(names, &written) {
+        Ok((data_type, _)) => return Ok(Some(data_type.oid())),
+        Err(error) if error.code() == state::UNDEFINED_OBJECT => {}
+        Err(error) if error.code() == state::FEATURE_NOT_SUPPORTED => {}
+        Err(error) => return Err(error),
     }
     let (element, is_array) =
         name.trim_end().strip_suffix("[]").map_or((name, false), |element| (element.trim_end(), true));

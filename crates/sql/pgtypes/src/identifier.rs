@@ -1,4 +1,16 @@
-//! Words that need quotes to be a name.
+//! Names as SQL writes them.
+
+use std::borrow::Cow;
+
+/// A name as SQL needs it: in quotes unless it is a plain lower-case word.
+pub fn quote_identifier(name: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let starts_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    if starts_plain && name.chars().all(plain) && !needs_quotes(name) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(format!("\"{}\"", name.replace('"', "\"\"")))
+}
 
 /// PostgreSQL 15's key words, but for the unreserved ones; sorted.
 #[rustfmt::skip]
@@ -23,6 +35,6 @@ static QUOTED: &[&str] = &[
 ];
 
 /// Returns whether a name of this spelling needs quotes.
-pub(super) fn needs_quotes(word: &str) -> bool {
+fn needs_quotes(word: &str) -> bool {
     QUOTED.binary_search(&word).is_ok()
 }
