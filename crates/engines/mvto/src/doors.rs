@@ -15,7 +15,7 @@ use model::{
 };
 use parts::promise::promise;
 use std::future::Future;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -305,6 +305,14 @@ impl<C: Clock> Tables for Mvto<C> {
         });
         let (memory_bytes, memory_limit_bytes) = (self.memory.meter.used() as u64, self.memory.limit as u64);
         Some(Usage { memory_bytes, memory_limit_bytes, log })
+    }
+
+    fn estimate_keys(&self, table: TableId, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
+        self.catalog().get(table)?.space().estimate(lower, upper)
+    }
+
+    fn sample_keys(&self, table: TableId, most: usize) -> Vec<Key> {
+        self.catalog().get(table).map(|table| table.space().sample(most)).unwrap_or_default()
     }
 
     fn checkpoint(&self) -> Result<()> {

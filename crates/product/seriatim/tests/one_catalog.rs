@@ -104,7 +104,7 @@ fn both_keep_the_indexes_and_what_is_unique_in_them() -> Result<()> {
     db.sql("UPDATE customers SET city = 'Wien', code = 'b' WHERE id = 1; DELETE FROM customers WHERE id = 2")?;
     assert_eq!((cities("Graz")?, cities("Wien")?), (vec![3], vec![1]));
     db.run(|txn| customers.put(txn, &customer(3, "Linz", Some("a"))))?;
-    let plan = ask(&db, "EXPLAIN SELECT id FROM customers WHERE city = 'Linz'").join(" ");
+    let plan = ask(&db, "EXPLAIN (COSTS OFF) SELECT id FROM customers WHERE city = 'Linz'").join(" ");
     assert!(plan.contains("customers_by_city"), "{plan}");
     assert_eq!(ask(&db, "SELECT id FROM customers WHERE city = 'Linz'"), ["3"]);
     assert_eq!(ask(&db, "SELECT id FROM customers WHERE code = 'a'"), ["3"]);

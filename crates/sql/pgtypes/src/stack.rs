@@ -14,9 +14,9 @@ pub fn ensure_stack<T>(level: impl FnOnce() -> T) -> T {
 /// recursions that do not call [`ensure_stack`] are safe at half as many levels.
 const SHORT: usize = 512;
 /// Stack bytes that a long statement needs.
-const STATEMENT_STACK: usize = 48 << 20;
+const STATEMENT_STACK: usize = 80 << 20;
 /// Bytes of the segment that is added if fewer are left: address space, of which only touched pages become memory.
-const STATEMENT_SEGMENT: usize = 64 << 20;
+const STATEMENT_SEGMENT: usize = 96 << 20;
 
 /// Runs `handle` with enough stack for the deepest tree that the parser accepts in a text of this length, on whatever thread
 /// it is called.

@@ -13,7 +13,7 @@ fn deepest(statement: impl Fn(usize) -> String + Send + 'static) {
         let database = database();
         let mut client = Client::new(&database);
         client.run("create table t (a int primary key); insert into t values (1)");
-        let (mut taken, mut refused) = (1, 4001);
+        let (mut taken, mut refused) = (1, 8001);
         while refused - taken > 1 {
             let middle = (taken + refused) / 2;
             match seriatim_sql::statements(&statement(middle)) {
@@ -24,13 +24,44 @@ fn deepest(statement: impl Fn(usize) -> String + Send + 'static) {
                 }
             }
         }
-        assert!(taken > 100 && refused < 4001, "{taken} links");
+        assert!(taken > 100 && refused < 8001, "{taken} links");
         for text in [statement(taken), format!("explain {}", statement(taken - 1))] {
             if let Err(error) = client.try_run(&text) {
                 assert!(["54001", "22003"].contains(&error.code()), "{error:?}");
             }
         }
         assert_eq!(client.show("select a from t"), "1", "the session lives on");
+    };
+    std::thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
+}
+
+/// Statements that programs generate: a thousand terms are no depth.
+#[test]
+fn a_thousand_terms_are_answered() {
+    let run = || {
+        let database = database();
+        let mut client = Client::new(&database);
+        client.run(
+            "create table t (a int primary key, b int); insert into t select i, i from generate_series(1, 1500) i",
+        );
+        let chain = |first: &str, term: &dyn Fn(usize) -> String| {
+            (2..=1000).fold(first.to_owned(), |text, number| text + &term(number))
+        };
+        let alternatives = chain("t.b = 1", &|number| format!(" or t.b = {number}"));
+        let pairs = chain("(t.a = 1 and t.b = 1)", &|number| format!(" or (t.a = {number} and t.b = {number})"));
+        let cases = [
+            (format!("select count(*) from t where {alternatives}"), "1000"),
+            (format!("select count(*) from t where {pairs}"), "1000"),
+            (format!("select {} from t where a = 7", chain("b", &|_| " + b".to_owned())), "7000"),
+            (format!("select count(*) from ({}) s", chain("select 1", &|_| " union all select 1".to_owned())), "1000"),
+            (format!("select count(*) from t where a in ({})", chain("1", &|number| format!(", {number}"))), "1000"),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(client.show(&query), expected, "{}", &query[..60]);
+            assert!(!client.show(&format!("explain {query}")).is_empty());
+        }
+        let nested = format!("select {}1{}", "(".repeat(1000), ")".repeat(1000));
+        assert_eq!(client.fails(&nested).code(), "54001");
     };
     std::thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
 }

@@ -328,8 +328,8 @@ fn explain_shows_the_plan() {
         (
             "SELECT o.id FROM customers c JOIN orders o ON o.customer = c.id WHERE c.id = 2",
             "Nested Loop\n  ->  Index Scan using customers_pkey on customers\n        \
-             Index Cond: (customers.id = 2)\n  ->  Index Scan using orders_customer_placed_idx on orders\n        \
-             Index Cond: (orders.customer = customers.id)",
+             Index Cond: (customers.id = 2)\n  ->  Materialize\n        ->  Index Scan using orders_customer_placed_idx on orders\n              \
+             Index Cond: (orders.customer = 2)",
         ),
         (
             "DELETE FROM orders WHERE customer = 2",
@@ -343,7 +343,7 @@ fn explain_shows_the_plan() {
         ),
     ];
     for (query, expected) in cases {
-        assert_eq!(client.show(&format!("EXPLAIN {query}")), expected, "{query}");
+        assert_eq!(client.show(&format!("EXPLAIN (COSTS OFF) {query}")), expected, "{query}");
     }
     let analyzed = client.show("EXPLAIN ANALYZE SELECT count(*) FROM orders");
     assert!(analyzed.contains("rows=6 loops=1"), "{analyzed}");

@@ -57,12 +57,8 @@ pub enum Command {
     Close(Option<String>),
     /// EXPLAIN
     Explain {
-        /// Whether the statement is executed.
-        analyze: bool,
-        /// VERBOSE
-        verbose: bool,
-        /// The form of the answer.
-        format: ExplainFormat,
+        /// What is shown, and how.
+        options: ExplainOptions,
         /// The statement to explain.
         statement: Box<Parsed>,
     },
@@ -150,6 +146,37 @@ pub enum Rows {
     Relative(i64),
 }
 
+/// Options of EXPLAIN. BUFFERS, WAL and SETTINGS are accepted: there is nothing of the kind to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// Whether the statement is executed.
+    pub analyze: bool,
+    /// VERBOSE: the columns of each node.
+    pub verbose: bool,
+    /// COSTS. Default on.
+    pub costs: bool,
+    /// TIMING of each node. Default on.
+    pub timing: bool,
+    /// SUMMARY, if it is given.
+    pub summary: Option<bool>,
+    /// The form of the answer.
+    pub format: ExplainFormat,
+}
+
+impl Default for ExplainOptions {
+    fn default() -> ExplainOptions {
+        let (analyze, verbose, format) = (false, false, ExplainFormat::Text);
+        ExplainOptions { analyze, verbose, costs: true, timing: true, summary: None, format }
+    }
+}
+
+impl ExplainOptions {
+    /// Returns whether the times of the whole statement are shown.
+    pub fn has_summary(&self) -> bool {
+        self.summary.unwrap_or(self.analyze)
+    }
+}
+
 /// The form of EXPLAIN's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExplainFormat {
@@ -157,6 +184,10 @@ pub enum ExplainFormat {
     Text,
     /// JSON
     Json,
+    /// XML
+    Xml,
+    /// YAML
+    Yaml,
 }
 
 /// First words of the statements over the catalog.

@@ -24,7 +24,7 @@ mod rewrite;
 mod session;
 mod translate;
 
-pub use command::{Command, Declare, Discard, ExplainFormat, Fetch, Modes, Rows};
+pub use command::{Command, Declare, Discard, ExplainFormat, ExplainOptions, Fetch, Modes, Rows};
 pub use keywords::is_reserved;
 
 use pgtypes::{Error, Result, state};

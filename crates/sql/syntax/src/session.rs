@@ -1,6 +1,6 @@
 //! Readers of statements about the session itself: transactions, settings, prepared statements, cursors.
 
-use crate::command::{Command, Declare, Discard, ExplainFormat, Fetch, Modes, Rows, Setting};
+use crate::command::{Command, Declare, Discard, ExplainFormat, ExplainOptions, Fetch, Modes, Rows, Setting};
 use crate::reader::{Reader, Token};
 use crate::{Parsed, Walk, ast, one};
 use pgtypes::{Error, Result, state};
@@ -398,43 +398,63 @@ fn signed(reader: &mut Reader<'_>) -> Result<Option<i64>> {
 }
 
 fn explain(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Command> {
-    let (mut analyze, mut verbose, mut format) = (false, false, ExplainFormat::Text);
+    let mut options = ExplainOptions::default();
     if reader.take_token(&Token::LParen) {
         while !reader.take_token(&Token::RParen) {
-            let option = reader.folded_name()?;
-            let argument = match reader.peek() {
-                Token::Word(word) => word.value.to_lowercase(),
-                Token::Number(word, _) | Token::SingleQuotedString(word) => word.to_lowercase(),
-                _ => String::new(),
-            };
-            if !argument.is_empty() {
-                reader.skip();
-            }
-            let on = !matches!(argument.as_str(), "false" | "off" | "0");
-            match option.as_str() {
-                "analyze" => analyze = on,
-                "verbose" => verbose = on,
-                "format" => format = explain_format(&argument)?,
-                "costs" | "buffers" | "timing" | "summary" | "settings" | "wal" => {}
-                _ => {
-                    let message = format!("unrecognized EXPLAIN option \"{option}\"");
-                    return Err(Error::new(state::SYNTAX_ERROR, message));
-                }
-            }
+            explain_option(reader, &mut options)?;
             reader.take_token(&Token::Comma);
         }
     } else {
-        analyze = reader.take("ANALYZE");
-        verbose = reader.take("VERBOSE");
+        options.analyze = reader.take("ANALYZE") || reader.take("ANALYSE");
+        options.verbose = reader.take("VERBOSE");
     }
     let statement = Box::new(embedded(reader, text)?);
-    Ok(Command::Explain { analyze, verbose, format, statement })
+    Ok(Command::Explain { options, statement })
+}
+
+fn explain_option(reader: &mut Reader<'_>, options: &mut ExplainOptions) -> Result<()> {
+    let option = reader.folded_name()?;
+    let argument = match reader.peek() {
+        Token::Word(word) => word.value.to_lowercase(),
+        Token::Number(word, _) | Token::SingleQuotedString(word) => word.to_lowercase(),
+        _ => String::new(),
+    };
+    if !argument.is_empty() {
+        reader.skip();
+    }
+    if option == "format" {
+        options.format = explain_format(&argument)?;
+        return Ok(());
+    }
+    let on = match argument.as_str() {
+        "" | "true" | "on" | "1" => true,
+        "false" | "off" | "0" => false,
+        _ => return Err(Error::new(state::SYNTAX_ERROR, format!("{option} requires a Boolean value"))),
+    };
+    match option.as_str() {
+        "analyze" => options.analyze = on,
+        "verbose" => options.verbose = on,
+        "costs" => options.costs = on,
+        "timing" => options.timing = on,
+        "summary" => options.summary = Some(on),
+        "buffers" | "settings" | "wal" => {}
+        _ => {
+            let message = format!("unrecognized EXPLAIN option \"{option}\"");
+            return Err(Error::new(state::SYNTAX_ERROR, message));
+        }
+    }
+    Ok(())
 }
 
 fn explain_format(word: &str) -> Result<ExplainFormat> {
     match word {
         "text" => Ok(ExplainFormat::Text),
         "json" => Ok(ExplainFormat::Json),
-        _ => Err(Error::unsupported(format!("EXPLAIN format \"{word}\""))),
+        "xml" => Ok(ExplainFormat::Xml),
+        "yaml" => Ok(ExplainFormat::Yaml),
+        _ => {
+            let message = format!("unrecognized value for EXPLAIN option \"format\": \"{word}\"");
+            Err(Error::new(state::INVALID_PARAMETER_VALUE, message))
+        }
     }
 }

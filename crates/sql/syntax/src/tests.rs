@@ -50,7 +50,7 @@ fn settings_are_words_numbers_strings_and_lists_of_them() {
 #[test]
 fn explain_takes_its_options_in_any_order() {
     let explain = |sql| match command(sql) {
-        Command::Explain { analyze, verbose, format, .. } => (analyze, verbose, format),
+        Command::Explain { options, .. } => (options.analyze, options.verbose, options.format),
         other => panic!("{sql}: {other:?}"),
     };
     assert_eq!(explain("explain select 1"), (false, false, ExplainFormat::Text));

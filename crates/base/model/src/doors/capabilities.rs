@@ -2,8 +2,8 @@
 //! keeps the default method, and the caller decides what to do without.
 
 use super::columns::ColumnReads;
-use crate::{Columns, Item, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
-use std::ops::ControlFlow;
+use crate::{Columns, Item, Key, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 /// A place in an open transaction to roll back to. Valid only for the transaction that made it.
@@ -136,6 +136,22 @@ pub trait Tables {
     /// Returns the engine's resource use, if it is counted.
     fn usage(&self) -> Option<Usage> {
         None
+    }
+
+    /// Returns about how many keys of a table lie between two bounds, whatever their rows' visibility. It is no read of any
+    /// transaction: nothing comes to depend on the answer. `None` in an engine that cannot tell quickly, for a table stored by
+    /// hash unless both bounds are open, and for an unknown table.
+    fn estimate_keys(&self, table: TableId, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
+        let _ = (table, lower, upper);
+        None
+    }
+
+    /// Returns up to `most` keys from all over a table, each picked with about the same probability and maybe more than once; the
+    /// same keys each time as long as the table does not change. No read of any transaction, like [`Tables::estimate_keys`].
+    /// Empty in an engine that cannot tell quickly.
+    fn sample_keys(&self, table: TableId, most: usize) -> Vec<Key> {
+        let _ = (table, most);
+        Vec::new()
     }
 
     /// Writes a checkpoint, so that the next start is short; if one is being written already, afterwards. No effect in an engine

@@ -26,6 +26,7 @@
 
 mod cursor;
 mod drain;
+mod estimate;
 mod key;
 mod merge;
 mod node;

@@ -2,12 +2,12 @@
 
 use super::Tuple;
 use crate::ownership::Ownership;
-use model::Direction;
+use model::{Direction, Key};
 use parts::epoch::{self, Guard};
 use parts::index::hash::HashCursor;
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::SIDE_BY_SIDE;
-use parts::index::{Hash, Insert, KeyWidth, Ordered};
+use parts::index::{Entry, Hash, Insert, KeyWidth, Ordered};
 use parts::memory::Meter;
 use std::fmt;
 use std::ops::Bound;
@@ -131,6 +131,22 @@ impl Space {
             walk.batch(|batch, guard| batch.iter().try_for_each(|tuple| visit(tuple, guard)))?;
         }
         Ok(())
+    }
+
+    /// About how many tuples lie between two bounds; `None` of some of those that have no order. Stamps nothing.
+    pub fn estimate(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
+        match (&self.index, lower, upper) {
+            (Index::Ordered(index), ..) => Some(index.estimate(lower, upper, &epoch::pin())),
+            (Index::Hash(index), Bound::Unbounded, Bound::Unbounded) => Some(index.len() as u64),
+            (Index::Hash(_), ..) => None,
+        }
+    }
+
+    /// Keys of some tuples from all over the index, if it has an order. Stamps nothing.
+    pub fn sample(&self, most: usize) -> Vec<Key> {
+        let guard = epoch::pin();
+        let tuples = self.ordered().map(|index| index.sample(most, &guard)).unwrap_or_default();
+        tuples.into_iter().map(|tuple| Key::from_bytes(tuple.key())).collect()
     }
 
     /// Begins a walk over all tuples.

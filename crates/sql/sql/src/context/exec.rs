@@ -7,7 +7,7 @@ use crate::definition::Table;
 use crate::env::{Check, Deferred, RelationCounts, State};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
-use crate::store::Transaction;
+use crate::store::{Store, Transaction};
 use crate::types::{Datum, Env, memory};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +43,11 @@ impl<'s> Exec<'s> {
         cancel: &'s Arc<Cancel>,
     ) -> Exec<'s> {
         Exec { transaction, parameters, memory, cancel, database, session }
+    }
+
+    /// The engine: what it says about the sizes of tables is no read of the transaction.
+    pub fn store(&self) -> &dyn Store {
+        &*self.database.store
     }
 
     /// The session's styles and times.

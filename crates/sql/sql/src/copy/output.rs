@@ -8,7 +8,7 @@ use crate::context::{Exec, Names};
 use crate::dml;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
-use crate::optimize;
+use crate::optimize::{self, Sizes};
 use crate::pg_catalog;
 use crate::plan::{self, Field};
 use crate::types::{Datum, Env, Row, Scalar, binary as wire, text};
@@ -170,7 +170,8 @@ impl CopyOut {
 
 impl Source {
     fn start(exec: &mut Exec<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
-        let (fields, changed) = match optimize::statement(bind::statement(&mut exec.names(), query, &mut vec![])?) {
+        let bound = bind::statement(&mut exec.names(), query, &mut vec![])?;
+        let (fields, changed) = match optimize::statement(bound, &Sizes::of(exec.store())) {
             plan::Statement::Query(query) => {
                 return Ok((Source::Query(Box::new(Cursor::new(query.plan))), query.fields));
             }

@@ -9,7 +9,7 @@ use crate::context::{Change, Names};
 use crate::dml::rows::write_new;
 use crate::error::{Result, SqlError, state};
 use crate::exec::Cursor;
-use crate::optimize::optimize;
+use crate::optimize::{Sizes, optimize};
 use crate::plan::{IndexRules, Query, Statement};
 use crate::types::Type;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub(super) fn columns_of(query: &Query, names: &[String]) -> Result<Vec<Column>>
 
 /// Writes the rows of a query. Returns their number.
 fn fill(change: &mut Change<'_>, table: &Table, query: &Query) -> Result<u64> {
-    let plan = optimize(Arc::unwrap_or_clone(query.plan.clone()));
+    let plan = optimize(Arc::unwrap_or_clone(query.plan.clone()), &Sizes::of(change.exec.store()));
     change.exec.transaction.set_reads_wait(false);
     let mut cursor = Cursor::new(Arc::new(plan));
     let mut rows = 0_u64;

@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 
 /// Counters by operator. Plans do not move while they run, so an operator's address identifies it.
 #[derive(Debug, Default)]
-pub struct Counters(HashMap<usize, Counter>);
+pub struct Counters {
+    operators: HashMap<usize, Counter>,
+    /// Rows that did not satisfy a condition, by the address of what has the condition.
+    removed: HashMap<usize, u64>,
+}
 
 /// Counters of one operator.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,12 +29,21 @@ pub struct Counter {
 impl Counters {
     /// The counter of an operator; `None` if it was never started.
     pub fn of(&self, plan: &Plan) -> Option<Counter> {
-        self.0.get(&address(plan)).copied()
+        self.operators.get(&address(plan)).copied()
+    }
+
+    /// Number of rows that the condition of a scan, a filter or a join has removed.
+    pub fn removed_by<T>(&self, owner: &T) -> u64 {
+        self.removed.get(&std::ptr::from_ref(owner).addr()).copied().unwrap_or_default()
+    }
+
+    pub(super) fn removes<T>(&mut self, owner: &T) {
+        *self.removed.entry(std::ptr::from_ref(owner).addr()).or_default() += 1;
     }
 
     /// Records the start of a plan, with everything below it that starts with it.
     pub(super) fn started(&mut self, plan: &Plan) {
-        self.0.entry(address(plan)).or_default().loops += 1;
+        self.operators.entry(address(plan)).or_default().loops += 1;
         match plan {
             Plan::With { body, .. } => ensure_stack(|| self.started(body)),
             Plan::Recursive { start, .. } => ensure_stack(|| self.started(start)),
@@ -40,7 +53,7 @@ impl Counters {
     }
 
     pub(super) fn returned(&mut self, plan: &Plan, since: Instant, row: bool) {
-        let counter = self.0.entry(address(plan)).or_default();
+        let counter = self.operators.entry(address(plan)).or_default();
         counter.total += since.elapsed();
         if row {
             counter.rows += 1;

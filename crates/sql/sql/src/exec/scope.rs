@@ -99,6 +99,13 @@ impl Run<'_, '_> {
         result
     }
 
+    /// Counts a row that did not satisfy the condition of a scan, a filter or a join.
+    pub fn count_removed<T>(&mut self, owner: &T) {
+        if let Some(counters) = &mut self.scope.counters {
+            counters.removes(owner);
+        }
+    }
+
     /// Counts a step of work; checks the cancel flag from time to time.
     pub fn tick(&mut self) -> Result<()> {
         self.scope.steps = self.scope.steps.wrapping_add(1);

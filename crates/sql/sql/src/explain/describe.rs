@@ -2,25 +2,25 @@
 //!
 //! A projection is not a node there, and a filter belongs to the node below it; names of columns are passed upwards.
 
-use super::Node;
 use super::deparse::Deparser;
+use super::{Node, Options, Property};
 use crate::catalog::{EXPRESSION, Table};
-use crate::exec::Counters;
 use crate::plan::{
-    Aggregation, Expr, Join, JoinKind, Modifying, Path, Plan, Scan, SetColumn, SetOperation, SortKey, Statement,
-    Subquery, Window, WindowKind,
+    Aggregation, Estimate, Expr, Join, JoinKind, Modifying, Path, Plan, Scan, SetColumn, SetOperation, SortKey,
+    Statement, Subquery, Window, WindowKind,
 };
 use crate::stack::ensure_stack;
+use std::collections::HashSet;
 use std::ops::Bound;
 
 /// The node of a statement.
-pub fn describe(statement: &Statement, counters: Option<&Counters>) -> Node {
+pub fn describe(statement: &Statement, options: Options<'_>) -> Node {
     let (verb, table, source) = match statement {
-        Statement::Query(query) => return Describer::new(&query.plan, counters).node(&query.plan).0,
+        Statement::Query(query) => return Describer::new(&query.plan, options).node(&query.plan).0,
         Statement::Insert(insert) => ("Insert", &insert.table, &insert.source),
         Statement::Update(update) => ("Update", &update.table, &update.source),
         Statement::Delete(delete) => ("Delete", &delete.table, &delete.source),
-        Statement::Modifying(modifying) => return describe_parts(modifying, counters),
+        Statement::Modifying(modifying) => return describe_parts(modifying, options),
     };
     let mut node = Node::new(format!("{verb} on {}", table.name));
     node.parts = vec![
@@ -28,15 +28,18 @@ pub fn describe(statement: &Statement, counters: Option<&Counters>) -> Node {
         ("Operation", verb.to_owned()),
         ("Relation Name", table.name.clone()),
     ];
-    node.inputs.push(Describer::new(source, counters).node(source).0);
+    let source = Describer::new(source, options).node(source).0;
+    // It returns no rows.
+    node.estimate = source.estimate.map(|estimate| Estimate { rows: 0.0, width: 0, ..estimate });
+    node.inputs.push(source);
     node
 }
 
 /// The body, with the parts of WITH below it.
-fn describe_parts(modifying: &Modifying, counters: Option<&Counters>) -> Node {
-    let mut node = describe(&modifying.body, counters);
+fn describe_parts(modifying: &Modifying, options: Options<'_>) -> Node {
+    let mut node = describe(&modifying.body, options);
     for (at, (_, part)) in modifying.parts.iter().enumerate() {
-        let mut part = describe(part, counters);
+        let mut part = describe(part, options);
         part.role = Some(format!("CTE {}", at + 1));
         node.inputs.insert(at, part);
     }
@@ -47,7 +50,7 @@ fn describe_parts(modifying: &Modifying, counters: Option<&Counters>) -> Node {
 type Named = (Node, Vec<String>);
 
 struct Describer<'c> {
-    counters: Option<&'c Counters>,
+    options: Options<'c>,
     /// Whether columns are printed with their table's name.
     qualified: bool,
     /// The columns of the enclosing rows, the nearest last.
@@ -57,7 +60,7 @@ struct Describer<'c> {
 }
 
 impl<'c> Describer<'c> {
-    fn new(plan: &Plan, counters: Option<&'c Counters>) -> Describer<'c> {
+    fn new(plan: &Plan, options: Options<'c>) -> Describer<'c> {
         let mut tables = 0;
         plan.walk(&mut |plan| {
             tables += usize::from(matches!(
@@ -65,17 +68,28 @@ impl<'c> Describer<'c> {
                 Plan::Scan(_) | Plan::Virtual { .. } | Plan::Functions { .. } | Plan::CteScan { .. }
             ));
         });
-        Describer { counters, qualified: tables > 1, outer: Vec::new(), subqueries: 0 }
+        Describer { options, qualified: tables > 1, outer: Vec::new(), subqueries: 0 }
     }
 
     /// A plan's node, and the names of its columns.
     fn node(&mut self, plan: &Plan) -> Named {
         let (mut node, names) = ensure_stack(|| self.of(plan));
         // Of a plan that is no node of its own, the node below has counted already; what the plan returned counts.
-        if let Some(counter) = self.counters.and_then(|counters| counters.of(plan)) {
+        if let Some(counter) = self.options.counters.and_then(|counters| counters.of(plan)) {
             node.counter = Some(counter);
         }
+        node.estimate = self.options.estimate.map(|estimate| estimate(plan));
+        if self.options.given.verbose {
+            node.output = names.iter().filter(|name| !name.is_empty()).cloned().collect();
+        }
         (node, names)
+    }
+
+    /// Rows that a condition has removed in a loop of its plan.
+    fn removed<T>(&self, owner: &T, plan: &Plan) -> Option<u64> {
+        let counters = self.options.counters?;
+        let loops = counters.of(plan).map_or(1, |counter| counter.loops.max(1));
+        Some((counters.removed_by(owner) as f64 / loops as f64).round() as u64)
     }
 
     fn of(&mut self, plan: &Plan) -> Named {
@@ -89,7 +103,7 @@ impl<'c> Describer<'c> {
                 let width = rows.first().map_or(0, Vec::len);
                 (Node::new("Values Scan on \"*VALUES*\""), (1..=width).map(|at| format!("column{at}")).collect())
             }
-            Plan::Scan(scan) => self.scan(scan),
+            Plan::Scan(scan) => self.scan(scan, plan),
             Plan::Virtual { table } => {
                 let names = table.columns.iter().map(|(name, _)| self.name(table.name, name)).collect();
                 (on("Seq Scan", table.name), names)
@@ -110,7 +124,7 @@ impl<'c> Describer<'c> {
                 let (mut node, names) = self.node(input);
                 let text = self.text(condition, &names, &mut node);
                 let name = if node.title == "Result" { "One-Time Filter" } else { "Filter" };
-                node.properties.push((name, text));
+                node.add_condition(name, text, self.removed(condition, plan));
                 (node, names)
             }
             Plan::Project { input, columns } => {
@@ -134,14 +148,14 @@ impl<'c> Describer<'c> {
                 node.inputs.insert(0, below);
                 (node, made)
             }
-            Plan::Join(join) => self.join(join),
+            Plan::Join(join) => self.join(join, plan),
             Plan::Aggregate(aggregation) => self.aggregate(aggregation),
             Plan::Window(window) => self.window(window),
             Plan::Sort { input, keys } => {
                 let (below, names) = self.node(input);
                 let mut node = Node::new("Sort");
                 let keys = self.sort_keys(keys, &names, &mut node);
-                node.properties.push(("Sort Key", keys));
+                node.properties.push(("Sort Key", Property::List(keys)));
                 node.inputs.insert(0, below);
                 (node, names)
             }
@@ -149,7 +163,7 @@ impl<'c> Describer<'c> {
             Plan::Distinct { input, on: Some(_) } => self.above("Unique", input),
             Plan::Distinct { input, on: None } => {
                 let (mut node, names) = self.above("HashAggregate", input);
-                node.properties.push(("Group Key", names.join(", ")));
+                node.properties.push(("Group Key", Property::List(names.clone())));
                 (node, names)
             }
             Plan::Set { operation, all, left, right } => self.set(*operation, *all, left, right),
@@ -184,14 +198,14 @@ impl<'c> Describer<'c> {
         (node, names)
     }
 
-    fn scan(&mut self, scan: &Scan) -> Named {
+    fn scan(&mut self, scan: &Scan, plan: &Plan) -> Named {
         let table = &*scan.table;
         let mut names: Vec<String> = table.columns.iter().map(|column| self.name(&table.name, &column.name)).collect();
         names.extend(scan.with_key.then(|| "ctid".to_owned()));
         let mut node = self.path(table, &scan.path, &names);
         if let Some(filter) = &scan.filter {
             let filter = self.text(filter, &names, &mut node);
-            node.properties.push(("Filter", filter));
+            node.add_condition("Filter", filter, self.removed(scan, plan));
         }
         (node, names)
     }
@@ -244,24 +258,31 @@ impl<'c> Describer<'c> {
                 conditions.push(format!("({} = ANY ({array}))", column(equal.len())));
             }
             Path::Alternatives { equal, .. } => {
-                let width = equal.first().map_or(0, Vec::len);
-                let fixed = width.saturating_sub(1);
-                for (at, value) in equal.first().into_iter().flatten().take(fixed).enumerate() {
-                    conditions.push(format!("({} = {})", column(at), self.text(value, &[], &mut node)));
+                for at in 0..equal.first().map_or(0, Vec::len) {
+                    let mut values: Vec<String> = Vec::new();
+                    let mut known = HashSet::new();
+                    for value in equal.iter().filter_map(|values| values.get(at)) {
+                        let text = self.text(value, &[], &mut node);
+                        if known.insert(text.clone()) {
+                            values.push(text);
+                        }
+                    }
+                    let list = values.join(", ");
+                    let is_one = values.len() == 1;
+                    let values = if is_one { format!("= {list}") } else { format!("= ANY (ARRAY[{list}])") };
+                    conditions.push(format!("({} {values})", column(at)));
                 }
-                let last: Vec<Expr> = equal.iter().filter_map(|values| values.last().cloned()).collect();
-                let list = self.texts(&last, &[], &mut node).join(", ");
-                conditions.push(format!("({} = ANY (ARRAY[{list}]))", column(fixed)));
             }
         }
         if !conditions.is_empty() {
             let all = conditions.join(" AND ");
-            node.properties.push(("Index Cond", if conditions.len() > 1 { format!("({all})") } else { all }));
+            let text = if conditions.len() > 1 { format!("({all})") } else { all };
+            node.properties.push(("Index Cond", text.into()));
         }
         node
     }
 
-    fn join(&mut self, join: &Join) -> Named {
+    fn join(&mut self, join: &Join, plan: &Plan) -> Named {
         let (left, mut names) = self.node(&join.left);
         let deeper = join.lateral.then(|| self.outer.push(names.clone())).is_some();
         let (right, right_names) = self.node(&join.right);
@@ -282,6 +303,8 @@ impl<'c> Describer<'c> {
             (false, "") => "Nested Loop".to_owned(),
             (false, kind) => format!("Nested Loop{kind} Join"),
         });
+        let plain = if hash { "Hash Join" } else { "Nested Loop" };
+        node.parts = vec![("Node Type", plain.to_owned()), ("Join Type", format!("{:?}", join.kind))];
         let mut both = names.clone();
         both.resize(join.left_width, String::new());
         both.extend(right_names.iter().cloned());
@@ -292,11 +315,12 @@ impl<'c> Describer<'c> {
                 conditions.push(format!("({left} = {right})"));
             }
             let all = conditions.join(" AND ");
-            node.properties.push(("Hash Cond", if conditions.len() > 1 { format!("({all})") } else { all }));
+            let text = if conditions.len() > 1 { format!("({all})") } else { all };
+            node.properties.push(("Hash Cond", text.into()));
         }
         if let Some(condition) = &join.condition {
             let condition = self.text(condition, &both, &mut node);
-            node.properties.push(("Join Filter", condition));
+            node.add_condition("Join Filter", condition, self.removed(join, plan));
         }
         let right = match (hash, join.lateral) {
             (true, _) => wrapped("Hash", right),
@@ -316,13 +340,13 @@ impl<'c> Describer<'c> {
         let mut made = self.texts(&aggregation.keys, &names, &mut node);
         if let [_] = aggregation.sets[..] {
             if !made.is_empty() {
-                node.properties.push(("Group Key", made.join(", ")));
+                node.properties.push(("Group Key", Property::List(made.clone())));
             }
         } else {
             for set in &aggregation.sets {
                 let keys: Vec<String> = set.iter().filter_map(|&key| made.get(key).cloned()).collect();
-                let keys = if keys.is_empty() { "()".to_owned() } else { keys.join(", ") };
-                node.properties.push(("Group Key", keys));
+                let keys = if keys.is_empty() { vec!["()".to_owned()] } else { keys };
+                node.properties.push(("Group Key", Property::List(keys)));
             }
         }
         for call in &aggregation.calls {
@@ -357,10 +381,10 @@ impl<'c> Describer<'c> {
             let mut sort = Node::new("Sort");
             let mut keys = self.texts(&window.partition, &names, &mut sort);
             if !window.order.is_empty() {
-                keys.push(self.sort_keys(&window.order, &names, &mut sort));
+                keys.extend(self.sort_keys(&window.order, &names, &mut sort));
             }
-            sort.properties.push(("Sort Key", keys.join(", ")));
-            sort.counter = below.counter;
+            sort.properties.push(("Sort Key", Property::List(keys)));
+            (sort.counter, sort.estimate) = (below.counter, below.estimate);
             sort.inputs.insert(0, below);
             node.inputs.insert(0, sort);
         }
@@ -380,12 +404,12 @@ impl<'c> Describer<'c> {
         node.inputs = vec![first, second];
         if operation == SetOperation::Union && !all {
             node = wrapped("HashAggregate", node);
-            node.properties.push(("Group Key", names.join(", ")));
+            node.properties.push(("Group Key", Property::List(names.clone())));
         }
         (node, names)
     }
 
-    fn sort_keys(&mut self, keys: &[SortKey], names: &[String], node: &mut Node) -> String {
+    fn sort_keys(&mut self, keys: &[SortKey], names: &[String], node: &mut Node) -> Vec<String> {
         let mut texts = Vec::new();
         for key in keys {
             let text = self.text(&key.expression, names, node);
@@ -397,7 +421,7 @@ impl<'c> Describer<'c> {
             };
             texts.push(format!("{text}{descending}{nulls}"));
         }
-        texts.join(", ")
+        texts
     }
 
     fn name(&self, table: &str, column: &str) -> String {
@@ -444,7 +468,7 @@ fn on(kind: &str, relation: &str) -> Node {
 /// A node of PostgreSQL's that is no operator here.
 fn wrapped(title: &str, input: Node) -> Node {
     let mut node = Node::new(title);
-    node.counter = input.counter;
+    (node.counter, node.estimate, node.output) = (input.counter, input.estimate, input.output.clone());
     node.inputs.push(input);
     node
 }

@@ -1,20 +1,24 @@
 //! Chooses access paths of tables: the index of a scan, and the joins that search an index once for each left row.
 
-use super::Ctes;
+use super::Facts;
 use super::columns::{inward, is_volatile, join, sink, split};
-use super::conditions::{ColumnCondition, column_condition};
-use super::estimate::{constant_limit, rows};
+use super::conditions::{ColumnCondition, column_condition, column_of};
+use super::estimate::{self, BUILD, PROBE, SEARCH, constant_limit, rows};
 use super::min_max;
 use super::order::satisfy;
 use super::partial;
-use crate::catalog::{Index, Table};
+use crate::catalog::Table;
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan};
 use crate::stack::ensure_stack;
 use crate::types::Type;
 use std::ops::Bound;
 
-/// Up to so many left rows an index of the right side is searched for each; more are joined by hash.
-const MOST_SEARCHES: f64 = 64.0;
+/// Up to so many combinations of values of several lists are searched one by one.
+const MOST_COMBINATIONS: usize = 1000;
+/// Rank of a path that finds one row.
+const WHOLE_KEY: usize = 1000;
+/// Rank of a path that finds one row for each of a list of values.
+const WHOLE_LIST: usize = 900;
 
 /// An access path, and the conditions that it makes redundant.
 pub struct Choice {
@@ -24,19 +28,19 @@ pub struct Choice {
     pub exact: Vec<usize>,
     /// Which conjuncts it uses.
     pub used: Vec<usize>,
-    /// Rank of the path; higher is better.
+    /// Rank of the path by its form; higher is better.
     score: usize,
 }
 
 /// Returns the plan with access paths. `goal` is the number of rows that will be fetched, if known.
-pub fn choose(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
-    ensure_stack(|| step(plan, goal, ctes))
+pub fn choose(plan: Plan, goal: Option<f64>, facts: &Facts<'_>) -> Plan {
+    ensure_stack(|| step(plan, goal, facts))
 }
 
-fn step(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
-    let descend = |plan: Box<Plan>, goal| Box::new(choose(*plan, goal, ctes));
+fn step(plan: Plan, goal: Option<f64>, facts: &Facts<'_>) -> Plan {
+    let descend = |plan: Box<Plan>, goal| Box::new(choose(*plan, goal, facts));
     match plan {
-        Plan::Scan(scan) => Plan::Scan(with_path(scan)),
+        Plan::Scan(scan) => Plan::Scan(with_path(scan, facts)),
         Plan::Filter { input, condition } => Plan::Filter { input: descend(input, goal), condition },
         Plan::Project { input, columns } => Plan::Project { input: descend(input, goal), columns },
         Plan::Lock { input, tables } => Plan::Lock { input: descend(input, goal), tables },
@@ -51,24 +55,24 @@ fn step(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
         }
         Plan::Sort { input, keys } => {
             // Without a sort in between, what is asked of the sorted rows is asked of those below.
-            match satisfy(choose((*input).clone(), goal, ctes), &keys, goal.is_some()) {
+            match satisfy(choose((*input).clone(), goal, facts), &keys, goal.is_some()) {
                 Some(sorted) => sorted,
                 None => Plan::Sort { input: descend(input, None), keys },
             }
         }
-        Plan::Join(join) => Plan::Join(Box::new(with_searches(*join, goal, ctes))),
+        Plan::Join(join) => Plan::Join(Box::new(with_searches(*join, goal, facts))),
         Plan::Aggregate(mut aggregation) => {
             let input = std::mem::replace(&mut aggregation.input, Plan::Values { rows: Vec::new() });
-            aggregation.input = match min_max::first_entry(&aggregation, &input) {
+            aggregation.input = match min_max::first_entry(&aggregation, &input, facts) {
                 Some(first) => first,
-                None => choose(input, None, ctes),
+                None => choose(input, None, facts),
             };
             Plan::Aggregate(aggregation)
         }
         mut other => {
             other.each_input_mut(&mut |input, _| {
                 let plan = std::mem::replace(input, Plan::Values { rows: Vec::new() });
-                *input = choose(plan, None, ctes);
+                *input = choose(plan, None, facts);
             });
             other
         }
@@ -76,8 +80,8 @@ fn step(plan: Plan, goal: Option<f64>, ctes: &Ctes) -> Plan {
 }
 
 /// The scan by its best path.
-pub fn with_path(mut scan: Scan) -> Scan {
-    if let Some(choice) = best_path(&scan) {
+pub fn with_path(mut scan: Scan, facts: &Facts<'_>) -> Scan {
+    if let Some(choice) = best_path(&scan, facts) {
         apply(&mut scan, choice);
     }
     scan
@@ -94,7 +98,7 @@ fn apply(scan: &mut Scan, choice: Choice) {
 }
 
 /// The best path for a scan's filter, if any is better than to read everything.
-pub fn best_path(scan: &Scan) -> Option<Choice> {
+pub fn best_path(scan: &Scan, facts: &Facts<'_>) -> Option<Choice> {
     if !matches!(scan.path, Path::All) {
         return None;
     }
@@ -105,40 +109,85 @@ pub fn best_path(scan: &Scan) -> Option<Choice> {
     let usable = (0..scan.table.indexes.len()).filter(|&index| partial::has_all_rows(scan, index, &conjuncts));
     let choices = usable.filter_map(|index| path(scan, index, &conditions, &conjuncts));
     // The first of equally good ones: the primary key comes first.
-    choices.reduce(|best, next| if next.score > best.score { next } else { best })
+    choices.reduce(|best, next| if is_better(scan, &next, &best, facts) { next } else { best })
 }
 
-/// The path by one index: equalities on its first columns, then one range or one list.
+/// Returns whether one path finds fewer rows than another. Sizes decide only where neither is the search for one row.
+fn is_better(scan: &Scan, next: &Choice, best: &Choice, facts: &Facts<'_>) -> bool {
+    if next.score.max(best.score) >= WHOLE_LIST {
+        return next.score > best.score;
+    }
+    let found = |choice: &Choice| estimate::path_rows(scan, &choice.path, facts);
+    let (next_rows, best_rows) = (found(next), found(best));
+    // Estimates that are close say nothing.
+    if next_rows < best_rows / 2.0 || best_rows < next_rows / 2.0 {
+        return next_rows < best_rows;
+    }
+    next.score > best.score
+}
+
+/// Rows that a search by these columns, and by what else the scan's filter fixes, finds on average in the best index for it;
+/// `None` if no index begins with such columns.
+pub fn search_rows(scan: &Scan, columns: &[usize], facts: &Facts<'_>) -> Option<f64> {
+    if !matches!(scan.path, Path::All) || columns.is_empty() {
+        return None;
+    }
+    let mut conjuncts = Vec::new();
+    scan.filter.clone().into_iter().for_each(|filter| split(filter, &mut conjuncts));
+    let fixed: Vec<usize> = conjuncts
+        .iter()
+        .filter_map(|conjunct| match column_condition(scan, conjunct)? {
+            ColumnCondition::Equal(column, _) => Some(column),
+            _ => None,
+        })
+        .collect();
+    let usable = (0..scan.table.indexes.len()).filter(|&index| partial::has_all_rows(scan, index, &conjuncts));
+    let found = usable.filter_map(|index| {
+        let index = &scan.table.indexes[index];
+        let of_index = scan.rules.numbers(&scan.table, index);
+        let known = of_index.iter().take_while(|column| columns.contains(column) || fixed.contains(column)).count();
+        let searched = of_index[..known].iter().any(|column| columns.contains(column));
+        searched.then(|| facts.sizes.agreeing(scan, index, known))
+    });
+    found.reduce(f64::min)
+}
+
+/// The path by one index: values or lists of values of its first columns, then one range or one list that is not known yet.
 fn path(scan: &Scan, number: usize, conditions: &[Option<ColumnCondition>], conjuncts: &[Expr]) -> Option<Choice> {
     let index = &scan.table.indexes[number];
     let columns = scan.rules.numbers(&scan.table, index);
-    let (mut equal, mut exact) = (Vec::new(), Vec::new());
-    for &column in &columns {
-        let found = conditions.iter().enumerate().find_map(|(at, fact)| match fact {
-            Some(ColumnCondition::Equal(of, value)) if *of == column => Some((at, value)),
-            _ => None,
-        });
-        let Some((at, value)) = found else { break };
-        equal.push(value.clone());
-        exact.push(at);
-    }
-    let whole = equal.len() == index.columns.len();
+    let Prefix { alternatives, mut exact, length, is_list } = Prefix::new(&columns, conditions);
+    let whole = length == index.columns.len() && index.unique;
     // Of two indexes that serve alike, the one with fewer rows.
-    let fewer = usize::from(index.predicate.is_some() && !equal.is_empty());
-    let score = equal.len() * 10 + fewer + if whole && index.unique { 1000 } else { 0 };
-    let next = columns.get(equal.len()).copied();
-    if let Some(choice) = next.and_then(|next| listed(number, index, next, &equal, &exact, conditions)) {
-        return Some(choice);
+    let fewer = usize::from(index.predicate.is_some() && length > 0);
+    let known = partial::known(scan, number, conjuncts);
+    if is_list {
+        let score = length * 10 - 1 + fewer + if whole { WHOLE_LIST } else { 0 };
+        let path = Path::Alternatives { index: number, equal: alternatives };
+        let used = exact.clone();
+        exact.extend(known);
+        return Some(Choice { path, used, exact, score });
+    }
+    let equal = alternatives.into_iter().next().unwrap_or_default();
+    let next = columns.get(length).copied();
+    if let Some((at, array)) = next.and_then(|next| unknown_list(next, conditions)) {
+        let is_whole = index.unique && length + 1 == index.columns.len();
+        let score = (length + 1) * 10 - 1 + fewer + if is_whole { WHOLE_LIST } else { 0 };
+        let path = Path::AnyOf { index: number, equal, array: Box::new(array.clone()) };
+        exact.push(at);
+        let used = exact.clone();
+        exact.extend(known);
+        return Some(Choice { path, used, exact, score });
     }
     let mut range = Range::default();
     if let Some(next) = next {
         range.narrow(next, conditions, &mut exact);
     }
-    let score = score + range.score();
+    let score = length * 10 + fewer + if whole { WHOLE_KEY } else { 0 } + range.score();
     let mut used = exact.clone();
     used.extend(range.inexact);
     let (lower, upper) = (range.lower, range.upper);
-    exact.extend(partial::known(scan, number, conjuncts));
+    exact.extend(known);
     (score > 0).then_some(Choice {
         path: Path::Index { index: number, equal, lower, upper, backward: false },
         exact,
@@ -147,30 +196,58 @@ fn path(scan: &Scan, number: usize, conditions: &[Option<ColumnCondition>], conj
     })
 }
 
-/// Alternatives for the next column.
-fn listed(
-    number: usize,
-    index: &Index,
-    next: usize,
-    equal: &[Expr],
-    exact: &[usize],
-    conditions: &[Option<ColumnCondition>],
-) -> Option<Choice> {
-    let extended = |value: &Expr| equal.iter().cloned().chain([value.clone()]).collect::<Vec<_>>();
-    let (at, path) = conditions.iter().enumerate().find_map(|(at, fact)| match fact {
-        Some(ColumnCondition::OneOf(of, list)) if *of == next => {
-            Some((at, Path::Alternatives { index: number, equal: list.iter().map(extended).collect() }))
+/// Values of the first columns of an index.
+struct Prefix {
+    /// Every combination of the columns' values.
+    alternatives: Vec<Vec<Expr>>,
+    /// The conditions that give them.
+    exact: Vec<usize>,
+    /// Number of columns.
+    length: usize,
+    /// Whether a column has several values.
+    is_list: bool,
+}
+
+impl Prefix {
+    fn new(columns: &[usize], conditions: &[Option<ColumnCondition>]) -> Prefix {
+        let mut prefix = Prefix { alternatives: vec![Vec::new()], exact: Vec::new(), length: 0, is_list: false };
+        for &column in columns {
+            let known = |wants_list: bool| {
+                conditions.iter().enumerate().find_map(|(at, condition)| match condition {
+                    Some(ColumnCondition::Equal(of, value)) if *of == column && !wants_list => {
+                        Some((at, std::slice::from_ref(value)))
+                    }
+                    Some(ColumnCondition::OneOf(of, list)) if *of == column && wants_list => {
+                        Some((at, list.as_slice()))
+                    }
+                    _ => None,
+                })
+            };
+            let Some((at, values)) = known(false).or_else(|| known(true)) else { break };
+            let is_list = matches!(conditions[at], Some(ColumnCondition::OneOf(..)));
+            // The first list may have any length; several make their product.
+            if prefix.is_list && is_list && prefix.alternatives.len() * values.len() > MOST_COMBINATIONS {
+                break;
+            }
+            let extended = |start: &Vec<Expr>| {
+                let start = start.clone();
+                values.iter().map(move |value| start.iter().chain([value]).cloned().collect::<Vec<_>>())
+            };
+            prefix.alternatives = prefix.alternatives.iter().flat_map(extended).collect();
+            prefix.exact.push(at);
+            prefix.length += 1;
+            prefix.is_list |= is_list;
         }
-        Some(ColumnCondition::AnyOf(of, array)) if *of == next => {
-            Some((at, Path::AnyOf { index: number, equal: equal.to_vec(), array: Box::new(array.clone()) }))
-        }
+        prefix
+    }
+}
+
+/// A list of a column's values that is known only when the scan starts.
+fn unknown_list(column: usize, conditions: &[Option<ColumnCondition>]) -> Option<(usize, &Expr)> {
+    conditions.iter().enumerate().find_map(|(at, condition)| match condition {
+        Some(ColumnCondition::AnyOf(of, array)) if *of == column => Some((at, array)),
         _ => None,
-    })?;
-    let exact: Vec<usize> = exact.iter().copied().chain([at]).collect();
-    let whole = equal.len() + 1 == index.columns.len();
-    let score = (equal.len() + 1) * 10 - 1 + if whole && index.unique { 900 } else { 0 };
-    let used = exact.clone();
-    Some(Choice { path, exact, used, score })
+    })
 }
 
 /// A range of one column.
@@ -222,24 +299,34 @@ impl Range {
     }
 }
 
-/// The join with paths on both sides; with an index of the right side searched for each left row, if these are few.
-fn with_searches(mut operator: Join, goal: Option<f64>, ctes: &Ctes) -> Join {
+/// The join with paths on both sides; with an index of the right side searched for each left row, if that costs less than to
+/// read the right side once.
+fn with_searches(mut operator: Join, goal: Option<f64>, facts: &Facts<'_>) -> Join {
     // Sorts below a join are asked for everything; the rows of its left side are asked for as its own are.
-    operator.left = choose(operator.left, goal, ctes);
-    let few = rows(&operator.left, ctes).min(goal.unwrap_or(f64::INFINITY)) <= MOST_SEARCHES;
+    operator.left = choose(operator.left, goal, facts);
     let kind = matches!(operator.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
-    if few && kind && !operator.lateral && !operator.equalities.is_empty() {
-        match searched(operator) {
+    if kind && !operator.lateral && !operator.equalities.is_empty() && is_search_cheaper(&operator, goal, facts) {
+        match searched(operator, facts) {
             Ok(operator) => return operator,
             Err(other) => operator = *other,
         }
     }
-    operator.right = choose(operator.right, None, ctes);
+    operator.right = choose(operator.right, None, facts);
     operator
 }
 
+fn is_search_cheaper(operator: &Join, goal: Option<f64>, facts: &Facts<'_>) -> bool {
+    let Plan::Scan(scan) = &operator.right else { return false };
+    let columns = operator.equalities.iter().filter_map(|(_, right)| column_of(scan, right));
+    let Some(found) = search_rows(scan, &columns.collect::<Vec<_>>(), facts) else { return false };
+    let left = rows(&operator.left, facts).min(goal.unwrap_or(f64::INFINITY));
+    let right = Plan::Scan(with_path(scan.clone(), facts));
+    let whole = estimate::cost(&right, facts).1 + rows(&right, facts) * BUILD + left * PROBE;
+    left * SEARCH * (1.0 + found) <= whole
+}
+
 /// Returns the join as an index nested loop, or unchanged.
-fn searched(mut operator: Join) -> Result<Join, Box<Join>> {
+fn searched(mut operator: Join, facts: &Facts<'_>) -> Result<Join, Box<Join>> {
     let Plan::Scan(scan) = &operator.right else { return Err(Box::new(operator)) };
     let mut inner = scan.clone();
     let mut conjuncts = Vec::new();
@@ -257,7 +344,7 @@ fn searched(mut operator: Join) -> Result<Join, Box<Join>> {
         conjuncts.push(Expr::new(equal, Type::BOOL));
     }
     inner.filter = join(conjuncts);
-    match best_path(&inner) {
+    match best_path(&inner, facts) {
         Some(choice) if choice.used.iter().any(|&at| at >= own) => apply(&mut inner, choice),
         _ => return Err(Box::new(operator)),
     }

@@ -1,6 +1,6 @@
 //! Column pruning: finds the columns of tables that a plan does not use; they are not decoded.
 
-use super::Ctes;
+use super::Facts;
 use super::columns::{collect, nearest};
 use crate::plan::{ExprKind, JoinKind, Plan, SetOperation};
 use crate::stack::ensure_stack;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 /// Sets the columns to decode in all scans of a plan. `wanted` is the columns of the plan's result that are used; `None`
 /// means all.
-pub fn prune(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
-    ensure_stack(|| step(plan, wanted, ctes));
+pub fn prune(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, facts: &Facts<'_>) {
+    ensure_stack(|| step(plan, wanted, facts));
 }
 
-fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
-    in_expressions(plan, ctes);
+fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, facts: &Facts<'_>) {
+    in_expressions(plan, facts);
     let mut own = BTreeSet::new();
     plan.each_expression(&mut |expression| collect(expression, &mut own));
     let with_own = |wanted: Option<BTreeSet<usize>>, own: BTreeSet<usize>| {
@@ -25,20 +25,20 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
             let width = scan.table.columns.len();
             scan.wanted = wanted.map(|wanted| wanted.into_iter().filter(|&column| column < width).collect());
         }
-        Plan::Project { input, .. } | Plan::ProjectSet { input, .. } => prune(input, Some(own), ctes),
+        Plan::Project { input, .. } | Plan::ProjectSet { input, .. } => prune(input, Some(own), facts),
         Plan::Filter { input, .. } | Plan::Sort { input, .. } | Plan::Limit { input, .. } => {
-            prune(input, with_own(wanted, own), ctes);
+            prune(input, with_own(wanted, own), facts);
         }
         Plan::Distinct { input, on } => {
             let wanted = if on.is_some() { with_own(wanted, own) } else { None };
-            prune(input, wanted, ctes);
+            prune(input, wanted, facts);
         }
         Plan::Lock { input, tables } => {
             own.extend(tables.iter().map(|lock| lock.key));
-            prune(input, with_own(wanted, own), ctes);
+            prune(input, with_own(wanted, own), facts);
         }
-        Plan::Aggregate(aggregation) => prune(&mut aggregation.input, Some(own), ctes),
-        Plan::Window(window) => prune(&mut window.input, with_own(wanted, own), ctes),
+        Plan::Aggregate(aggregation) => prune(&mut aggregation.input, Some(own), facts),
+        Plan::Window(window) => prune(&mut window.input, with_own(wanted, own), facts),
         Plan::Join(join) => {
             let width = join.left_width;
             let mut both = BTreeSet::new();
@@ -59,29 +59,29 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, ctes: &Ctes) {
                 *columns = columns.iter().filter_map(|column| column.checked_sub(width)).collect();
                 join.equalities.iter().for_each(|(_, side)| collect(side, columns));
             }
-            prune(&mut join.left, left, ctes);
-            prune(&mut join.right, right, ctes);
+            prune(&mut join.left, left, facts);
+            prune(&mut join.right, right, facts);
         }
         Plan::Set { operation: SetOperation::Union, all: true, left, right } => {
-            prune(left, wanted.clone(), ctes);
-            prune(right, wanted, ctes);
+            prune(left, wanted.clone(), facts);
+            prune(right, wanted, facts);
         }
         Plan::With { queries, body } => {
             for (_, query) in queries {
-                prune(Arc::make_mut(query), None, ctes);
+                prune(Arc::make_mut(query), None, facts);
             }
-            prune(body, wanted, ctes);
+            prune(body, wanted, facts);
         }
-        other => other.each_input_mut(&mut |input, _| prune(input, None, ctes)),
+        other => other.each_input_mut(&mut |input, _| prune(input, None, facts)),
     }
 }
 
 /// The plans of subqueries in an operator's expressions.
-fn in_expressions(plan: &mut Plan, ctes: &Ctes) {
+fn in_expressions(plan: &mut Plan, facts: &Facts<'_>) {
     plan.each_expression_mut(&mut |expression| {
         expression.walk_mut(&mut |expression| {
             if let ExprKind::Subquery(subquery) = &mut expression.kind {
-                prune(Arc::make_mut(&mut subquery.plan), None, ctes);
+                prune(Arc::make_mut(&mut subquery.plan), None, facts);
             }
         });
     });

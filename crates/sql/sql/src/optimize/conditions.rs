@@ -114,7 +114,7 @@ fn compared(scan: &Scan, comparison: Comparison, left: &Expr, right: &Expr) -> O
 
 /// The column, or the expression of an index, that an expression is, or widens without changing the order: an integer to a wider one,
 /// varchar to text.
-fn column_of(scan: &Scan, expression: &Expr) -> Option<usize> {
+pub fn column_of(scan: &Scan, expression: &Expr) -> Option<usize> {
     if let Some(number) = scan.rules.number_of(&scan.table, expression) {
         return Some(number);
     }

@@ -3,17 +3,17 @@
 //! So does correlated IN where it is equivalent to EXISTS: as a condition of its own, an unknown result drops the row as a
 //! false one does. NOT IN stays unchanged: its unknown and true results differ.
 
-use super::Ctes;
+use super::Facts;
 use super::columns::{filtered, is_volatile, join, plan_is_volatile, split};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan, Subquery, SubqueryKind};
 use crate::stack::ensure_stack;
 use crate::types::Type;
 
 /// The plan with joins instead of subqueries that can be joins.
-pub fn tree(mut plan: Plan, ctes: &Ctes) -> Plan {
+pub fn tree(mut plan: Plan, facts: &Facts<'_>) -> Plan {
     plan.each_input_mut(&mut |input, _| {
         let inner = std::mem::replace(input, Plan::Values { rows: Vec::new() });
-        *input = ensure_stack(|| tree(inner, ctes));
+        *input = ensure_stack(|| tree(inner, facts));
     });
     let Plan::Filter { input, condition } = plan else { return plan };
     let mut conjuncts = Vec::new();
@@ -31,7 +31,7 @@ pub fn tree(mut plan: Plan, ctes: &Ctes) -> Plan {
     }
     let mut plan = filtered(*input, rest);
     for (pulled, kind) in joins {
-        plan = pulled.joined(plan, kind, ctes);
+        plan = pulled.joined(plan, kind, facts);
     }
     plan
 }
@@ -94,8 +94,8 @@ impl Pulled {
         Some(pulled)
     }
 
-    fn joined(self, left: Plan, kind: JoinKind, ctes: &Ctes) -> Plan {
-        let (left_width, right_width) = (left.width(ctes), self.plan.width(ctes));
+    fn joined(self, left: Plan, kind: JoinKind, facts: &Facts<'_>) -> Plan {
+        let (left_width, right_width) = (left.width(facts), self.plan.width(facts));
         let conditions = self.conditions.into_iter().map(|condition| beside(condition, left_width)).collect();
         Plan::Join(Box::new(Join {
             kind,

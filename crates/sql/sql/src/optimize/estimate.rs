@@ -1,95 +1,461 @@
-//! Estimates row counts of plans. There are no statistics: a table counts as a thousand rows, and only the shape of the plan
-//! refines that.
+//! Estimates how many rows a plan returns, and what it costs.
+//!
+//! Sizes of tables and of ranges come from [`Sizes`](super::Sizes); selectivities of what no index knows are PostgreSQL's defaults.
+//! Costs are in PostgreSQL's unit, a page read in sequence, as far as their ratios go: a row looked up costs as much as several
+//! that are read in sequence.
 
-use super::Ctes;
+use super::Facts;
 use super::access::best_path;
-use crate::plan::{Expr, ExprKind, Join, JoinKind, Path, Plan, Scan};
+use super::columns::split;
+use super::conditions::{ColumnCondition, column_condition};
+use super::sizes::{Bounds, UNKNOWN};
+use crate::catalog::Index;
+use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan, SetOperation};
 use crate::stack::ensure_stack;
-use crate::types::Datum;
+use crate::types::{Datum, Scalar};
+use std::ops::Bound;
 
-/// Rows of a table of which nothing is known.
-const TABLE: f64 = 1000.0;
-/// Selectivity of a filter without an index.
-const FILTERED: f64 = 0.3;
-/// Rows that agree in an index that is not unique.
-const AGREEING: f64 = 10.0;
-
-/// Elements of an array that is not known yet.
+/// Part of the rows that equal a value of a column without an index: one of 200 values.
+const EQUAL: f64 = 0.005;
+/// Part of the rows on one side of a value.
+const HALF_OPEN: f64 = 1.0 / 3.0;
+/// Part of the rows that a prefix selects.
+const PREFIXED: f64 = 0.02;
+/// Part of the rows of any other condition.
+const CONDITION: f64 = 1.0 / 3.0;
+/// Distinct values of a column without an index.
+const DISTINCT: f64 = 200.0;
+/// Elements of an array that is not known yet, rows of a set that a function makes, rounds of a recursion.
 const ELEMENTS: f64 = 10.0;
+/// Rows of a relation that is computed.
+const COMPUTED: f64 = UNKNOWN / 10.0;
+
+/// Cost of a row that is read in a row with others, or passed on by an operator that holds it.
+pub const ROW: f64 = 0.01;
+/// Cost of a search in an index, or of a row that is looked up by its key.
+pub const SEARCH: f64 = 0.03;
+/// Cost of a condition or a value per row.
+const OPERATOR: f64 = 0.0025;
+/// Cost of putting a row into a hash table.
+pub const BUILD: f64 = 0.015;
+/// Cost of looking a row up in one.
+pub const PROBE: f64 = 0.005;
 
 /// Estimated row count of a plan.
-pub fn rows(plan: &Plan, ctes: &Ctes) -> f64 {
+pub fn rows(plan: &Plan, facts: &Facts<'_>) -> f64 {
     ensure_stack(|| match plan {
         Plan::Values { rows } => rows.len() as f64,
-        Plan::Scan(scan) => scan_rows(scan),
-        Plan::Virtual { .. } | Plan::CteScan { .. } => TABLE / 10.0,
-        Plan::Functions { .. } => TABLE / 10.0,
-        Plan::Filter { input, .. } => rows(input, ctes) * FILTERED,
-        Plan::Project { input, .. }
-        | Plan::Sort { input, .. }
-        | Plan::Lock { input, .. }
-        | Plan::Distinct { input, .. } => rows(input, ctes),
-        Plan::ProjectSet { input, .. } => rows(input, ctes) * AGREEING,
-        Plan::Join(join) => join_rows(join, ctes),
+        Plan::Scan(scan) => scan_rows(scan, facts),
+        Plan::CteScan { number } => facts.get(*number).map_or(COMPUTED, |query| rows(query, facts)),
+        Plan::Virtual { .. } => COMPUTED,
+        Plan::Functions { calls, .. } => calls.iter().map(function_rows).fold(0.0, f64::max),
+        Plan::Filter { input, condition } => {
+            let of = (&**input, rows(input, facts));
+            of.1 * selectivity(condition, &|part| between_columns(of, part, facts))
+        }
+        Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::Lock { input, .. } => rows(input, facts),
+        Plan::Distinct { input, .. } => grouped(rows(input, facts), 1),
+        Plan::ProjectSet { input, .. } => rows(input, facts) * ELEMENTS,
+        Plan::Join(join) => join_rows(join, rows(&join.left, facts), rows(&join.right, facts), facts),
         Plan::Aggregate(aggregation) if aggregation.keys.is_empty() => 1.0,
-        Plan::Aggregate(aggregation) => rows(&aggregation.input, ctes) * FILTERED,
-        Plan::Window(window) => rows(&window.input, ctes),
-        Plan::Limit { input, limit, .. } => rows(input, ctes).min(constant_limit(limit.as_ref())),
-        Plan::Set { left, right, .. } => rows(left, ctes) + rows(right, ctes),
-        Plan::With { body, .. } => rows(body, ctes),
-        Plan::Recursive { start, .. } => rows(start, ctes) * AGREEING,
+        Plan::Aggregate(aggregation) => {
+            let input = (&aggregation.input, rows(&aggregation.input, facts));
+            let values = aggregation.keys.iter().map(|key| distinct(input, key, facts)).product::<f64>();
+            values.min(grouped(input.1, aggregation.sets.len())).max(1.0)
+        }
+        Plan::Window(window) => rows(&window.input, facts),
+        Plan::Limit { input, limit, .. } => {
+            // Most limits that are parameters are small; EXPLAIN takes a tenth, as PostgreSQL does.
+            let all = rows(input, facts);
+            match limit {
+                Some(limit) if known_limit(limit).is_none() => (all / 10.0).max(1.0),
+                limit => all.min(constant_limit(limit.as_ref())),
+            }
+        }
+        Plan::Set { operation, left, right, all } => {
+            let (left, right) = (rows(left, facts), rows(right, facts));
+            match operation {
+                SetOperation::Union if *all => left + right,
+                SetOperation::Union => grouped(left + right, 1),
+                SetOperation::Intersect => left.min(right),
+                SetOperation::Except => left,
+            }
+        }
+        Plan::With { body, .. } => rows(body, facts),
+        Plan::Recursive { start, .. } => rows(start, facts) * ELEMENTS,
     })
+}
+
+/// Number of groups of this many rows.
+fn grouped(rows: f64, sets: usize) -> f64 {
+    (rows * 0.3 * sets as f64).max(1.0).min(rows.max(1.0))
+}
+
+fn function_rows((function, arguments): &(crate::functions::Resolved, Vec<Expr>)) -> f64 {
+    let whole = |argument: &Expr| match &argument.kind {
+        ExprKind::Constant(value) => value.as_i64(),
+        _ => None,
+    };
+    match (function.function.name, arguments.as_slice()) {
+        ("generate_series", [from, to]) => match (whole(from), whole(to)) {
+            (Some(from), Some(to)) => (to as f64 - from as f64 + 1.0).max(1.0),
+            _ => UNKNOWN,
+        },
+        _ if function.columns.is_some() => COMPUTED,
+        _ => ELEMENTS,
+    }
 }
 
 /// A limit that is known already.
 pub fn constant_limit(limit: Option<&Expr>) -> f64 {
-    match limit.map(|limit| &limit.kind) {
-        Some(ExprKind::Constant(Datum::Int8(rows))) => *rows as f64,
-        _ => f64::INFINITY,
+    limit.and_then(known_limit).unwrap_or(f64::INFINITY)
+}
+
+fn known_limit(limit: &Expr) -> Option<f64> {
+    match &limit.kind {
+        ExprKind::Constant(Datum::Int8(rows)) => Some(*rows as f64),
+        ExprKind::Constant(Datum::Null) => Some(f64::INFINITY),
+        _ => None,
     }
 }
 
-fn scan_rows(scan: &Scan) -> f64 {
-    match &scan.path {
-        Path::All => match best_path(scan) {
-            Some(choice) => path_rows(scan, &choice.path),
-            None if scan.filter.is_some() => TABLE * FILTERED,
-            None => TABLE,
+fn scan_rows(scan: &Scan, facts: &Facts<'_>) -> f64 {
+    let filter = |scan: &Scan| scan.filter.as_ref().map_or(1.0, |filter| of_table(scan, filter, facts));
+    let found = match &scan.path {
+        Path::All => match best_path(scan, facts) {
+            Some(choice) => {
+                let mut conjuncts = Vec::new();
+                scan.filter.clone().into_iter().for_each(|filter| split(filter, &mut conjuncts));
+                let rest = conjuncts.iter().enumerate().filter(|(at, _)| !choice.used.contains(at));
+                let rest: f64 = rest.map(|(_, conjunct)| of_table(scan, conjunct, facts)).product();
+                path_rows(scan, &choice.path, facts) * rest
+            }
+            None => facts.sizes.rows(&scan.table) * filter(scan),
         },
-        path => path_rows(scan, path),
-    }
-}
-
-fn path_rows(scan: &Scan, path: &Path) -> f64 {
-    let of = |index: usize, equal: usize| match scan.table.indexes.get(index) {
-        Some(index) if index.unique && equal == index.columns.len() => 1.0,
-        Some(_) if equal > 0 => AGREEING,
-        _ => TABLE * FILTERED,
+        path => path_rows(scan, path, facts) * filter(scan),
     };
-    match path {
-        Path::All => TABLE,
-        Path::Index { index, equal, .. } => of(*index, equal.len()),
-        Path::AnyOf { index, equal, .. } => ELEMENTS * of(*index, equal.len() + 1),
-        Path::Alternatives { index, equal } => equal.len() as f64 * of(*index, equal.first().map_or(0, Vec::len)),
+    found.max(1.0)
+}
+
+/// Rows that a path of a table finds.
+pub fn path_rows(scan: &Scan, path: &Path, facts: &Facts<'_>) -> f64 {
+    let table = &*scan.table;
+    let all = facts.sizes.rows(table);
+    let of = |number: usize, equal: &[Expr], bounds: Option<(&Bound<Expr>, &Bound<Expr>)>| {
+        let Some(index) = table.indexes.get(number) else { return all };
+        let constants: Option<Vec<&Datum>> = equal.iter().map(constant).collect();
+        let values = |bounds: Option<(&'_ Bound<Expr>, &'_ Bound<Expr>)>| match bounds {
+            None => true,
+            Some((lower, upper)) => constant_bound(lower).is_some() && constant_bound(upper).is_some(),
+        };
+        if index.unique && equal.len() >= index.columns.len() {
+            return 1.0;
+        }
+        if let Some(equal) = constants.as_ref().filter(|_| values(bounds)) {
+            let bounds: Bounds<'_> = match bounds {
+                None => (Bound::Unbounded, Bound::Unbounded),
+                Some((lower, upper)) => (
+                    constant_bound(lower).unwrap_or(Bound::Unbounded),
+                    constant_bound(upper).unwrap_or(Bound::Unbounded),
+                ),
+            };
+            if let Some(part) = facts.sizes.part(scan, index, equal, bounds) {
+                return all * part;
+            }
+        }
+        let ends = bounds.map_or(0, |(lower, upper)| {
+            usize::from(!matches!(lower, Bound::Unbounded)) + usize::from(!matches!(upper, Bound::Unbounded))
+        });
+        let part = [1.0, HALF_OPEN, EQUAL][ends.min(2)];
+        facts.sizes.agreeing(scan, index, equal.len()) * part
+    };
+    let found = match path {
+        Path::All => all,
+        Path::Index { index, equal, lower, upper, .. } => of(*index, equal, Some((lower, upper))),
+        Path::AnyOf { index, equal, .. } => {
+            let one = table.indexes.get(*index).map_or(1.0, |index| facts.sizes.agreeing(scan, index, equal.len() + 1));
+            ELEMENTS * one
+        }
+        Path::Alternatives { index, equal } => equal.iter().map(|equal| of(*index, equal, None)).sum(),
+    };
+    found.max(1.0).min(all)
+}
+
+fn constant(expression: &Expr) -> Option<&Datum> {
+    match &expression.kind {
+        ExprKind::Constant(value) if !matches!(value, Datum::Null) => Some(value),
+        _ => None,
     }
 }
 
-fn join_rows(join: &Join, ctes: &Ctes) -> f64 {
-    let left = rows(&join.left, ctes);
+fn constant_bound(bound: &Bound<Expr>) -> Option<Bound<&Datum>> {
+    match bound {
+        Bound::Unbounded => Some(Bound::Unbounded),
+        Bound::Included(value) => constant(value).map(Bound::Included),
+        Bound::Excluded(value) => constant(value).map(Bound::Excluded),
+    }
+}
+
+/// Part of a table's rows for which a condition holds.
+pub fn of_table(scan: &Scan, condition: &Expr, facts: &Facts<'_>) -> f64 {
+    selectivity(condition, &|part| {
+        let all = facts.sizes.rows(&scan.table);
+        Some(
+            match column_condition(scan, part)? {
+                ColumnCondition::Equal(column, value) => equal_part(scan, column, Some(&value), facts),
+                ColumnCondition::OneOf(column, list) => {
+                    list.iter().map(|value| equal_part(scan, column, Some(value), facts)).sum::<f64>().min(1.0)
+                }
+                ColumnCondition::AnyOf(column, _) => (ELEMENTS * equal_part(scan, column, None, facts)).min(1.0),
+                ColumnCondition::Lower(column, bound) => {
+                    range_part(scan, column, (&bound, &Bound::Unbounded), facts).unwrap_or(HALF_OPEN)
+                }
+                ColumnCondition::Upper(column, bound) => {
+                    range_part(scan, column, (&Bound::Unbounded, &bound), facts).unwrap_or(HALF_OPEN)
+                }
+                ColumnCondition::Between(column, lower, upper) => {
+                    range_part(scan, column, (&lower, &upper), facts).unwrap_or(PREFIXED)
+                }
+            }
+            .max(1.0 / all),
+        )
+    })
+}
+
+fn equal_part(scan: &Scan, column: usize, value: Option<&Expr>, facts: &Facts<'_>) -> f64 {
+    let known = value.and_then(constant);
+    let leading = leading(scan, column).next();
+    if let (Some(index), Some(value)) = (leading, known)
+        && let Some(part) = facts.sizes.part(scan, index, &[value], (Bound::Unbounded, Bound::Unbounded))
+    {
+        return part;
+    }
+    1.0 / column_distinct(scan, column, facts)
+}
+
+fn range_part(scan: &Scan, column: usize, bounds: (&Bound<Expr>, &Bound<Expr>), facts: &Facts<'_>) -> Option<f64> {
+    let index = leading(scan, column).next()?;
+    facts.sizes.part(scan, index, &[], (constant_bound(bounds.0)?, constant_bound(bounds.1)?))
+}
+
+/// The indexes of all rows that begin with a column, or with an expression of this number.
+fn leading(scan: &Scan, column: usize) -> impl Iterator<Item = &Index> {
+    let begins = move |index: &&Index| scan.rules.numbers(&scan.table, index).first() == Some(&column);
+    scan.table.indexes.iter().filter(|index| index.predicate.is_none()).filter(begins)
+}
+
+/// About how many distinct values a column has.
+fn column_distinct(scan: &Scan, column: usize, facts: &Facts<'_>) -> f64 {
+    let all = facts.sizes.rows(&scan.table);
+    let known = leading(scan, column).map(|index| all / facts.sizes.agreeing(scan, index, 1).max(1.0)).reduce(f64::max);
+    let is_bool = scan.table.columns.get(column).is_some_and(|column| column.data_type.scalar == Scalar::Bool);
+    known.unwrap_or(if is_bool { 2.0 } else { DISTINCT.min(all) }).max(1.0)
+}
+
+/// Part of the rows for which a condition holds, by its form; `known` is asked first about each part.
+fn selectivity(condition: &Expr, known: &dyn Fn(&Expr) -> Option<f64>) -> f64 {
+    if let Some(part) = known(condition) {
+        return part;
+    }
+    ensure_stack(|| match &condition.kind {
+        ExprKind::And(all) => all.iter().map(|part| selectivity(part, known)).product(),
+        ExprKind::Or(any) => 1.0 - any.iter().map(|part| 1.0 - selectivity(part, known)).product::<f64>(),
+        ExprKind::Not(inner) => 1.0 - selectivity(inner, known),
+        ExprKind::IsNull(_) => EQUAL,
+        ExprKind::Compare(Comparison::Equal, ..) | ExprKind::IsSame(..) => EQUAL,
+        ExprKind::Compare(Comparison::NotEqual, ..) => 1.0 - EQUAL,
+        ExprKind::InList(_, list) => (EQUAL * list.len() as f64).min(1.0),
+        ExprKind::Constant(Datum::Bool(true)) => 1.0,
+        ExprKind::Constant(_) => 0.0,
+        _ => CONDITION,
+    })
+}
+
+/// Selectivity of an equality between columns of one plan's rows.
+fn between_columns(input: Sized<'_>, condition: &Expr, facts: &Facts<'_>) -> Option<f64> {
+    let ExprKind::Compare(Comparison::Equal, left, right) = &condition.kind else { return None };
+    let column = |side: &Expr| matches!(side.kind, ExprKind::Column(_)).then(|| distinct(input, side, facts));
+    match (column(left), column(right)) {
+        (Some(left), Some(right)) => Some(1.0 / left.max(right)),
+        (Some(values), None) | (None, Some(values)) => Some(1.0 / values),
+        (None, None) => None,
+    }
+}
+
+/// The table's column that an expression over a plan's rows is, if it is one.
+fn origin<'p>(plan: &'p Plan, expression: &Expr) -> Option<(&'p Scan, usize)> {
+    let mut at = match &expression.kind {
+        ExprKind::Column(column) => *column,
+        ExprKind::Cast { input, .. } => return origin(plan, input),
+        _ => return None,
+    };
+    let mut plan = plan;
+    loop {
+        plan = match plan {
+            Plan::Scan(scan) => return (at < scan.table.columns.len()).then_some((scan, at)),
+            Plan::Filter { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Distinct { input, .. }
+            | Plan::Lock { input, .. } => input,
+            Plan::Project { input, columns } => match &columns.get(at)?.kind {
+                ExprKind::Column(column) => {
+                    at = *column;
+                    input
+                }
+                _ => return None,
+            },
+            Plan::Join(join) if at < join.left_width => &join.left,
+            Plan::Join(join) => {
+                at -= join.left_width;
+                &join.right
+            }
+            Plan::Aggregate(aggregation) => match &aggregation.keys.get(at)?.kind {
+                ExprKind::Column(column) => {
+                    at = *column;
+                    &aggregation.input
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+    }
+}
+
+/// A plan with its estimated row count.
+pub type Sized<'p> = (&'p Plan, f64);
+
+/// About how many distinct values an expression has over a plan's rows.
+pub fn distinct((plan, rows): Sized<'_>, expression: &Expr, facts: &Facts<'_>) -> f64 {
+    let all = rows.max(1.0);
+    let Some((scan, column)) = origin(plan, expression) else { return DISTINCT.min(all) };
+    column_distinct(scan, column, facts).min(all)
+}
+
+/// Part of all pairs of rows that equalities select.
+pub fn pairs(left: Sized<'_>, right: Sized<'_>, equalities: &[(Expr, Expr)], facts: &Facts<'_>) -> f64 {
+    let mut part = 1.0;
+    let mut largest: f64 = 1.0;
+    for (of_left, of_right) in equalities {
+        part /= distinct(left, of_left, facts).max(distinct(right, of_right, facts));
+        for ((plan, _), side) in [(left, of_left), (right, of_right)] {
+            if let Some((scan, _)) = origin(plan, side) {
+                largest = largest.max(facts.sizes.rows(&scan.table));
+            }
+        }
+    }
+    // Columns of one key agree together: several equalities select no less than a key would.
+    if equalities.len() > 1 { part.max(1.0 / largest) } else { part }
+}
+
+/// Rows of a join of sides of these sizes.
+fn join_rows(join: &Join, left: f64, right: f64, facts: &Facts<'_>) -> f64 {
+    // A lateral right side is estimated for one left row.
+    let part =
+        if join.lateral { 1.0 } else { pairs((&join.left, left), (&join.right, right), &join.equalities, facts) };
+    let condition = join.condition.as_ref().map_or(1.0, |condition| selectivity(condition, &|_| None));
+    let inner = left * right * part * condition;
     match join.kind {
-        JoinKind::Semi | JoinKind::Anti => left * FILTERED,
-        _ if join.lateral => left * rows(&join.right, ctes).max(1.0),
-        _ if join.equalities.is_empty() => left * rows(&join.right, ctes).max(1.0),
-        _ => left * rows(&join.right, ctes).min(partners(join)),
+        JoinKind::Inner => inner.max(1.0),
+        JoinKind::Left => inner.max(left),
+        JoinKind::Right => inner.max(right),
+        JoinKind::Full => inner.max(left).max(right),
+        JoinKind::Semi => inner.min(left).max(1.0),
+        JoinKind::Anti => (left - inner).max(left * 0.1).max(1.0),
     }
 }
 
-/// Estimated number of right rows that match a left row: one, if the equalities fix a unique index.
-fn partners(join: &Join) -> f64 {
-    let Plan::Scan(scan) = &join.right else { return AGREEING };
-    let fixed = |column: &usize| {
-        join.equalities.iter().any(|(_, right)| matches!(right.kind, ExprKind::Column(fixed) if fixed == *column))
+/// Cost until the first row, and until the last.
+pub fn cost(plan: &Plan, facts: &Facts<'_>) -> (f64, f64) {
+    ensure_stack(|| match plan {
+        Plan::Values { rows } => (0.0, ROW * rows.len() as f64),
+        Plan::Scan(scan) => scan_cost(scan, facts),
+        Plan::Virtual { .. } | Plan::CteScan { .. } | Plan::Functions { .. } => (0.0, ROW * rows(plan, facts)),
+        Plan::Filter { input, .. } => {
+            let (startup, total) = cost(input, facts);
+            (startup, total + OPERATOR * rows(input, facts))
+        }
+        Plan::Project { input, columns } => {
+            let (startup, total) = cost(input, facts);
+            let computed = columns.iter().filter(|column| !matches!(column.kind, ExprKind::Column(_))).count();
+            (startup, total + OPERATOR * computed as f64 * rows(input, facts))
+        }
+        Plan::ProjectSet { input, .. } | Plan::Lock { input, .. } => {
+            let (startup, total) = cost(input, facts);
+            (startup, total + ROW * rows(plan, facts))
+        }
+        Plan::Sort { input, keys } => {
+            let ((_, total), rows) = (cost(input, facts), rows(input, facts).max(2.0));
+            let sorted = total + OPERATOR * 2.0 * rows * rows.log2() * keys.len().max(1) as f64;
+            (sorted, sorted + OPERATOR * rows)
+        }
+        Plan::Limit { input, .. } => {
+            let ((startup, total), all) = (cost(input, facts), rows(input, facts).max(1.0));
+            (startup, startup + (total - startup) * (rows(plan, facts) / all).min(1.0))
+        }
+        Plan::Aggregate(aggregation) => {
+            let ((_, total), input) = (cost(&aggregation.input, facts), rows(&aggregation.input, facts));
+            let made = total + OPERATOR * input * (aggregation.calls.len() + aggregation.keys.len()) as f64;
+            (made, made + ROW * rows(plan, facts))
+        }
+        Plan::Distinct { input, .. } => {
+            let (startup, total) = cost(input, facts);
+            (startup, total + OPERATOR * rows(input, facts))
+        }
+        Plan::Window(window) => {
+            let (_, total) = cost(&window.input, facts);
+            let made = total + OPERATOR * (1 + window.calls.len()) as f64 * rows(plan, facts);
+            (made, made + ROW * rows(plan, facts))
+        }
+        Plan::Set { left, right, .. } => {
+            let (left, right) = (cost(left, facts), cost(right, facts));
+            (left.0, left.1 + right.1)
+        }
+        Plan::With { queries, body } => {
+            let before: f64 = queries.iter().map(|(_, query)| cost(query, facts).1).sum();
+            let (startup, total) = cost(body, facts);
+            (before + startup, before + total)
+        }
+        Plan::Recursive { start, step, .. } => {
+            let (first, again) = (cost(start, facts), cost(step, facts));
+            (first.0, first.1 + ELEMENTS * again.1)
+        }
+        Plan::Join(join) => join_cost(join, facts),
+    })
+}
+
+fn scan_cost(scan: &Scan, facts: &Facts<'_>) -> (f64, f64) {
+    let read = path_rows(scan, &scan.path, facts);
+    let conditions = scan.filter.as_ref().map_or(0, |filter| match &filter.kind {
+        ExprKind::And(all) => all.len(),
+        _ => 1,
+    });
+    let row = match &scan.path {
+        Path::All => ROW,
+        Path::Index { index, .. } | Path::Alternatives { index, .. } | Path::AnyOf { index, .. } => {
+            let is_table = scan.table.indexes.get(*index).is_some_and(|index| index.primary);
+            if is_table { ROW } else { ROW + SEARCH }
+        }
     };
-    let unique = scan.table.indexes.iter().any(|index| index.is_key() && index.columns.iter().all(fixed));
-    if unique { 1.0 } else { AGREEING }
+    let searches = match &scan.path {
+        Path::All => 0.0,
+        Path::Index { .. } => 1.0,
+        Path::Alternatives { equal, .. } => equal.len() as f64,
+        Path::AnyOf { .. } => ELEMENTS,
+    };
+    (0.0, searches * SEARCH + read * (row + OPERATOR * conditions as f64))
+}
+
+fn join_cost(join: &Join, facts: &Facts<'_>) -> (f64, f64) {
+    let (left, right) = (cost(&join.left, facts), cost(&join.right, facts));
+    let (left_rows, right_rows) = (rows(&join.left, facts), rows(&join.right, facts));
+    let found = join_rows(join, left_rows, right_rows, facts) * ROW;
+    if join.lateral {
+        return (left.0 + right.0, left.1 + left_rows * right.1 + found);
+    }
+    if join.equalities.is_empty() {
+        return (left.0 + right.1, left.1 + right.1 + left_rows * right_rows * OPERATOR + found);
+    }
+    let build = right.1 + right_rows * BUILD;
+    (left.0 + build, left.1 + build + left_rows * PROBE + found)
 }

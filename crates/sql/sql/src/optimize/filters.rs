@@ -1,35 +1,36 @@
 //! Moves conditions down to the source of their columns, and takes equalities out of join conditions.
 
-use super::Ctes;
+use super::Facts;
 use super::columns::{
     collect, columns_of, filtered, is_volatile, join, renumber, sink, split, strict_columns, substitute,
 };
+use super::factor;
 use crate::plan::{Aggregation, Comparison, Expr, ExprKind, Join, JoinKind, Plan, Scan, SetOperation, Window};
 use crate::stack::ensure_stack;
 use std::collections::BTreeSet;
 
 /// The plan with these conditions on its rows as far down as they may stand.
-pub fn push(plan: Plan, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
-    ensure_stack(|| step(plan, conjuncts, ctes))
+pub fn push(plan: Plan, conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Plan {
+    ensure_stack(|| step(plan, conjuncts, facts))
 }
 
-fn step(plan: Plan, mut conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
-    let descend = |plan: Box<Plan>, conjuncts| Box::new(push(*plan, conjuncts, ctes));
+fn step(plan: Plan, mut conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Plan {
+    let descend = |plan: Box<Plan>, conjuncts| Box::new(push(*plan, conjuncts, facts));
     match plan {
         Plan::Filter { input, condition } => {
             let mut all = Vec::new();
-            split(condition, &mut all);
+            factor::conjuncts(condition, &mut all);
             all.append(&mut conjuncts);
-            push(*input, all, ctes)
+            push(*input, all, facts)
         }
         Plan::Scan(scan) => into_scan(scan, conjuncts),
         Plan::Project { input, columns } => {
             let (below, above) = divide(conjuncts, |conjunct| substitute(conjunct, &columns));
             filtered(Plan::Project { input: descend(input, below), columns }, above)
         }
-        Plan::Join(join) => into_join(*join, conjuncts, ctes),
-        Plan::Aggregate(aggregation) => into_groups(*aggregation, conjuncts, ctes),
-        Plan::Window(window) => into_partitions(*window, conjuncts, ctes),
+        Plan::Join(join) => into_join(*join, conjuncts, facts),
+        Plan::Aggregate(aggregation) => into_groups(*aggregation, conjuncts, facts),
+        Plan::Window(window) => into_partitions(*window, conjuncts, facts),
         Plan::Sort { input, keys } => {
             let (below, above) = divide(conjuncts, settled);
             filtered(Plan::Sort { input: descend(input, below), keys }, above)
@@ -46,25 +47,25 @@ fn step(plan: Plan, mut conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
             filtered(Plan::Set { operation, all, left, right }, above)
         }
         Plan::With { queries, body } => {
-            let queries = queries.into_iter().map(|(number, query)| (number, descend_shared(query, ctes))).collect();
+            let queries = queries.into_iter().map(|(number, query)| (number, descend_shared(query, facts))).collect();
             Plan::With { queries, body: descend(body, conjuncts) }
         }
         Plan::Recursive { number, start, step, distinct } => {
-            let (start, step) = (descend_shared(start, ctes), descend_shared(step, ctes));
+            let (start, step) = (descend_shared(start, facts), descend_shared(step, facts));
             filtered(Plan::Recursive { number, start, step, distinct }, conjuncts)
         }
         mut other => {
             other.each_input_mut(&mut |input, _| {
                 let plan = std::mem::replace(input, Plan::Values { rows: Vec::new() });
-                *input = push(plan, Vec::new(), ctes);
+                *input = push(plan, Vec::new(), facts);
             });
             filtered(other, conjuncts)
         }
     }
 }
 
-fn descend_shared(plan: std::sync::Arc<Plan>, ctes: &Ctes) -> std::sync::Arc<Plan> {
-    std::sync::Arc::new(push(std::sync::Arc::unwrap_or_clone(plan), Vec::new(), ctes))
+fn descend_shared(plan: std::sync::Arc<Plan>, facts: &Facts<'_>) -> std::sync::Arc<Plan> {
+    std::sync::Arc::new(push(std::sync::Arc::unwrap_or_clone(plan), Vec::new(), facts))
 }
 
 /// Returns the conjuncts that `change` accepts, changed, and the others.
@@ -97,7 +98,7 @@ fn into_scan(mut scan: Scan, conjuncts: Vec<Expr>) -> Plan {
     filtered(Plan::Scan(scan), above)
 }
 
-fn into_groups(mut aggregation: Aggregation, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
+fn into_groups(mut aggregation: Aggregation, conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Plan {
     // A key that some grouping set leaves out is NULL there; and one group stands even without rows.
     let everywhere = |key: &usize| aggregation.sets.iter().all(|set| set.contains(key));
     let (below, above) = divide(conjuncts, |conjunct| {
@@ -106,11 +107,11 @@ fn into_groups(mut aggregation: Aggregation, conjuncts: Vec<Expr>, ctes: &Ctes) 
             !columns.is_empty() && columns.iter().all(|column| *column < aggregation.keys.len() && everywhere(column));
         on_keys.then(|| substitute(conjunct, &aggregation.keys)).flatten()
     });
-    aggregation.input = push(aggregation.input, below, ctes);
+    aggregation.input = push(aggregation.input, below, facts);
     filtered(Plan::Aggregate(Box::new(aggregation)), above)
 }
 
-fn into_partitions(mut window: Window, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
+fn into_partitions(mut window: Window, conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Plan {
     let keys: BTreeSet<usize> = window
         .partition
         .iter()
@@ -120,7 +121,7 @@ fn into_partitions(mut window: Window, conjuncts: Vec<Expr>, ctes: &Ctes) -> Pla
         let columns = columns_of(conjunct);
         (!columns.is_empty() && columns.is_subset(&keys)).then(|| conjunct.clone())
     });
-    window.input = push(window.input, below, ctes);
+    window.input = push(window.input, below, facts);
     filtered(Plan::Window(Box::new(window)), above)
 }
 
@@ -133,22 +134,24 @@ struct Sides {
     above: Vec<Expr>,
 }
 
-fn into_join(mut operator: Join, conjuncts: Vec<Expr>, ctes: &Ctes) -> Plan {
+fn into_join(mut operator: Join, conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Plan {
     operator.kind = reduced(&operator, &conjuncts);
     let width = operator.left_width;
     let mut sides = Sides { left: Vec::new(), right: Vec::new(), both: Vec::new(), above: Vec::new() };
     let mut own = Vec::new();
     if let Some(condition) = operator.condition.take() {
-        split(condition, &mut own);
+        factor::conjuncts(condition, &mut own);
     }
     for conjunct in own {
+        restrict(&operator, &conjunct, true, &mut sides);
         place(&operator, conjunct, true, width, &mut sides);
     }
     for conjunct in conjuncts {
+        restrict(&operator, &conjunct, false, &mut sides);
         place(&operator, conjunct, false, width, &mut sides);
     }
-    operator.left = push(operator.left, sides.left, ctes);
-    operator.right = push(operator.right, sides.right, ctes);
+    operator.left = push(operator.left, sides.left, facts);
+    operator.right = push(operator.right, sides.right, facts);
     if operator.lateral {
         operator.condition = join(sides.both);
         return filtered(Plan::Join(Box::new(operator)), sides.above);
@@ -187,9 +190,44 @@ fn reduced(operator: &Join, conjuncts: &[Expr]) -> JoinKind {
     }
 }
 
+/// Adds what an OR over both sides demands of each of them; the OR itself stays.
+fn restrict(operator: &Join, conjunct: &Expr, own: bool, sides: &mut Sides) {
+    let width = operator.left_width;
+    let is_left: &dyn Fn(usize) -> bool = &|column| column < width;
+    let is_right: &dyn Fn(usize) -> bool = &|column| column >= width;
+    let columns = columns_of(conjunct);
+    if columns.iter().all(|&column| is_left(column)) || columns.iter().all(|&column| is_right(column)) {
+        return;
+    }
+    let demands = [is_left, is_right].map(|is_known| factor::about(conjunct, is_known));
+    for demand in demands.into_iter().flatten() {
+        let on_left = columns_of(&demand).iter().all(|&column| column < width);
+        if may_go(operator.kind, own, if on_left { Side::Left } else { Side::Right }) {
+            place(operator, demand, own, width, sides);
+        }
+    }
+}
+
+/// A side of a join.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// Returns whether a condition on one side of a join may be decided before it: the join's own (`own`), or one on its rows.
+fn may_go(kind: JoinKind, own: bool, side: Side) -> bool {
+    use JoinKind::{Anti, Inner, Left, Right, Semi};
+    match (side, own) {
+        (Side::Left, true) => matches!(kind, Inner | Right | Semi),
+        (Side::Left, false) => matches!(kind, Inner | Left | Semi | Anti),
+        (Side::Right, true) => matches!(kind, Inner | Left | Semi | Anti),
+        (Side::Right, false) => matches!(kind, Inner | Right),
+    }
+}
+
 /// Finds the place of a condition: the join's own (`own`), or one on its rows.
 fn place(operator: &Join, conjunct: Expr, own: bool, width: usize, sides: &mut Sides) {
-    use JoinKind::{Anti, Full, Inner, Left, Right, Semi};
     let mut columns = BTreeSet::new();
     collect(&conjunct, &mut columns);
     let on_left = columns.iter().all(|&column| column < width);
@@ -198,23 +236,16 @@ fn place(operator: &Join, conjunct: Expr, own: bool, width: usize, sides: &mut S
         let place = if own { &mut sides.both } else { &mut sides.above };
         return place.push(conjunct);
     }
-    let may_go_left = if own {
-        matches!(operator.kind, Inner | Right | Semi)
-    } else {
-        matches!(operator.kind, Inner | Left | Semi | Anti)
-    };
-    let may_go_right =
-        if own { matches!(operator.kind, Inner | Left | Semi | Anti) } else { matches!(operator.kind, Inner | Right) };
-    if on_left && may_go_left {
+    if on_left && may_go(operator.kind, own, Side::Left) {
         sides.left.push(conjunct);
-    } else if on_right && may_go_right {
+    } else if on_right && may_go(operator.kind, own, Side::Right) {
         sides.right.push(to_right(conjunct, width, operator.lateral));
-    } else if own || operator.kind == Inner {
+    } else if own || operator.kind == JoinKind::Inner {
         sides.both.push(conjunct);
     } else {
         sides.above.push(conjunct);
     }
-    debug_assert!(operator.kind != Full || (sides.left.is_empty() && sides.right.is_empty()));
+    debug_assert!(operator.kind != JoinKind::Full || (sides.left.is_empty() && sides.right.is_empty()));
 }
 
 /// The condition over the right row.

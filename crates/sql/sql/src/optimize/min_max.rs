@@ -1,5 +1,6 @@
 //! Reads `min` and `max` of a column from the ends of an index in its order.
 
+use super::Facts;
 use super::access::refuses_null;
 use super::columns::{join, split};
 use super::order::satisfy;
@@ -7,7 +8,7 @@ use crate::plan::{Aggregation, Expr, ExprKind, Plan, SortKey};
 use crate::types::{Datum, Type};
 
 /// The one row in which such an aggregate finds its value, if that is all that is asked, and an index leads there.
-pub fn first_entry(aggregation: &Aggregation, input: &Plan) -> Option<Plan> {
+pub fn first_entry(aggregation: &Aggregation, input: &Plan, facts: &Facts<'_>) -> Option<Plan> {
     let ([call], true) = (aggregation.calls.as_slice(), aggregation.keys.is_empty()) else { return None };
     let is_plain = call.filter.is_none() && call.grouping.is_none() && call.order.is_empty();
     let ([argument], true) = (call.arguments.as_slice(), is_plain && aggregation.sets.len() == 1) else { return None };
@@ -30,7 +31,7 @@ pub fn first_entry(aggregation: &Aggregation, input: &Plan) -> Option<Plan> {
         scan.filter = join(conjuncts);
     }
     let key = SortKey { expression: argument.clone(), descending, nulls_first: descending };
-    let sorted = satisfy(Plan::Scan(super::access::with_path(scan)), &[key], is_whole)?;
+    let sorted = satisfy(Plan::Scan(super::access::with_path(scan, facts)), &[key], is_whole)?;
     let limit = Some(Expr::constant(Datum::Int8(1), Type::INT8));
     Some(Plan::Limit { input: Box::new(sorted), limit, ties: None, offset: None })
 }

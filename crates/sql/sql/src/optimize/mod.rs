@@ -1,10 +1,11 @@
 //! Optimizer: rewrites plans into faster ones with the same meaning.
 //!
 //! The passes, in order: `with.rs` inlines queries of WITH that are read once; `decorrelate.rs` turns EXISTS and IN into joins;
-//! `filters.rs` moves conditions down to the source of their columns; `joins.rs` orders inner joins so that equalities connect
-//! them; `access.rs` chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index
-//! makes unnecessary; `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` finds unused
-//! columns. `columns.rs` renumbers columns when an expression moves.
+//! `filters.rs` moves conditions down to the source of their columns; `joins.rs` puts joins into the cheapest order; `access.rs`
+//! chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index makes unnecessary;
+//! `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` finds unused columns. `columns.rs` renumbers
+//! columns when an expression moves; `factor.rs` takes conditions out of an OR. `sizes.rs` asks the engine for the sizes of tables,
+//! by which `estimate.rs` estimates rows and costs.
 
 mod access;
 mod column_pruning;
@@ -12,115 +13,164 @@ mod columns;
 mod conditions;
 mod decorrelate;
 mod estimate;
+mod expected;
+mod factor;
 mod filters;
 mod joins;
 mod min_max;
 mod order;
 mod partial;
+mod sizes;
 mod with;
+
+pub use expected::estimate;
+pub use sizes::{Noted, Sizes};
 
 #[cfg(test)]
 mod tests;
 
 use crate::plan::{Expr, ExprKind, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
 use crate::stack::ensure_stack;
+use crate::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The queries of WITH in a statement, by number.
-type Ctes = HashMap<usize, Arc<Plan>>;
+/// What is known of a plan beside the plan itself.
+pub struct Facts<'s> {
+    /// The queries of WITH in the statement, by number.
+    ctes: HashMap<usize, Arc<Plan>>,
+    sizes: &'s Sizes<'s>,
+}
+
+impl<'s> Facts<'s> {
+    /// The facts of a plan.
+    pub fn new(plan: &Plan, sizes: &'s Sizes<'s>) -> Facts<'s> {
+        let mut ctes = HashMap::new();
+        plan.walk(&mut |plan| match plan {
+            Plan::With { queries, .. } => ctes.extend(queries.iter().cloned()),
+            Plan::Recursive { number, start, .. } => {
+                ctes.entry(*number).or_insert_with(|| start.clone());
+            }
+            _ => {}
+        });
+        Facts { ctes, sizes }
+    }
+
+    /// The facts of a statement's plans.
+    pub fn of_statement(statement: &Statement, sizes: &'s Sizes<'s>) -> Facts<'s> {
+        match statement {
+            Statement::Query(query) => Facts::new(&query.plan, sizes),
+            Statement::Insert(insert) => Facts::new(&insert.source, sizes),
+            Statement::Update(update) => Facts::new(&update.source, sizes),
+            Statement::Delete(delete) => Facts::new(&delete.source, sizes),
+            Statement::Modifying(modifying) => {
+                let mut facts = Facts::of_statement(&modifying.body, sizes);
+                for (_, part) in &modifying.parts {
+                    facts.ctes.extend(Facts::of_statement(part, sizes).ctes);
+                }
+                facts
+            }
+        }
+    }
+
+    /// The query of WITH of this number.
+    fn get(&self, number: usize) -> Option<&Arc<Plan>> {
+        self.ctes.get(&number)
+    }
+
+    /// Types of a plan's columns.
+    fn types(&self, plan: &Plan) -> Vec<Type> {
+        plan.output_types(&|number| self.get(number).cloned())
+    }
+}
 
 /// The improved plan.
-pub fn optimize(plan: Plan) -> Plan {
+pub fn optimize(plan: Plan, sizes: &Sizes<'_>) -> Plan {
     let plan = with::inline(plan);
-    let mut ctes = Ctes::new();
-    plan.walk(&mut |plan| match plan {
-        Plan::With { queries, .. } => ctes.extend(queries.iter().cloned()),
-        Plan::Recursive { number, start, .. } => {
-            ctes.entry(*number).or_insert_with(|| start.clone());
-        }
-        _ => {}
-    });
-    let mut plan = tree(plan, &ctes);
-    column_pruning::prune(&mut plan, None, &ctes);
+    let facts = Facts::new(&plan, sizes);
+    let mut plan = tree(plan, &facts);
+    column_pruning::prune(&mut plan, None, &facts);
     plan
 }
 
 /// The improved statement.
-pub fn statement(statement: Statement) -> Statement {
+pub fn statement(statement: Statement, sizes: &Sizes<'_>) -> Statement {
     match statement {
         Statement::Query(mut query) => {
-            query.plan = shared(query.plan);
+            query.plan = shared(query.plan, sizes);
             Statement::Query(query)
         }
         Statement::Insert(mut insert) => {
-            insert.source = shared(insert.source);
+            insert.source = shared(insert.source, sizes);
             if let Some(update) = insert.on_conflict.as_mut().and_then(|conflict| conflict.update.as_mut()) {
-                update.assignments.iter_mut().for_each(|(_, value)| in_expression(value));
-                update.condition.iter_mut().for_each(in_expression);
+                update.assignments.iter_mut().for_each(|(_, value)| in_expression(value, sizes));
+                update.condition.iter_mut().for_each(|condition| in_expression(condition, sizes));
             }
-            in_returning(&mut insert.returning);
+            in_returning(&mut insert.returning, sizes);
             Statement::Insert(insert)
         }
         Statement::Modifying(mut modifying) => {
             modifying.parts =
-                modifying.parts.into_iter().map(|(number, part)| (number, self::statement(part))).collect();
-            modifying.body = Box::new(self::statement(*modifying.body));
+                modifying.parts.into_iter().map(|(number, part)| (number, self::statement(part, sizes))).collect();
+            modifying.body = Box::new(self::statement(*modifying.body, sizes));
             Statement::Modifying(modifying)
         }
         Statement::Update(mut update) => {
-            update.source = Arc::new(owning(optimize(Arc::unwrap_or_clone(update.source)), update.table.columns.len()));
-            update.assignments.iter_mut().for_each(|(_, value)| in_expression(value));
-            in_returning(&mut update.returning);
+            update.source =
+                Arc::new(owning(optimize(Arc::unwrap_or_clone(update.source), sizes), update.table.columns.len()));
+            update.assignments.iter_mut().for_each(|(_, value)| in_expression(value, sizes));
+            in_returning(&mut update.returning, sizes);
             Statement::Update(update)
         }
         Statement::Delete(mut delete) => {
-            delete.source = Arc::new(owning(optimize(Arc::unwrap_or_clone(delete.source)), delete.table.columns.len()));
-            in_returning(&mut delete.returning);
+            delete.source =
+                Arc::new(owning(optimize(Arc::unwrap_or_clone(delete.source), sizes), delete.table.columns.len()));
+            in_returning(&mut delete.returning, sizes);
             Statement::Delete(delete)
         }
     }
 }
 
-fn in_returning(returning: &mut Option<Returning>) {
-    returning.iter_mut().flat_map(|returning| &mut returning.columns).for_each(in_expression);
+fn in_returning(returning: &mut Option<Returning>, sizes: &Sizes<'_>) {
+    let columns = returning.iter_mut().flat_map(|returning| &mut returning.columns);
+    columns.for_each(|column| in_expression(column, sizes));
 }
 
 /// Improves the plans of subqueries in an expression that a statement has beside its source.
-fn in_expression(expression: &mut Expr) {
+fn in_expression(expression: &mut Expr, sizes: &Sizes<'_>) {
     expression.walk_mut(&mut |expression| {
         if let ExprKind::Subquery(subquery) = &mut expression.kind {
             let inner = std::mem::replace(&mut subquery.plan, Arc::new(Plan::Values { rows: Vec::new() }));
-            subquery.plan = shared(inner);
+            subquery.plan = shared(inner, sizes);
         }
     });
 }
 
-fn shared(plan: Arc<Plan>) -> Arc<Plan> {
-    Arc::new(optimize(Arc::unwrap_or_clone(plan)))
+fn shared(plan: Arc<Plan>, sizes: &Sizes<'_>) -> Arc<Plan> {
+    Arc::new(optimize(Arc::unwrap_or_clone(plan), sizes))
 }
 
 /// A plan and the plans of the subqueries in its expressions.
-fn tree(plan: Plan, ctes: &Ctes) -> Plan {
-    let plan = decorrelate::tree(plan, ctes);
-    let plan = filters::push(plan, Vec::new(), ctes);
-    let plan = joins::arrange(plan, ctes);
-    let mut plan = access::choose(plan, None, ctes);
-    subqueries(&mut plan, ctes);
+fn tree(plan: Plan, facts: &Facts<'_>) -> Plan {
+    let plan = decorrelate::tree(plan, facts);
+    let plan = filters::push(plan, Vec::new(), facts);
+    let plan = joins::arrange(plan, facts);
+    let mut plan = access::choose(plan, None, facts);
+    subqueries(&mut plan, facts);
     plan
 }
 
 /// Improves the plans of subqueries in expressions, and the queries of WITH.
-fn subqueries(plan: &mut Plan, ctes: &Ctes) {
+fn subqueries(plan: &mut Plan, facts: &Facts<'_>) {
     plan.each_expression_mut(&mut |expression| {
         expression.walk_mut(&mut |expression| {
             if let ExprKind::Subquery(subquery) = &mut expression.kind {
                 let inner = std::mem::replace(&mut subquery.plan, Arc::new(Plan::Values { rows: Vec::new() }));
-                subquery.plan = Arc::new(tree(Arc::unwrap_or_clone(inner), ctes));
+                subquery.plan = Arc::new(tree(Arc::unwrap_or_clone(inner), facts));
             }
         });
     });
-    plan.each_input_mut(&mut |input, _| ensure_stack(|| subqueries(input, ctes)));
+    plan.each_input_mut(&mut |input, _| ensure_stack(|| subqueries(input, facts)));
 }
 
 /// Makes the source of UPDATE or DELETE own exactly the rows that it returns: a scan owns what it returns, but a join
@@ -163,7 +213,7 @@ impl Plan {
     }
 
     /// Number of columns.
-    fn width(&self, ctes: &Ctes) -> usize {
-        self.output_types(&|number| ctes.get(&number).cloned()).len()
+    fn width(&self, facts: &Facts<'_>) -> usize {
+        facts.types(self).len()
     }
 }

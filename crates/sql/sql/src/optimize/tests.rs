@@ -1,6 +1,6 @@
 //! Random plans over random tables give the same rows with and without optimization; single plans take the expected shape.
 
-use super::optimize;
+use super::{Sizes, optimize};
 use crate::catalog::Table;
 use crate::exec::fixture::{Fixture, by, column, compare, equal, filter, int, join, outer, scan};
 use crate::explain::{Options, explain};
@@ -211,7 +211,7 @@ proptest! {
             key.nulls_first = maker.pick(2) == 0;
             plan = Plan::Sort { input: Box::new(plan), keys: vec![key] };
         }
-        let better = optimize(plan.clone());
+        let better = optimize(plan.clone(), &Sizes::default());
         let expected = tables.fixture.try_rows(&plan).expect("rows");
         let found = tables.fixture.try_rows(&better).expect("rows");
         prop_assert_eq!(sorted(&found), sorted(&expected), "{:#?}", shape(&better));

@@ -31,6 +31,19 @@ pub struct Field {
     pub origin: Option<(crate::catalog::Oid, u16)>,
 }
 
+/// What an operator is expected to do, for EXPLAIN.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// Cost until the first row.
+    pub startup: f64,
+    /// Cost until the last row.
+    pub total: f64,
+    /// Number of rows.
+    pub rows: f64,
+    /// Bytes of a row.
+    pub width: usize,
+}
+
 /// A relational operator.
 #[derive(Clone, Debug)]
 pub enum Plan {

@@ -150,6 +150,17 @@ impl Session {
         };
         self.check_failed(&parsed.command)?;
         let may_commit = sync_follows && max_rows == 0;
+        if let Command::Explain { options, statement } = &parsed.command {
+            let (prepared, values) = (portal.prepared.clone(), portal.parameters.clone());
+            let mut explain = |session: &mut Session, sink: &mut dyn Sink| {
+                session.explain_statement(*options, statement, (&prepared.parameters, &values), sink)
+            };
+            if may_commit {
+                return self.run_alone_or_in_block(sink, &mut explain);
+            }
+            self.open_implicit(false);
+            return explain(self, sink);
+        }
         if !Session::is_over_rows(portal) {
             if may_commit || manages_itself(&parsed.command) {
                 return self.run_alone_or_in_block(sink, &mut |session, sink| session.run_utility(&parsed, sink));

@@ -6,10 +6,12 @@ use crate::context::Names;
 use crate::env::{CatalogLookup, ListsStatements, LockMode, StatementInfo};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
+use crate::optimize::{Noted, Sizes};
 use crate::plan::{Field, Statement};
 use crate::types::{Scalar, Type};
 use model::RowBuf;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use syntax::ast::{DataType, SetExpr};
 use syntax::{Command, Parsed};
@@ -24,6 +26,8 @@ pub(super) struct Prepared {
     pub fields: Option<Vec<Field>>,
     /// Its plan, and the names on which the plan depends.
     plan: Mutex<Option<Plan>>,
+    /// Uses of a plan that sizes chose. A counter that nothing is published by.
+    uses: AtomicU32,
     /// Creation time. Microseconds since 1970.
     pub at: i64,
     /// Approximate memory of its syntax and its plan.
@@ -35,6 +39,8 @@ pub(super) struct Prepared {
 struct Plan {
     statement: Arc<Statement>,
     rests_on: Arc<[CatalogLookup]>,
+    /// The sizes of tables by which it was chosen.
+    sizes: Arc<Noted>,
     /// Whether it contains values that depend on the time or the time zone.
     has_moments: bool,
 }
@@ -109,6 +115,9 @@ struct CachedPlan {
     last_use: u64,
 }
 
+/// A plan that is in use for long is compared with the sizes of its tables once in so many uses.
+const USES_BETWEEN_SIZES: u32 = 64;
+
 /// Approximate memory of a prepared statement: a constant, and a multiple of its text's length.
 const PREPARED_BYTES: usize = 2048;
 const BYTES_PER_CHARACTER: usize = 16;
@@ -166,11 +175,20 @@ impl Session {
         let memory = Memory::kept(&self.database.budget, PREPARED_BYTES + length * BYTES_PER_CHARACTER)?;
         let nothing = |parsed, fields, memory| {
             let parameters = given.iter().map(|given| given.unwrap_or(Type::TEXT)).collect();
-            Prepared { parsed, parameters, fields, plan: Mutex::default(), at, memory }
+            let (plan, uses) = (Mutex::default(), AtomicU32::default());
+            Prepared { parsed, parameters, fields, plan, uses, at, memory }
         };
         let rows = match &parsed {
             Some(parsed) => match &parsed.command {
                 Command::Rows(statement) => statement.clone(),
+                Command::Explain { statement, .. } if matches!(statement.command, Command::Rows(_)) => {
+                    // The parameters are those of the explained statement.
+                    let explained = self.prepare(Some((**statement).clone()), given)?;
+                    let fields = self.utility_fields(parsed)?;
+                    let (parsed, parameters) = (Some(parsed.clone()), explained.parameters.clone());
+                    let (plan, uses) = (Mutex::default(), AtomicU32::default());
+                    return Ok(Arc::new(Prepared { parsed, parameters, fields, plan, uses, at, memory }));
+                }
                 _ => {
                     let fields = self.utility_fields(parsed)?;
                     return Ok(Arc::new(nothing(Some(parsed.clone()), fields, memory)));
@@ -189,7 +207,8 @@ impl Session {
         let parameters = parameters.into_iter().map(|found| found.unwrap_or(Type::TEXT)).collect();
         let fields = fields_of(&plan.statement);
         let plan = Mutex::new(Some(plan));
-        Ok(Arc::new(Prepared { parsed, parameters, fields, plan, at, memory }))
+        let uses = AtomicU32::default();
+        Ok(Arc::new(Prepared { parsed, parameters, fields, plan, uses, at, memory }))
     }
 
     /// Returns the plan of a statement in the open transaction: the cached one, if its names still mean the same.
@@ -223,11 +242,11 @@ impl Session {
         Ok(Some(plan.statement))
     }
 
-    /// Returns the cached plan, if its names still mean the same.
+    /// Returns the cached plan, if its names still mean the same and its tables have about the sizes that they had.
     pub(super) fn kept_plan(&mut self, prepared: &Prepared) -> Result<Option<Arc<Statement>>> {
         let kept = prepared.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match kept {
-            Some(plan) if self.still_means(&plan.rests_on)? => {
+            Some(plan) if self.still_fits(prepared, &plan.sizes) && self.still_means(&plan.rests_on)? => {
                 self.show_relations(&plan);
                 Ok(Some(plan.statement))
             }
@@ -284,13 +303,24 @@ impl Session {
             self.exec(&[]).and_then(|mut exec| bind::statement_with_text(&mut exec.names(), text, rows, parameters));
         let rests_on = self.state.lookups.take().unwrap_or_default().into();
         match bound {
-            Ok(statement) => Ok(Plan {
-                statement: Arc::new(crate::optimize::statement(statement)),
-                rests_on,
-                has_moments: self.state.has_read_moments,
-            }),
+            Ok(statement) => {
+                let sizes = Sizes::of(&*self.database.store);
+                let statement = Arc::new(crate::optimize::statement(statement, &sizes));
+                Ok(Plan { statement, rests_on, sizes: sizes.noted().into(), has_moments: self.state.has_read_moments })
+            }
             Err(error) => Err(self.explain_unless_repeated(error)),
         }
+    }
+
+    /// Returns whether a plan's tables have about the sizes that it was chosen by. It is asked now and then: often at first, then once
+    /// in so many uses.
+    fn still_fits(&self, prepared: &Prepared, sizes: &Noted) -> bool {
+        if sizes.is_empty() {
+            return true;
+        }
+        let uses = prepared.uses.fetch_add(1, Relaxed).wrapping_add(1);
+        let is_due = uses.is_power_of_two() || uses.is_multiple_of(USES_BETWEEN_SIZES);
+        !is_due || Sizes::of(&*self.database.store).are_about(sizes)
     }
 
     /// Returns whether the names still mean the same. The lookup protects the answer for the rest of the transaction.
@@ -437,8 +467,8 @@ mod tests {
 
     fn nothing() -> Arc<Prepared> {
         let memory = Memory::new(crate::memory::Budget::new(0), 0);
-        let (parsed, fields, plan) = (None, None, Mutex::default());
-        Arc::new(Prepared { parsed, parameters: Vec::new(), fields, plan, at: 0, memory })
+        let (parsed, fields, plan, uses) = (None, None, Mutex::default(), AtomicU32::default());
+        Arc::new(Prepared { parsed, parameters: Vec::new(), fields, plan, uses, at: 0, memory })
     }
 
     #[test]

@@ -6,11 +6,14 @@ use super::{Outcome, Session, Sink, settings};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use crate::notify::ChannelChange;
+use crate::optimize::{self, Facts, Sizes};
 use crate::plan::Field;
+use crate::plan::Plan;
 use crate::types::{Datum, Modifier, Type};
 use crate::{alter, bind, catalog, ddl, exec, explain};
+use std::time::Instant;
 use syntax::ast::Definition;
-use syntax::{Command, Discard, ExplainFormat, Modes, Parsed};
+use syntax::{Command, Discard, ExplainFormat, ExplainOptions, Modes, Parsed};
 
 impl Session {
     /// Runs a statement that is not over rows.
@@ -98,8 +101,8 @@ impl Session {
             }
             Command::Fetch(fetch) => return self.fetch(fetch, sink),
             Command::Close(name) => self.close_cursor(name.as_deref())?,
-            Command::Explain { analyze, format, statement, .. } => {
-                return self.explain_statement(*analyze, *format, statement, sink);
+            Command::Explain { options, statement } => {
+                return self.explain_statement(*options, statement, (&[], &[]), sink);
             }
             Command::Copy(copy) => return self.start_copy(copy, sink),
             Command::Checkpoint => {
@@ -136,10 +139,7 @@ impl Session {
                 Some(vec![text_field(known)])
             }
             Command::Show(None) => Some(["name", "setting", "description"].map(text_field).to_vec()),
-            Command::Explain { format: ExplainFormat::Text, .. } => Some(vec![text_field("QUERY PLAN")]),
-            Command::Explain { format: ExplainFormat::Json, .. } => {
-                Some(vec![Field { data_type: Type::JSON, ..text_field("QUERY PLAN") }])
-            }
+            Command::Explain { options, .. } => Some(vec![explain_field(options.format)]),
             Command::Execute(name, _) => self.prepared_named(name)?.fields.clone(),
             Command::Fetch(fetch) if fetch.rows_wanted => {
                 self.portals.get(&fetch.cursor).and_then(|portal| portal.fields())
@@ -381,18 +381,25 @@ impl Session {
         );
     }
 
-    fn explain_statement(
+    /// EXPLAIN of a statement with these parameters: their types and values.
+    pub(super) fn explain_statement(
         &mut self,
-        analyze: bool,
-        format: ExplainFormat,
+        given: ExplainOptions,
         parsed: &Parsed,
+        (types, values): (&[Type], &[Datum]),
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
+        let since = Instant::now();
         let unsupported = || SqlError::unsupported("EXPLAIN of this statement");
         let (prepared, values) = match &parsed.command {
             Command::Rows(_) => {
                 self.open_implicit(false);
-                (self.prepare(Some(parsed.clone()), Vec::new())?, vec![])
+                let prepared = self.prepare(Some(parsed.clone()), types.iter().copied().map(Some).collect())?;
+                if prepared.parameters.len() > values.len() {
+                    let message = format!("there is no parameter ${}", values.len() + 1);
+                    return Err(SqlError::new(state::UNDEFINED_PARAMETER, message));
+                }
+                (prepared, values.to_vec())
             }
             Command::Execute(name, arguments) => {
                 let prepared = self.prepared_named(name)?;
@@ -405,21 +412,27 @@ impl Session {
             _ => return Err(unsupported()),
         };
         let statement = self.plan_of(&prepared)?;
-        let json = format == ExplainFormat::Json;
-        let lines = if analyze {
+        let store = self.database.store.clone();
+        let sizes = Sizes::of(&*store);
+        let facts = Facts::of_statement(&statement, &sizes);
+        let estimate = |plan: &Plan| optimize::estimate(plan, &facts);
+        let planning = Some(since.elapsed());
+        let options = explain::Options { given, estimate: Some(&estimate), planning, ..Default::default() };
+        let lines = if given.analyze {
             self.check_writable(&statement)?;
             self.freeze_cursors()?;
-            explain::analyze(&mut self.exec(&values)?, &statement, json)?
+            explain::analyze(&mut self.exec(&values)?, &statement, options)?
         } else {
-            explain::explain(&statement, explain::Options { json, ..Default::default() })
-        };
-        let field = match format {
-            ExplainFormat::Text => text_field("QUERY PLAN"),
-            ExplainFormat::Json => Field { data_type: Type::JSON, ..text_field("QUERY PLAN") },
+            explain::explain(&statement, options)
         };
         let rows = lines.into_iter().map(|line| vec![Datum::Text(line.into())]).collect();
-        self.answer(&[field], rows, "EXPLAIN", sink)
+        self.answer(&[explain_field(given.format)], rows, "EXPLAIN", sink)
     }
+}
+
+fn explain_field(format: ExplainFormat) -> Field {
+    let data_type = if format == ExplainFormat::Json { Type::JSON } else { Type::TEXT };
+    Field { data_type, ..text_field("QUERY PLAN") }
 }
 
 fn text_field(name: &str) -> Field {

@@ -135,6 +135,14 @@ pub enum Target<'k> {
     Below(SearchKey<'k>),
     /// The leaf of the highest keys.
     Last,
+    /// Some leaf: the same number finds the same one again, as long as no node on the way changes.
+    Some(u64),
+}
+
+/// One of the first `count` slots, chosen by a number: each with about the same frequency.
+pub fn pick(number: u64, count: usize) -> usize {
+    let mixed = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    ((u128::from(mixed) * count as u128) >> 64) as usize
 }
 
 /// A node above the leaves: child `i` covers the keys from fence `i` up to fence `i + 1`.
@@ -188,6 +196,7 @@ impl<const FANOUT: usize> Inner<FANOUT> {
         let (sought, inclusive) = match target {
             Target::First => return 0,
             Target::Last => return self.count().saturating_sub(1),
+            Target::Some(number) => return pick(number.wrapping_add(self.level as u64), self.count()),
             Target::Covering(sought) => (sought, true),
             Target::Below(sought) => (sought, false),
         };

@@ -62,6 +62,16 @@ impl ReadAhead {
         ReadAhead { rows: rows.into_iter(), node }
     }
 
+    /// Reads a row ahead. Returns whether there is one.
+    fn has_rows(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<bool> {
+        if self.rows.len() == 0 {
+            let Some(row) = self.node.next(plan, run)? else { return Ok(false) };
+            run.hold(row_bytes(&row), "a join")?;
+            self.rows = vec![row].into_iter();
+        }
+        Ok(true)
+    }
+
     pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let Some(row) = self.rows.next() else { return self.node.next(plan, run) };
         run.exec.memory.give_back(row_bytes(&row));
@@ -81,7 +91,7 @@ fn read(left: &mut ReadAhead, node: &mut Node, join: &Join, run: &mut Run<'_, '_
         let Some(row) = node.next(&join.right, run)? else { return Ok(Right::Read(Box::new(build))) };
         build.add(join, row, run)?;
     }
-    let mut lefts = Vec::new();
+    let mut lefts: Vec<Row> = std::mem::take(&mut left.rows).collect();
     loop {
         let Some(row) = left.node.next(&join.left, run)? else {
             let rights = ReadAhead::new(build.into_rows(run), std::mem::replace(node, Node::Values(0)));
@@ -113,6 +123,13 @@ impl JoinState {
 
     pub fn next(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         if let Right::Unread(node) = &mut self.right {
+            // Without left rows nothing of the right side is read, so that nothing depends on it.
+            let needs_left = matches!(join.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
+            if needs_left && !self.left.has_rows(&join.left, run)? {
+                self.right = Right::Read(Box::new(Build::new(join, Side::Right)));
+                self.unmatched = Some(0);
+                return Ok(None);
+            }
             self.right = read(&mut self.left, node, join, run)?;
         }
         if let Right::LeftBuildJoin(swapped) = &mut self.right {
@@ -195,6 +212,7 @@ impl JoinState {
             (Candidate::Number(_), _) => {}
         }
         if !run.passes(join.condition.as_ref(), &self.row)? {
+            run.count_removed(join);
             return Ok(CandidateOutcome::No);
         }
         self.current = Some(true);

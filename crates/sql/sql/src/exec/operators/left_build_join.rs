@@ -76,6 +76,7 @@ impl LeftBuildJoin {
         let mut row = self.left.rows[number].clone();
         row.extend_from_slice(right);
         if !run.passes(join.condition.as_ref(), &row)? {
+            run.count_removed(join);
             return Ok(None);
         }
         *met = true;

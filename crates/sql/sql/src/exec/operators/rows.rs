@@ -99,6 +99,7 @@ pub fn next_passing(node: &mut Node, input: &Plan, condition: &Expr, run: &mut R
         if run.holds(condition, &row)? {
             return Ok(Some(row));
         }
+        run.count_removed(condition);
     }
     Ok(None)
 }

@@ -5,6 +5,7 @@
 //! double, counted in rows that the engine examines: a statement that stops after a few rows has read, and protected against
 //! phantoms, only about those. Filter and columns are pushed down as far as the engine supports them ([`pushed`]).
 
+mod entry;
 mod pushed;
 mod range;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::error::Result;
 use crate::plan::{Path, Scan};
 use crate::storage::{decode_columns, decode_row};
 use crate::types::{Datum, Row};
+use entry::EntryFilter;
 use model::{Columns, Direction, Key, RowBuf, RowRef, ScanEnd};
 use pushed::Pushed;
 use range::{Entries, Range};
@@ -24,6 +26,8 @@ use std::ops::ControlFlow;
 
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
+/// A row has so many times the columns that are asked for before they are picked out of it one by one.
+const WIDE: usize = 8;
 
 /// The state of a scan.
 #[derive(Default)]
@@ -35,6 +39,8 @@ pub struct ScanState {
     batch: Batch,
     batch_size: usize,
     pushed: Pushed,
+    /// What the entries of an index decide.
+    entry_filter: Option<EntryFilter>,
     /// Columns of scanned rows; `None` means all.
     columns: Option<Vec<u16>>,
     buffer: RowBuf,
@@ -57,6 +63,8 @@ struct Found<'b> {
     key: &'b [u8],
     /// The stored row; `None` for an index entry.
     row: Option<&'b [u8]>,
+    /// The key of the index entry that leads to the row.
+    entry: &'b [u8],
 }
 
 impl Batch {
@@ -78,11 +86,11 @@ impl Batch {
         let (key_end, row_end) = *self.ends.get(self.at)?;
         let start = self.at.checked_sub(1).map_or(0, |before| self.ends[before].1);
         self.at += 1;
-        let row = &self.bytes[key_end..row_end];
+        let (key, row) = (&self.bytes[start..key_end], &self.bytes[key_end..row_end]);
         Some(if self.entries {
-            Found { key: row, row: None }
+            Found { key: row, row: None, entry: key }
         } else {
-            Found { key: &self.bytes[start..key_end], row: Some(row) }
+            Found { key, row: Some(row), entry: &[] }
         })
     }
 }
@@ -105,8 +113,13 @@ impl ScanState {
         count_scan(scan, run);
         self.ranges = run.ranges(scan)?;
         self.pushed = run.push_down(scan)?;
+        self.entry_filter = EntryFilter::new(scan);
         if self.ranges.iter().any(|range| matches!(range, Range::Between(entries) if !entries.index)) {
             self.columns = pushed::asked(scan, self.pushed.rest_columns.as_deref());
+        } else if !scan.for_update && self.pushed.filter.is_none() {
+            // Rows that are found one by one are read whole, unless they are wide and little of them is asked for.
+            let asked = pushed::asked(scan, self.pushed.rest_columns.as_deref());
+            self.columns = asked.filter(|asked| asked.len() * WIDE <= scan.table.columns.len());
         }
         Ok(())
     }
@@ -152,13 +165,26 @@ impl ScanState {
     /// Returns the row of a key from the engine, if it passes the filter.
     fn consider(&mut self, scan: &Scan, found: Found<'_>, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let table = scan.table.storage.id();
+        if let (None, Some(filter)) = (found.row, &mut self.entry_filter)
+            && !filter.passes(scan, found.entry, run)?
+        {
+            run.count_removed(scan);
+            return Ok(None);
+        }
         let (columns, stored) = match found.row {
             Some(row) => (self.columns.as_deref(), row),
-            None if run.exec.transaction.read(table, found.key, Columns::All, &mut self.buffer)? => {
+            None if run.exec.transaction.read(
+                table,
+                found.key,
+                pushed::as_columns(self.columns.as_deref()),
+                &mut self.buffer,
+            )? =>
+            {
                 if !self.pushed.passes(self.buffer.row()) {
+                    run.count_removed(scan);
                     return Ok(None);
                 }
-                (None, self.buffer.bytes())
+                (self.columns.as_deref(), self.buffer.bytes())
             }
             None => return Ok(None),
         };
@@ -182,9 +208,10 @@ impl ScanState {
         let found = if scan.for_update {
             run.exec.transaction.read_for_update(table, key, &mut self.buffer)?
         } else {
-            run.exec.transaction.read(table, key, Columns::All, &mut self.buffer)?
+            let columns = pushed::as_columns(self.columns.as_deref());
+            run.exec.transaction.read(table, key, columns, &mut self.buffer)?
         };
-        let row = Stored { columns: None, row: self.buffer.row() };
+        let row = Stored { columns: self.columns.as_deref(), row: self.buffer.row() };
         let passes =
             found && self.pushed.passes(row.row) && self.pushed.rest_holds(scan, row, key, &mut self.decoded, run)?;
         if passes { finish(scan, row, key).map(Some) } else { Ok(None) }
@@ -244,6 +271,7 @@ impl Pushed {
         let conjuncts = pushed::conjuncts(filter);
         for &at in &self.rest {
             if !run.holds(&conjuncts[at], decoded)? {
+                run.count_removed(scan);
                 return Ok(false);
             }
         }

@@ -9,7 +9,7 @@ use crate::definition::Table;
 use crate::error::Result;
 use crate::plan::{Comparison, Expr, ExprKind, Scan};
 use crate::storage::{column_type, engine_value_of, is_ordered_as_stored};
-use crate::types::{Scalar, Type};
+use crate::types::{Datum, Scalar, Type};
 use model::{Columns, Predicate, Value};
 use std::collections::BTreeSet;
 
@@ -58,7 +58,9 @@ impl Run<'_, '_> {
         let conjuncts = conjuncts(filter);
         let (mut pushed, mut rest) = (Vec::new(), Vec::new());
         for (at, conjunct) in conjuncts.iter().enumerate() {
-            match self.predicate(&scan.table, conjunct)? {
+            // The engine does not count what it passes over: for EXPLAIN ANALYZE all is evaluated here.
+            let is_counted = self.scope.counters.is_some();
+            match if is_counted { None } else { self.predicate(&scan.table, conjunct)? } {
                 Some(predicate) => pushed.push(predicate),
                 None => rest.push(at),
             }
@@ -104,8 +106,32 @@ impl Run<'_, '_> {
                 Some(column) => self.constants(table, column, list)?.map(|values| Predicate::any_of(column, values)),
                 None => None,
             },
+            ExprKind::Quantified { operator, left, array, all: false } if operator.function.name == "=" => {
+                match ordered(table, left).filter(|_| left.data_type == Type::of(array.data_type.scalar)) {
+                    Some(column) => self.elements(table, column, array)?.map(|list| Predicate::any_of(column, list)),
+                    None => None,
+                }
+            }
             _ => None,
         })
+    }
+
+    /// Elements of an array that is constant during the scan, as the engine stores them. `None` for an array that is NULL or empty,
+    /// which a NULL is not unknown to equal.
+    fn elements(&mut self, table: &Table, column: u16, array: &Expr) -> Result<Option<Vec<Value>>> {
+        if let ExprKind::Array(list) = &array.kind {
+            return if list.is_empty() { Ok(None) } else { self.constants(table, column, list) };
+        }
+        if !matches!(array.kind, ExprKind::Constant(_) | ExprKind::Parameter(_) | ExprKind::Outer { .. }) {
+            return Ok(None);
+        }
+        let stored = column_type(table.columns[usize::from(column)].data_type);
+        let array = self.evaluate(array, &[])?;
+        let Datum::Array(array) = &array else { return Ok(None) };
+        let is_stored = |value: &Value| value.as_ref().column_type().is_none_or(|kind| kind == stored);
+        let elements: Option<Vec<Value>> =
+            array.leaves().map(|element| engine_value_of(element).filter(is_stored)).collect();
+        Ok(elements.filter(|elements| !elements.is_empty()))
     }
 
     fn predicates(&mut self, table: &Table, conditions: &[Expr]) -> Result<Option<Vec<Predicate>>> {

@@ -1,0 +1,182 @@
+//! Shapes of plans: which tables are read first, by which path, and that answers do not depend on it. Times decide nothing here;
+//! EXPLAIN says what a statement would read.
+
+mod common;
+
+use common::{Client, database};
+
+/// The lines of EXPLAIN without costs.
+fn shape(client: &mut Client, query: &str) -> String {
+    client.show(&format!("EXPLAIN (COSTS OFF) {query}"))
+}
+
+/// Asserts that a plan has these lines, in this order.
+#[track_caller]
+fn has(client: &mut Client, query: &str, lines: &[&str]) {
+    let found = shape(client, query);
+    let mut rest = found.lines();
+    for line in lines {
+        assert!(rest.any(|found| found.contains(line)), "{query}\nhas no {line:?} in its place:\n{found}");
+    }
+}
+
+#[track_caller]
+fn has_no(client: &mut Client, query: &str, part: &str) {
+    let found = shape(client, query);
+    assert!(!found.contains(part), "{query}\nhas {part:?}:\n{found}");
+}
+
+/// Two small tables, and a large one that refers to both and has an index on one reference.
+fn client() -> Client {
+    let mut client = Client::new(&database());
+    client.run("CREATE TABLE a (id int PRIMARY KEY, x int); CREATE TABLE b (id int PRIMARY KEY, x int)");
+    client.run("CREATE TABLE c (id int PRIMARY KEY, a_id int, b_id int, x int); CREATE INDEX c_b ON c (b_id)");
+    client.run("INSERT INTO a SELECT i, i FROM generate_series(1, 300) i; INSERT INTO b SELECT * FROM a");
+    client.run("INSERT INTO c SELECT i, i % 300, i % 250, i FROM generate_series(1, 5000) i");
+    client
+}
+
+/// Whatever the order of the text, the constants reach the large table, and its index finds its rows.
+#[test]
+fn constants_reach_all_that_equals_them() {
+    let mut client = client();
+    for from in ["a, b, c", "b, a, c", "c, a, b", "a JOIN b ON true JOIN c ON true"] {
+        let query = format!("SELECT * FROM {from} WHERE a.id = 5 AND a.id = c.a_id AND b.id = 5 AND b.id = c.b_id");
+        has(&mut client, &query, &["Index Scan using c_b on c", "Index Cond: (c.b_id = 5)", "Filter: (c.a_id = 5)"]);
+        has_no(&mut client, &query, "Seq Scan");
+        let columns = query.replace('*', "a.id, b.id, c.id");
+        assert_eq!(client.show(&format!("{columns} ORDER BY c.id")), "5|5|5\n5|5|1505\n5|5|3005\n5|5|4505", "{query}");
+    }
+}
+
+#[test]
+fn the_smaller_table_is_hashed() {
+    let mut client = client();
+    for from in ["a JOIN c ON a.id = c.a_id", "c JOIN a ON a.id = c.a_id"] {
+        has(&mut client, &format!("SELECT * FROM {from}"), &["Seq Scan on c", "Hash", "Seq Scan on a"]);
+    }
+}
+
+#[test]
+fn few_rows_search_an_index() {
+    let mut client = client();
+    for from in ["a JOIN c ON a.id = c.b_id", "c JOIN a ON a.id = c.b_id"] {
+        let query = format!("SELECT * FROM {from} WHERE a.x = 7");
+        has(&mut client, &query, &["Nested Loop", "Seq Scan on a", "Index Scan using c_b on c", "(c.b_id = a.id)"]);
+    }
+    // Many rows do not.
+    has(&mut client, "SELECT * FROM a JOIN c ON a.id = c.b_id WHERE c.x > 0", &["Hash Join", "Seq Scan on c"]);
+}
+
+/// A table that restricts the result is joined before the right side of an outer join that does not.
+#[test]
+fn inner_joins_pass_outer_joins() {
+    let mut client = client();
+    let from = "c LEFT JOIN a ON a.id = c.a_id JOIN b ON b.id = c.b_id";
+    let query = format!("SELECT * FROM {from} WHERE b.x = 7");
+    let lines = ["Nested Loop Left Join", "Nested Loop", "Seq Scan on b", "Index Scan using c_b on c", "a_pkey on a"];
+    has(&mut client, &query, &lines);
+    // A condition on the outer side waits for it.
+    let query = format!("SELECT c.id FROM {from} WHERE b.id = 7 AND a.id IS NULL ORDER BY 1");
+    has(&mut client, &query, &["Left Join", "Filter: (a.id IS NULL)"]);
+    client.run("UPDATE c SET a_id = 1000 WHERE id = 257");
+    assert_eq!(client.show(&query), "257");
+}
+
+/// Without left rows nothing of the right side is read: a transaction that found none does not depend on it.
+#[test]
+fn no_rows_on_the_left_read_nothing_on_the_right() {
+    let database = database();
+    let (mut one, mut two) = (Client::new(&database), Client::new(&database));
+    one.run(
+        "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE c (id int PRIMARY KEY, a_id int); CREATE TABLE d (x int)",
+    );
+    one.run("BEGIN");
+    assert_eq!(one.show("SELECT * FROM a JOIN c ON a.id = c.a_id"), "");
+    two.run("INSERT INTO c VALUES (1, 1)");
+    one.run("INSERT INTO d VALUES (1); COMMIT");
+    let analyzed = one.show("EXPLAIN (ANALYZE, COSTS OFF) SELECT * FROM a JOIN c ON a.id = c.a_id");
+    assert!(analyzed.contains("rows=0"), "{analyzed}");
+}
+
+#[test]
+fn what_is_common_to_alternatives_joins() {
+    let mut client = client();
+    let query =
+        "SELECT a.id FROM a, b WHERE (a.id = b.id AND a.x = 1) OR (a.id = b.id AND a.x = 2 AND b.x > 1) ORDER BY 1";
+    has_no(&mut client, query, "Seq Scan on b");
+    has(&mut client, query, &["Nested Loop", "on a", "Filter: ((a.x = 1) OR (a.x = 2))", "b_pkey on b"]);
+    assert_eq!(client.show(query), "1\n2");
+    // An alternative that demands nothing else leaves what is common only.
+    let query = "SELECT count(*) FROM a, b WHERE a.id = b.id OR (a.id = b.id AND a.x = 2)";
+    has_no(&mut client, query, "Join Filter");
+    assert_eq!(client.show(query), "300");
+    // Each side is restricted by what the alternatives demand of it.
+    let query = "SELECT c.id FROM a, c WHERE a.id = c.a_id AND ((a.x = 1 AND c.b_id = 2) OR (a.x = 2 AND c.b_id = 3)) ORDER BY 1";
+    has(&mut client, query, &["Index Scan using c_b on c", "(c.b_id = ANY (ARRAY[2, 3]))"]);
+    assert_eq!(client.show(query), client.show(&query.replace("a.id = c.a_id", "a.id + 0 = c.a_id + 0")));
+}
+
+#[test]
+fn lists_search_indexes() {
+    let mut client = Client::new(&database());
+    client.run("CREATE TABLE t (k int, x int, y int, z text); CREATE INDEX t_kxy ON t (k, x, y)");
+    client.run("INSERT INTO t SELECT i % 10, i % 7, i, 'row' FROM generate_series(1, 2000) i; ");
+    client.run("INSERT INTO t VALUES (NULL, 1, 1), (1, NULL, 1), (1, 1, NULL)");
+    let cases = [
+        ("k = 1 AND x IN (2, 3)", "Index Cond: ((k = 1) AND (x = ANY (ARRAY[2, 3])))"),
+        (
+            "k IN (1, 2) AND x IN (3, 4) AND y = 11",
+            "((k = ANY (ARRAY[1, 2])) AND (x = ANY (ARRAY[3, 4])) AND (y = 11))",
+        ),
+        ("k IN (1, 2) AND x = 4", "((k = ANY (ARRAY[1, 2])) AND (x = 4))"),
+        ("k IN (1, 1, NULL) AND x = 4", "((k = ANY (ARRAY[1, NULL::integer])) AND (x = 4))"),
+        ("k > 5 AND x IN (1, 2)", "Index Cond: (k > 5)"),
+        ("k = 3 AND x > 2 AND y IN (3, 13, 33)", "Index Cond: ((k = 3) AND (x > 2))"),
+        ("k > 5 AND x IS NULL", "Index Cond: (k > 5)"),
+        ("k = ANY (ARRAY[1, 3]) AND x <> ALL (ARRAY[1, 2])", "Index Cond: (k = ANY (ARRAY[1, 3]))"),
+    ];
+    for (condition, expected) in cases {
+        has(&mut client, &format!("SELECT * FROM t WHERE {condition}"), &["Index Scan using t_kxy on t", expected]);
+        let (by_index, by_scan) = (
+            client.show(&format!("SELECT k, x, y FROM t WHERE {condition} ORDER BY 1, 2, 3")),
+            client.show(&format!("SELECT k, x, y FROM t WHERE ({condition}) IS TRUE ORDER BY 1, 2, 3")),
+        );
+        assert_eq!(by_index, by_scan, "{condition}");
+    }
+}
+
+/// Rows whose index entries do not satisfy the condition are not read: whoever changes them does not conflict.
+#[test]
+fn entries_decide_before_rows_are_read() {
+    let database = database();
+    let (mut one, mut two) = (Client::new(&database), Client::new(&database));
+    one.run("CREATE TABLE t (id int PRIMARY KEY, k int, x int, n int); CREATE INDEX t_kx ON t (k, x); CREATE TABLE d (n int)");
+    one.run("INSERT INTO t SELECT i, i, i % 2, 0 FROM generate_series(1, 20) i");
+    two.run("BEGIN; UPDATE t SET n = 1 WHERE id = 4");
+    one.run("SET lock_timeout = '1ms'");
+    // Row 4 has x = 0: it is locked, and the statement passes over it.
+    has(&mut one, "UPDATE t SET n = 2 WHERE k > 2 AND x IN (1, 3)", &["Index Scan using t_kx"]);
+    assert_eq!(one.run("UPDATE t SET n = 2 WHERE k > 2 AND x IN (1, 3)").tags, ["UPDATE 9"]);
+    two.run("COMMIT");
+    assert_eq!(one.show("SELECT n, count(*) FROM t GROUP BY n ORDER BY n"), "0|10\n1|1\n2|9");
+}
+
+/// A plan that was made for an empty table is made anew once the table has grown.
+#[test]
+fn a_plan_follows_the_sizes_of_its_tables() {
+    let mut client = Client::new(&database());
+    client.run("CREATE TABLE small (id int PRIMARY KEY, x int); CREATE TABLE grows (id int PRIMARY KEY, s int)");
+    client.run("INSERT INTO small SELECT i, i FROM generate_series(1, 900) i");
+    client.run("PREPARE p AS SELECT count(*) FROM grows JOIN small ON small.id = grows.s");
+    let plan = |client: &mut Client| client.show("EXPLAIN (COSTS OFF) EXECUTE p");
+    let first = plan(&mut client);
+    assert!(first.contains("Nested Loop") && !first.contains("Seq Scan on small"), "few rows search:\n{first}");
+    client.run("INSERT INTO grows SELECT i, i % 900 FROM generate_series(1, 3000) i");
+    for _ in 0..2 {
+        client.run("EXECUTE p");
+    }
+    let later = plan(&mut client);
+    assert!(later.contains("Hash Join") && later.contains("Seq Scan on small"), "many rows do not:\n{later}");
+    assert_eq!(client.show("EXECUTE p"), client.show("SELECT count(*) FROM grows WHERE s > 0"));
+}
