@@ -30,8 +30,19 @@ pub fn rewrite(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
 fn concerns(pair: &[TokenWithSpan]) -> bool {
     match &pair[0].token {
         Token::Word(word) if word.quote_style.is_none() => {
-            const WORDS: [&str; 10] =
-                ["TABLE", "SYMMETRIC", "ASYMMETRIC", "EXCLUDE", "ROWS", "KEY", "CONFLICT", "OF", "BY", "OPERATOR"];
+            const WORDS: [&str; 11] = [
+                "TABLE",
+                "SYMMETRIC",
+                "ASYMMETRIC",
+                "EXCLUDE",
+                "ROWS",
+                "KEY",
+                "CONFLICT",
+                "OF",
+                "BY",
+                "OPERATOR",
+                "FOR",
+            ];
             WORDS.iter().any(|known| word.value.eq_ignore_ascii_case(known))
         }
         Token::Period => pair[1].token == Token::Mul,
@@ -64,7 +75,7 @@ impl Pass<'_> {
             Some("EXCLUDE") => self.exclude(),
             Some("ROWS") => self.rows_from(),
             Some("OPERATOR") => self.quantified_operator(),
-            Some("FOR") => self.lock(),
+            Some("FOR") => self.locks(),
             Some("ON") if self.is(self.at + 1, "CONFLICT") => self.conflict(),
             None if self.token(self.at) == Some(&Token::Period) => self.all_fields(),
             _ => false,
@@ -215,6 +226,28 @@ impl Pass<'_> {
         is_ours
     }
 
+    /// Locking clauses. `sqlparser` reads LIMIT and its kin before them only.
+    fn locks(&mut self) -> bool {
+        let start = self.out.len();
+        if !self.lock() {
+            return false;
+        }
+        while self.is(self.at, "FOR") && self.lock() {}
+        let locks = self.out.split_off(start);
+        let (level, clauses) = (self.levels.len(), ["LIMIT", "OFFSET", "FETCH"]);
+        if clauses.iter().any(|clause| self.is(self.at, clause)) {
+            let ends = |pass: &Self| {
+                let word = pass.is(pass.at, "ON") || pass.is(pass.at, "RETURNING");
+                pass.levels.len() == level && (word || pass.token(pass.at) == Some(&Token::RParen))
+            };
+            while self.at < self.tokens.len() && !ends(self) {
+                self.step();
+            }
+        }
+        self.out.extend(locks);
+        true
+    }
+
     /// FOR NO KEY UPDATE and FOR KEY SHARE become the stronger locks; each table of OF gets a clause of its own.
     fn lock(&mut self) -> bool {
         let forms: [(&[&str], &str); 4] = [
@@ -231,17 +264,16 @@ impl Pass<'_> {
             self.put(Token::make_keyword("FOR"), span);
             self.put(Token::make_keyword(strength), span);
             self.at = after;
+            for _ in 0..self.wait_words(after) {
+                self.keep();
+            }
             return true;
         }
         let mut end = after + 2;
         while self.token(end) == Some(&Token::Comma) {
             end += 2;
         }
-        let waits = match () {
-            () if self.is(end, "NOWAIT") => 1,
-            () if self.is(end, "SKIP") && self.is(end + 1, "LOCKED") => 2,
-            () => 0,
-        };
+        let waits = self.wait_words(end);
         for name in (after + 1..end).step_by(2) {
             self.put(Token::make_keyword("FOR"), span);
             self.put(Token::make_keyword(strength), span);
@@ -251,6 +283,15 @@ impl Pass<'_> {
         }
         self.at = end + waits;
         true
+    }
+
+    /// Number of words that say what to do about locked rows.
+    fn wait_words(&self, at: usize) -> usize {
+        match () {
+            () if self.is(at, "NOWAIT") => 1,
+            () if self.is(at, "SKIP") && self.is(at + 1, "LOCKED") => 2,
+            () => 0,
+        }
     }
 
     /// ON CONFLICT: a target that is more than a list of columns is carried as its text.

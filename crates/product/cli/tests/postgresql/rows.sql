@@ -29,3 +29,15 @@ SELECT a.id FROM t a LEFT JOIN t b ON b.id = a.id + 1 WHERE b.* IS NULL;
 SELECT array_agg(t) FROM (SELECT id, tags FROM t) t;
 DROP TABLE t;
 DROP SCHEMA rows;
+
+-- Distinct values in JSON print in the session's styles, in the order of the values.
+SET timezone = 'Europe/Berlin';
+SELECT json_agg(DISTINCT t), jsonb_agg(DISTINCT t), json_agg(DISTINCT t ORDER BY t DESC) FROM (VALUES (timestamptz '2020-01-01 00:00Z'), ('2020-06-01 00:00Z'), ('2020-01-01 00:00Z'), (NULL)) v(t);
+SELECT json_agg(DISTINCT i), json_agg(DISTINCT b) FROM (VALUES (interval '1 day', bytea '\x10'), ('2 hours', '\x09'), ('24 hours', '\x10')) v(i, b);
+SELECT jsonb_object_agg(DISTINCT k, t) FROM (VALUES ('a', timestamptz '2020-01-01 00:00Z'), ('a', '2020-01-01 00:00Z'), ('b', '2020-06-01 00:00Z')) v(k, t);
+SELECT json_agg(DISTINCT v.*) FROM (VALUES (2, 'x'), (10, 'y'), (2, 'x')) v(a, b);
+SELECT json_agg(DISTINCT t ORDER BY t::date) FROM (VALUES (timestamptz '2020-01-01 00:00Z')) v(t);
+RESET timezone;
+SELECT json_agg(DISTINCT j) FROM (VALUES (json '1'), ('2')) v(j);
+SELECT DISTINCT j FROM (VALUES (json '1'), ('2')) v(j);
+SELECT j FROM (VALUES (json '1'), ('2')) v(j) GROUP BY j;

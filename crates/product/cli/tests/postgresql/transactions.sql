@@ -178,3 +178,14 @@ SET default_transaction_isolation = 'x';
 RESET ALL;
 DROP TABLE transactions.t, transactions.u;
 DROP SCHEMA transactions;
+
+-- A locking clause may stand before LIMIT.
+CREATE TABLE waiting (id int PRIMARY KEY);
+INSERT INTO waiting VALUES (1), (2), (3);
+BEGIN;
+SELECT id FROM waiting ORDER BY id FOR UPDATE SKIP LOCKED LIMIT 1;
+SELECT id FROM waiting ORDER BY id FOR UPDATE OF waiting FOR SHARE LIMIT 2 OFFSET 1;
+SELECT (SELECT id FROM waiting ORDER BY id DESC FOR NO KEY UPDATE FETCH FIRST ROW ONLY) AS last;
+WITH next AS (SELECT id FROM waiting FOR UPDATE LIMIT 1) DELETE FROM waiting USING next WHERE waiting.id = next.id;
+COMMIT;
+DROP TABLE waiting;

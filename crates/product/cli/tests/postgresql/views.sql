@@ -63,3 +63,17 @@ CREATE OR REPLACE VIEW uu AS SELECT number, k2 FROM ee;
 CREATE OR REPLACE VIEW uu AS SELECT number AS id, k2 FROM ee;
 SELECT * FROM uu;
 DROP SCHEMA views CASCADE;
+
+RESET search_path;
+-- Views over views follow a column to its new name.
+CREATE TABLE deep (id int, word text);
+CREATE VIEW first_view AS SELECT id, word FROM deep;
+CREATE VIEW second_view AS SELECT first_view.id, upper(word) AS loud FROM first_view WHERE word <> '';
+INSERT INTO deep VALUES (1, 'a');
+ALTER VIEW first_view RENAME COLUMN word TO term;
+SELECT * FROM second_view;
+SELECT term FROM first_view;
+ALTER TABLE deep RENAME COLUMN word TO name;
+SELECT * FROM second_view;
+ALTER VIEW first_view RENAME COLUMN term TO id;
+DROP TABLE deep CASCADE;

@@ -141,15 +141,7 @@ pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
         let message = format!("column \"{new}\" of relation \"{}\" already exists", table.name);
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
-    let mut followed = Vec::new();
-    for found in views_over(&mut change.names(), table.oid)? {
-        if view::uses(&mut change.names(), &found, table.oid, at)? {
-            followed.push(view_column::follow(&mut change.names(), &found, (table.oid, at), old, &new)?);
-        }
-    }
-    for view in followed {
-        change.replace(Relation::View(Arc::new(view)))?;
-    }
+    in_views(change, (table.oid, at), old, &new)?;
     for check in &mut table.checks {
         check.expression = expression::rename_column(&check.expression, old, &new)?;
     }
@@ -170,18 +162,24 @@ pub(crate) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: Str
     let Some(at) = view.columns.iter().position(|column| column.name == old) else {
         return Err(SqlError::new(state::UNDEFINED_COLUMN, format!("column \"{old}\" does not exist")));
     };
-    for found in views_over(&mut change.names(), oid)? {
-        if view::uses(&mut change.names(), &found, oid, at)? {
-            let what = "renaming a column that a view uses is not supported";
-            return Err(view::view_blocks_change(&mut change.names(), what, &found, old)?);
-        }
-    }
     if view.columns.iter().any(|column| column.name == new) {
         let message = format!("column \"{new}\" of relation \"{}\" already exists", view.name);
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
+    in_views(change, (oid, at), old, &new)?;
     view.columns[at].name = new;
     change.replace(Relation::View(Arc::new(view)))
+}
+
+/// Renames a column in the views that use it.
+fn in_views(change: &mut Change<'_>, (relation, at): (Oid, usize), old: &str, new: &str) -> Result<()> {
+    let mut followed = Vec::new();
+    for found in views_over(&mut change.names(), relation)? {
+        if view::uses(&mut change.names(), &found, relation, at)? {
+            followed.push(view_column::follow(&mut change.names(), &found, (relation, at), old, new)?);
+        }
+    }
+    followed.into_iter().try_for_each(|view| change.replace(Relation::View(Arc::new(view))))
 }
 
 /// RENAME CONSTRAINT.

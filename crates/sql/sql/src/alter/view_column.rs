@@ -1,4 +1,4 @@
-//! A view follows a column of a table to its new name, and calls it what it called it before.
+//! A view follows a column of a table or view to its new name, and calls it what it called it before.
 
 use super::name::{fold, quoted, split};
 use super::view::view_blocks_change;

@@ -3,7 +3,7 @@
 use super::Binder;
 use super::clause::Clause;
 use super::coerce::LocatedExpr;
-use super::function::{first_argument, has_star, plain_arguments};
+use super::function::{has_star, plain_arguments};
 use super::name;
 use super::position::start;
 use super::walk::refers_inwards_outwards;
@@ -35,7 +35,11 @@ impl Binder<'_, '_> {
     fn aggregate_parts(&mut self, function: &Function, name: &str, at: Location) -> Result<AggregateCall> {
         let arguments = self.arguments(function)?;
         let arguments = self.printed_arguments(name, arguments)?;
-        let (arguments, has_rows) = self.values_as_json(name, function.distinct, arguments)?;
+        if function.distinct {
+            arguments.iter().try_for_each(|(argument, at)| self.check_comparable(argument, *at))?;
+        }
+        let values: Vec<Expr> = arguments.iter().map(|(argument, _)| argument.clone()).collect();
+        let (arguments, has_rows) = self.values_as_json(name, arguments)?;
         let syntax = plain_arguments(function).unwrap_or_default();
         if !function.within_group.is_empty() {
             return self.ordered_set(function, name, arguments, at);
@@ -49,9 +53,22 @@ impl Binder<'_, '_> {
             _ => self.resolve(function, name, &arguments, at)?,
         };
         let arguments = self.aggregate_arguments(&aggregate, arguments)?;
-        let order = self.argument_order(function, &syntax, &arguments)?;
+        let mut order = self.argument_order(function, &syntax, &values, &arguments)?;
         if function.distinct {
-            self.check_distinct_order(&arguments, &order, function)?;
+            let is_value = |key: &SortKey| arguments.iter().chain(&values).any(|value| equal(value, &key.expression));
+            let other = order.iter().position(|key| !is_value(key)).and_then(|at| function.order_by.get(at));
+            if let Some(key) = other {
+                let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                let error = SqlError::new(state::INVALID_COLUMN_REFERENCE, message);
+                return Err(self.text.error_at(error, start(&key.expr)));
+            }
+            // What was made JSON has no equality: its value is compared as a key of the order.
+            let made = values.iter().zip(&arguments).filter(|(value, argument)| is_made_json(value, argument));
+            for (value, _) in made {
+                if !order.iter().any(|key| equal(&key.expression, value)) {
+                    order.push(SortKey { expression: value.clone(), descending: false, nulls_first: false });
+                }
+            }
         }
         Ok(AggregateCall { aggregate, arguments, distinct: function.distinct, filter: None, order, grouping: None })
     }
@@ -118,13 +135,19 @@ impl Binder<'_, '_> {
         Ok(AggregateCall { aggregate, arguments, distinct: false, filter: None, order, grouping: None })
     }
 
-    /// ORDER BY inside the call. A key that is an argument is the converted argument.
-    fn argument_order(&mut self, function: &Function, syntax: &[&Syntax], arguments: &[Expr]) -> Result<Vec<SortKey>> {
+    /// ORDER BY inside the call. A key that is an argument is the converted argument, unless that is JSON made of it.
+    fn argument_order(
+        &mut self,
+        function: &Function,
+        syntax: &[&Syntax],
+        values: &[Expr],
+        arguments: &[Expr],
+    ) -> Result<Vec<SortKey>> {
         let mut keys = Vec::with_capacity(function.order_by.len());
         for key in &function.order_by {
             let argument = syntax.iter().position(|argument| **argument == key.expr);
             let expression = match argument {
-                Some(place) if arguments[place].data_type != Type::JSON => arguments[place].clone(),
+                Some(place) if !is_made_json(&values[place], &arguments[place]) => arguments[place].clone(),
                 _ => {
                     let bound = self.expression(&key.expr)?;
                     self.known(bound)?
@@ -133,15 +156,6 @@ impl Binder<'_, '_> {
             keys.push(sort_key(expression, key));
         }
         Ok(keys)
-    }
-
-    fn check_distinct_order(&self, arguments: &[Expr], order: &[SortKey], function: &Function) -> Result<()> {
-        let is_argument = |key: &SortKey| arguments.iter().any(|argument| equal(argument, &key.expression));
-        if order.iter().all(is_argument) {
-            return Ok(());
-        }
-        let message = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
-        Err(self.text.error_at(SqlError::new(state::INVALID_COLUMN_REFERENCE, message), first_argument(function)))
     }
 
     /// Checks the query level of an aggregate: it belongs to the query whose columns its arguments use. Arguments with columns
@@ -198,6 +212,15 @@ impl Binder<'_, '_> {
     }
 
     /// # Errors
+    /// 42883 for a type without equality.
+    pub(super) fn check_comparable(&self, expression: &Expr, at: Location) -> Result<()> {
+        if expression.data_type == Type::JSON {
+            return Err(self.text.error_at(without_equality(), at));
+        }
+        Ok(())
+    }
+
+    /// # Errors
     /// 42883 for a type without an order.
     pub(super) fn check_sortable(&self, expression: &Expr, at: Location) -> Result<()> {
         if expression.data_type == Type::JSON {
@@ -208,6 +231,17 @@ impl Binder<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// json has no equality.
+pub(super) fn without_equality() -> SqlError {
+    SqlError::new(state::UNDEFINED_FUNCTION, "could not identify an equality operator for type json")
+}
+
+/// Returns whether an argument of an aggregate is JSON that was made of a value.
+fn is_made_json(value: &Expr, argument: &Expr) -> bool {
+    let is_json = [Type::JSON, Type::JSONB].contains(&argument.data_type);
+    is_json && ![argument.data_type, Type::UNKNOWN].contains(&value.data_type)
 }
 
 /// Returns the sort key of an ORDER BY element. NULLs sort as greater than everything unless it specifies otherwise.

@@ -151,6 +151,7 @@ impl Binder<'_, '_> {
             key: None,
             nullable: false,
             is_value,
+            view: None,
         };
         Ok(FromItem { plan: Plan::Functions { calls, ordinality }, names: Names::of_table(names, width) })
     }
@@ -372,6 +373,7 @@ fn aliased_join(item: FromItem, alias: &TableAlias) -> Result<FromItem> {
         key: None,
         nullable: false,
         is_value: false,
+        view: None,
     };
     let recursive = item.names.recursive;
     let names = Names { recursive, ..Names::of_table(names, item.names.width) };

@@ -3,7 +3,7 @@
 use super::Binder;
 use super::coerce::LocatedExpr;
 use super::name;
-use super::position::{NOWHERE, start};
+use super::position::NOWHERE;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, is_aggregate, resolve_function, window_function};
 use crate::plan::{Expr, ExprKind};
@@ -291,12 +291,4 @@ fn has_named(function: &Function) -> bool {
 /// Returns whether the only argument is `*`.
 pub(super) fn has_star(function: &Function) -> bool {
     matches!(argument_list(function), [Argument::Star])
-}
-
-/// Location of the first argument, or of the call if it has none.
-pub(super) fn first_argument(function: &Function) -> Location {
-    match plain_arguments(function).as_deref() {
-        Ok([first, ..]) => start(first),
-        _ => name::location(&function.name),
-    }
 }

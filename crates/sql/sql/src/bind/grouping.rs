@@ -90,7 +90,7 @@ impl Binder<'_, '_> {
                 self.known(bound)?
             }
         };
-        self.check_sortable(&key, start(syntax))?;
+        self.check_comparable(&key, start(syntax))?;
         let found = keys.iter().position(|other| equal(other, &key));
         Ok(found.unwrap_or_else(|| {
             keys.push(key);

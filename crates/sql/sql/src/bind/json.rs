@@ -14,7 +14,6 @@ impl Binder<'_, '_> {
     pub(super) fn values_as_json(
         &mut self,
         name: &str,
-        distinct: bool,
         arguments: Vec<LocatedExpr>,
     ) -> Result<(Vec<LocatedExpr>, bool)> {
         if !MAKERS.contains(&name) {
@@ -27,8 +26,7 @@ impl Binder<'_, '_> {
         for (place, (argument, at)) in arguments.into_iter().enumerate() {
             let data_type = argument.data_type;
             let has_styles = matches!(data_type.scalar, Scalar::Timestamptz | Scalar::Interval | Scalar::Bytea);
-            // json has no equality: DISTINCT needs the values themselves.
-            let converts = data_type == Type::RECORD || (has_styles && !data_type.is_array && !distinct);
+            let converts = data_type == Type::RECORD || (has_styles && !data_type.is_array);
             let argument = match place >= names && converts {
                 true => self.call_by_name("to_json", vec![(argument, at)], at)?,
                 false => argument,

@@ -2,7 +2,7 @@
 //! names had when it was made, whatever columns its tables get later.
 
 use super::Binder;
-use super::scope::{ScopeColumn, TableNames};
+use super::scope::ScopeColumn;
 use super::target::UnknownLiterals;
 use crate::catalog::{NameLookup, Oid};
 use crate::error::Result;
@@ -108,7 +108,7 @@ impl Binder<'_, '_> {
         }
         let table = self.scope.table_of(distance, column);
         let title = table.map(|table| table.name.clone());
-        let origin = table.and_then(|table| own_column(table, column));
+        let origin = table.and_then(|table| table.own(column));
         if let Some(meanings) = &mut self.meanings {
             meanings.tables.note(name.span.start, title);
             meanings.columns.note(name.span.start, origin);
@@ -166,9 +166,4 @@ impl Binder<'_, '_> {
             meanings.natural.note(place_of(right), Some(columns));
         }
     }
-}
-
-/// The number of a table's own column; `None` for a column of a subquery, whose origin is another's.
-fn own_column(table: &TableNames, column: &ScopeColumn) -> Option<(Oid, u16)> {
-    column.origin.filter(|(oid, _)| table.oid == Some(*oid))
 }

@@ -47,6 +47,15 @@ pub(super) struct TableNames {
     pub nullable: bool,
     /// Whether it is the value of a function: its name then denotes the value, not a row.
     pub is_value: bool,
+    /// The view that it is, if it is one.
+    pub view: Option<Oid>,
+}
+
+impl TableNames {
+    /// The number of a relation's own column; `None` for a column of a subquery, whose origin is another's.
+    pub fn own(&self, column: &ScopeColumn) -> Option<(Oid, u16)> {
+        column.origin.filter(|(oid, _)| [self.oid, self.view].contains(&Some(*oid)))
+    }
 }
 
 /// The names of a row.
@@ -398,7 +407,7 @@ impl Binder<'_, '_> {
         let (clause, names) = (self.scope.clause_at(distance), names.clone());
         if let Some(found) = names.columns.iter().find(|found| found.name == *column) {
             let value = outwards(&found.value, distance);
-            let origin = found.origin.filter(|(oid, _)| names.oid == Some(*oid));
+            let origin = names.own(found);
             self.note_qualified(location, origin);
             self.scope.mention(&value, location);
             return Ok(value);

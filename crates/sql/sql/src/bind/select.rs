@@ -146,7 +146,10 @@ impl Binder<'_, '_> {
         match distinct {
             None => Ok(Distinction::All),
             Some(Distinct::Rows) => match hidden_key(targets) {
-                None => Ok(Distinction::Distinct),
+                None => {
+                    targets.iter().try_for_each(|target| self.check_comparable(&target.expression, target.at))?;
+                    Ok(Distinction::Distinct)
+                }
                 Some(key) => {
                     let message = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
                     let error = SqlError::new(state::INVALID_COLUMN_REFERENCE, message);

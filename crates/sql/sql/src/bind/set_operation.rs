@@ -1,12 +1,13 @@
 //! UNION, INTERSECT, EXCEPT.
 
 use super::Binder;
+use super::aggregate::without_equality;
 use super::query::Bound;
 use super::target::item_start;
 use crate::error::{Result, SqlError, state};
 use crate::functions::common_type;
 use crate::plan::{Plan, SetOperation};
-use crate::types::Modifier;
+use crate::types::{Modifier, Type};
 use syntax::ast::{Location, SetExpr, SetOperator};
 
 impl Binder<'_, '_> {
@@ -52,6 +53,9 @@ impl Binder<'_, '_> {
                 return Err(self.text.error_at(SqlError::new(state::DATATYPE_MISMATCH, message), first_item(syntax)));
             };
             types.push(common);
+        }
+        if !all && types.contains(&Type::JSON) {
+            return Err(without_equality());
         }
         let left = self.convert_columns(left, &types)?;
         let right = self.convert_columns(right, &types)?;

@@ -41,8 +41,9 @@ impl Binder<'_, '_> {
             Source::Relation(Relation::View(view)) => {
                 let bound = self.view(&view)?;
                 let mut item = self.derived(bound, view.name.clone(), alias)?;
-                if let Some(names) = item.names.tables.first_mut().filter(|_| alias.is_none()) {
-                    names.schema = Some(view.schema.clone());
+                if let Some(names) = item.names.tables.first_mut() {
+                    names.view = Some(view.oid);
+                    names.schema = alias.is_none().then(|| view.schema.clone());
                 }
                 Ok(item)
             }
@@ -87,6 +88,7 @@ impl Binder<'_, '_> {
             key: with_key.then_some(width),
             nullable: false,
             is_value: false,
+            view: None,
         };
         let plan = Plan::Scan(Scan {
             table: table.clone(),
@@ -119,6 +121,7 @@ impl Binder<'_, '_> {
             key: None,
             nullable: false,
             is_value: false,
+            view: None,
         };
         Ok(FromItem { plan: Plan::Virtual { table }, names: Names::of_table(names, table.columns.len()) })
     }
@@ -145,6 +148,7 @@ impl Binder<'_, '_> {
             key: None,
             nullable: false,
             is_value: false,
+            view: None,
         };
         let argument = Expr::constant(crate::types::Datum::Oid(sequence.oid), Type::REGCLASS);
         let plan = Plan::Functions { calls: vec![(call, vec![argument])], ordinality: false };
@@ -174,6 +178,7 @@ impl Binder<'_, '_> {
             key: None,
             nullable: false,
             is_value: false,
+            view: None,
         };
         let mut names = Names::of_table(names, width);
         names.recursive = bound.recursive;
@@ -292,6 +297,7 @@ impl Binder<'_, '_> {
             key: None,
             nullable: false,
             is_value: false,
+            view: None,
         };
         Names::of_table(names, table.columns.len())
     }

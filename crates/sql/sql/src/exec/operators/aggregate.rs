@@ -2,7 +2,7 @@
 
 use super::super::distinct_set::DistinctSet;
 use super::super::evaluate::is_null;
-use super::super::key_table::{KeyTable, same};
+use super::super::key_table::KeyTable;
 use super::super::order::{compare_plainly, compare_values, sort, sort_values};
 use super::super::scope::Run;
 use super::Node;
@@ -192,8 +192,7 @@ impl CallState {
             CallState::BufferedArguments(mut kept) => {
                 sort(&mut kept, |left, right| compare_kept(call, left, right))?;
                 if call.distinct {
-                    let types = argument_types(call);
-                    kept.dedup_by(|left, right| same(&types, &left.arguments, &right.arguments));
+                    kept.dedup_by(|left, right| compare_kept(call, left, right).is_eq());
                 }
                 let mut accumulator = (call.aggregate.aggregate.start)();
                 for row in &kept {
@@ -221,7 +220,9 @@ fn argument_types(call: &AggregateCall) -> Vec<Type> {
 
 fn compare_arguments(call: &AggregateCall, left: &[Datum], right: &[Datum]) -> Ordering {
     let arguments = call.arguments.iter().zip(left.iter().zip(right));
+    // json has no order. It was made of a value by which the call is ordered.
     arguments
+        .filter(|(argument, _)| argument.data_type != Type::JSON)
         .map(|(argument, (left, right))| compare_plainly(argument.data_type, left, right))
         .find(|order| order.is_ne())
         .unwrap_or(Ordering::Equal)
