@@ -473,7 +473,7 @@ impl Maker {
                         TEXT if self.random.percent(40) => {
                             format!("{}({name}){order}", self.pick(&["lower", "length"]))
                         }
-                        INTEGER if self.random.percent(40) => format!("({name} * 2 + id){order}"),
+                        INTEGER if self.random.percent(40) => format!("({name} / 2 - id){order}"),
                         TEXT if self.random.percent(20) => format!("{name} text_pattern_ops{order}"),
                         _ => format!("{name}{order}"),
                     }

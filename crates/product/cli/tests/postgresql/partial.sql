@@ -23,7 +23,7 @@ SELECT c.relname, i.indnatts, i.indnkeyatts, i.indisunique, i.indnullsnotdistinc
 SELECT c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), pg_get_indexdef(a.attrelid, a.attnum, true) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_index i ON i.indexrelid = c.oid WHERE i.indrelid = 't'::regclass ORDER BY c.relname COLLATE "C", a.attnum;
 SELECT c.relname, p.opcname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid, unnest(i.indclass) WITH ORDINALITY k(oid, n) JOIN pg_opclass p ON p.oid = k.oid WHERE c.relname = 't_pattern' ORDER BY n;
 \d t
-CREATE INDEX ON t (lower(email));
+CREATE INDEX ON t (lower(email)) WHERE a = ANY (ARRAY[1, 2]) AND name <> ALL ('{x,y}'::text[]) AND array_append(ARRAY[a], 2) @> ARRAY[1];
 SELECT indexdef FROM pg_indexes WHERE indexname = 't_lower_idx';
 -- What unique ones enforce.
 INSERT INTO t (id, email, name) VALUES (1, 'x', 'Ann'), (2, 'y', 'Bob');
@@ -85,6 +85,9 @@ CREATE INDEX ON t ((d::text));
 CREATE INDEX ON t ((deleted_at::timestamptz));
 CREATE INDEX ON t (concat(name, 'x'));
 CREATE INDEX ON t (to_char(d, 'YYYY'));
+CREATE INDEX ON t (to_char(a, '99'));
+CREATE INDEX ON t (to_date(name, 'YYYY'));
+CREATE INDEX ON t (format('%s', a));
 CREATE INDEX ON t (nix);
 CREATE INDEX ON t (a) INCLUDE (nix);
 CREATE INDEX ON t (a) INCLUDE (lower(name));

@@ -33,15 +33,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
         for_each_element(a.array(0)?, &mut |_| count += 1);
         Ok(Datum::Int4(count))
     }),
-    typed("array_append", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, append).called_on_null(),
-    typed("||", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, append).called_on_null(),
-    typed("array_prepend", &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY], ANYCOMPATIBLEARRAY, prepend).called_on_null(),
-    typed("||", &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY], ANYCOMPATIBLEARRAY, prepend).called_on_null(),
+    pure_typed("array_append", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, append).called_on_null(),
+    pure_typed("||", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, append).called_on_null(),
+    pure_typed("array_prepend", &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY], ANYCOMPATIBLEARRAY, prepend).called_on_null(),
+    pure_typed("||", &[ANYCOMPATIBLE, ANYCOMPATIBLEARRAY], ANYCOMPATIBLEARRAY, prepend).called_on_null(),
     pure("array_cat", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY], ANYCOMPATIBLEARRAY, concatenate).called_on_null(),
     pure("||", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY], ANYCOMPATIBLEARRAY, concatenate).called_on_null(),
-    typed("array_position", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], INT4, position).called_on_null(),
-    typed("array_position", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4], INT4, position).called_on_null(),
-    typed("array_positions", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], INT4_ARRAY, |_, types, a| {
+    pure_typed("array_position", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], INT4, position).called_on_null(),
+    pure_typed("array_position", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4], INT4, position).called_on_null(),
+    pure_typed("array_positions", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], INT4_ARRAY, |_, types, a| {
         if a[0].is_null() {
             return Ok(Datum::Null);
         }
@@ -51,7 +51,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Ok(Array::new(Scalar::Int4, found.map(|(_, at)| Datum::Int4(at)).collect()).into())
     })
     .called_on_null(),
-    typed("array_remove", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, |_, types, a| {
+    pure_typed("array_remove", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, |_, types, a| {
         if a[0].is_null() {
             return Ok(Datum::Null);
         }
@@ -61,14 +61,19 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Ok(Array { elements: kept.cloned().collect(), ..array.clone() }.into())
     })
     .called_on_null(),
-    typed("array_replace", &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, ANYCOMPATIBLE], ANYCOMPATIBLEARRAY, |_, types, a| {
-        if a[0].is_null() {
-            return Ok(Datum::Null);
-        }
-        let replace =
-            |element: &Datum| if equal_typed(types[1], element, &a[1]) { a[2].clone() } else { element.clone() };
-        Ok(mapped(a.array(0)?, &replace).into())
-    })
+    pure_typed(
+        "array_replace",
+        &[ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, ANYCOMPATIBLE],
+        ANYCOMPATIBLEARRAY,
+        |_, types, a| {
+            if a[0].is_null() {
+                return Ok(Datum::Null);
+            }
+            let replace =
+                |element: &Datum| if equal_typed(types[1], element, &a[1]) { a[2].clone() } else { element.clone() };
+            Ok(mapped(a.array(0)?, &replace).into())
+        },
+    )
     .called_on_null(),
     pure("trim_array", &[ANYARRAY, INT4], ANYARRAY, |a| {
         let array = a.array(0)?;
@@ -79,7 +84,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         })?;
         Ok(Array { elements: array.elements[..kept].to_vec(), ..array.clone() }.into())
     }),
-    typed("array_fill", &[ANYELEMENT, INT4_ARRAY], ANYARRAY, |_, types, a| {
+    pure_typed("array_fill", &[ANYELEMENT, INT4_ARRAY], ANYARRAY, |_, types, a| {
         if a[1].is_null() {
             let message = "dimension array or low bound array cannot be null";
             return Err(Error::new(state::NULL_VALUE_NOT_ALLOWED, message));
@@ -87,9 +92,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
         fill(types[0], &a[0], &a.array(1)?.elements)
     })
     .called_on_null(),
-    typed("@>", &[ANYARRAY, ANYARRAY], BOOL, |_, types, a| Ok(contains(types, a.array(0)?, a.array(1)?).into())),
-    typed("<@", &[ANYARRAY, ANYARRAY], BOOL, |_, types, a| Ok(contains(types, a.array(1)?, a.array(0)?).into())),
-    typed("&&", &[ANYARRAY, ANYARRAY], BOOL, |_, types, a| {
+    pure_typed("@>", &[ANYARRAY, ANYARRAY], BOOL, |_, types, a| Ok(contains(types, a.array(0)?, a.array(1)?).into())),
+    pure_typed("<@", &[ANYARRAY, ANYARRAY], BOOL, |_, types, a| Ok(contains(types, a.array(1)?, a.array(0)?).into())),
+    pure_typed("&&", &[ANYARRAY, ANYARRAY], BOOL, |_, types, a| {
         let (left, right) = (sorted(types, a.array(0)?), a.array(1)?);
         let mut overlap = false;
         for_each_element(right, &mut |element| overlap |= holds(types, &left, element));

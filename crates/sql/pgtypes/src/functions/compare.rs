@@ -76,7 +76,7 @@ pub(super) static FORMS: &[Form] = &[
 
 macro_rules! comparison {
     ($symbol:literal, $holds:expr) => {
-        typed($symbol, &[ANYELEMENT, ANYELEMENT], BOOL, |_, types, values| {
+        pure_typed($symbol, &[ANYELEMENT, ANYELEMENT], BOOL, |_, types, values| {
             let holds: fn(Ordering) -> bool = $holds;
             Ok(Datum::Bool(holds(compare_typed(types[0], &values[0], &values[1]))))
         })

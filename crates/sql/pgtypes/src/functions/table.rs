@@ -70,6 +70,16 @@ pub(super) const fn session(
     Function::new(name, arguments, result, Volatility::Stable, Body::Session(body))
 }
 
+/// A strict, immutable function of its arguments and their types alone.
+pub(super) const fn pure_typed(
+    name: &'static str,
+    arguments: &'static [Type],
+    result: Type,
+    body: fn(&dyn Env, &[Type], &[Datum]) -> Result<Datum>,
+) -> Function {
+    Function::new(name, arguments, result, Volatility::Immutable, Body::Typed(body))
+}
+
 /// A strict, stable function that looks at its arguments' types.
 pub(super) const fn typed(
     name: &'static str,

@@ -57,11 +57,14 @@ pub(crate) fn row_columns(table: &Table) -> Vec<(String, Type, Modifier)> {
     table.columns.iter().enumerate().map(|(at, column)| (name(at), column.data_type, column.modifier)).collect()
 }
 
+/// Functions that PostgreSQL calls stable, since their formats follow the locale, though no setting changes them here.
+const BY_LOCALE: [&str; 3] = ["to_char", "to_date", "to_number"];
+
 /// Returns whether an expression has the same value for the same row at any time and in any session.
 pub(crate) fn is_immutable(expression: &Expr) -> bool {
     !expression.any(|part| match &part.kind {
         ExprKind::Call(function, _) | ExprKind::Quantified { operator: function, .. } => {
-            function.function.volatility != Volatility::Immutable
+            function.function.volatility != Volatility::Immutable || BY_LOCALE.contains(&function.function.name)
         }
         ExprKind::Cast { input, .. } => {
             input.data_type != part.data_type && !is_immutable_cast(input.data_type, part.data_type)
