@@ -1,6 +1,6 @@
 //! Commands: the kinds of statements that the session distinguishes.
 
-use super::{Parsed, ast, definition, lower, reader, session, syntax, unexpected};
+use super::{Parsed, ast, definition, lower, merge, reader, session, syntax, unexpected};
 use pgtypes::Result;
 use sqlparser::ast as parser;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Word};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A statement by what the session does with it.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// SELECT, INSERT, UPDATE, DELETE, VALUES, TABLE.
+    /// SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, TABLE.
     Rows(Arc<ast::Statement>),
     /// COPY
     Copy(Arc<ast::Copy>),
@@ -216,7 +216,36 @@ pub(crate) fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command
     if is_one(&session::WORDS) {
         return reader::whole(text, tokens, |reader| session::command(reader, text));
     }
+    if is_merge(tokens) {
+        let merge = reader::whole(text, tokens, merge::merge)?;
+        return Ok(Command::Rows(Arc::new(merge)));
+    }
     rows(text, tokens)
+}
+
+/// Returns whether a statement is MERGE, perhaps behind WITH.
+fn is_merge(tokens: &[TokenWithSpan]) -> bool {
+    let (mut depth, mut is_first, mut has_with) = (0_usize, true, false);
+    for token in tokens {
+        match &token.token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Word(word) if depth == 0 && word.quote_style.is_none() => {
+                let is = |wanted: &str| word.value.eq_ignore_ascii_case(wanted);
+                if is("MERGE") {
+                    return is_first || has_with;
+                }
+                if is_first && !is("WITH") || ["SELECT", "INSERT", "UPDATE", "DELETE"].into_iter().any(is) {
+                    return false;
+                }
+                has_with = true;
+            }
+            _ => {}
+        }
+        is_first = false;
+    }
+    false
 }
 
 /// A statement over rows. SELECT INTO is a definition.

@@ -4,6 +4,7 @@
 //! The one crate that names the parser.
 //! - `reader.rs` reads a statement word by word. With it `session.rs` reads statements of sessions, and `definition` those that
 //!   define objects; expressions, types and queries in them go to the parser.
+//! - `merge.rs` reads MERGE, of which the parser knows another form.
 //! - `lower` turns the parser's tree into `ast`, our own. `carried.rs` handles the clauses that the parser's tree has no node for.
 //! - `dialect.rs`, `translate.rs` and `rewrite.rs` rewrite text that the parser does not read.
 //! - `missing.rs` names what PostgreSQL has and this server lacks.
@@ -18,6 +19,7 @@ mod depth;
 mod dialect;
 mod keywords;
 mod lower;
+mod merge;
 mod missing;
 mod reader;
 mod rewrite;

@@ -108,7 +108,6 @@ const STATEMENTS: &[&str] = &[
     "DROP TRIGGER",
     "DROP USER",
     "IMPORT FOREIGN SCHEMA",
-    "MERGE",
     "PREPARE TRANSACTION",
     "REASSIGN OWNED",
     "REFRESH MATERIALIZED VIEW",
@@ -179,7 +178,6 @@ pub(super) fn statement(name: &str) -> Error {
         }
         "CREATE MATERIALIZED VIEW" | "REFRESH MATERIALIZED VIEW" => "Use a view, or CREATE TABLE AS.",
         "CREATE DOMAIN" | "ALTER DOMAIN" => "Use the type itself, with a CHECK constraint on each column.",
-        "MERGE" => "Use INSERT ... ON CONFLICT, or UPDATE and INSERT in one transaction, which is serializable.",
         "ALTER SYSTEM" => "Give options to seriatim serve, or use ALTER DATABASE ... SET.",
         "ALTER DEFAULT PRIVILEGES" | "REASSIGN OWNED" | "DROP OWNED" | "CREATE POLICY" | "SECURITY LABEL" => {
             "The only role is \"postgres\", which may do everything: check rights in the application."

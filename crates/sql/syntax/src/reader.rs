@@ -213,6 +213,43 @@ impl<'a> Reader<'a> {
         lower::expr(self.right(read)?).map_err(|refusal| refusal.in_text(self.text))
     }
 
+    /// WITH, if it is there.
+    ///
+    /// # Errors
+    /// 42601, 0A000
+    pub(crate) fn with(&mut self) -> Result<Option<ast::With>> {
+        let span = lower::span(self.parser.peek_token_ref().span);
+        if !self.take("WITH") {
+            return Ok(None);
+        }
+        let recursive = self.take("RECURSIVE");
+        let queries = self.list(|reader| {
+            let read = reader.parser.parse_cte();
+            lower::cte(reader.right(read)?).map_err(|refusal| refusal.in_text(reader.text))
+        })?;
+        Ok(Some(ast::With { span, recursive, queries }))
+    }
+
+    /// A table, a query or a function in FROM.
+    ///
+    /// # Errors
+    /// 42601, 0A000
+    pub(crate) fn table_factor(&mut self) -> Result<ast::TableFactor> {
+        let read = self.parser.parse_table_factor();
+        lower::table_factor(self.right(read)?).map_err(|refusal| refusal.in_text(self.text))
+    }
+
+    /// `column = value` and more of them.
+    ///
+    /// # Errors
+    /// 42601, 0A000
+    pub(crate) fn assignments(&mut self) -> Result<Vec<ast::Assignment>> {
+        self.list(|reader| {
+            let read = reader.parser.parse_assignment();
+            lower::assignment(reader.right(read)?).map_err(|refusal| refusal.in_text(reader.text))
+        })
+    }
+
     /// A call of a function, or what is written like one.
     ///
     /// # Errors

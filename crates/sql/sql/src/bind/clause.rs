@@ -29,6 +29,8 @@ pub(super) enum Clause {
     InsertRow,
     /// SET of UPDATE.
     Update,
+    /// AND of MERGE's WHEN.
+    MergeWhen,
     /// RETURNING
     Returning,
     /// A function in FROM.
@@ -93,6 +95,7 @@ impl Clause {
             Clause::Offset => "OFFSET",
             Clause::Values | Clause::InsertRow => "VALUES",
             Clause::Update => "UPDATE",
+            Clause::MergeWhen => "MERGE WHEN conditions",
             Clause::Returning => "RETURNING",
             Clause::FromFunction => "functions in FROM",
             Clause::Aggregate => "aggregate function calls",

@@ -76,7 +76,7 @@ impl Binder<'_, '_> {
         Ok((right, lateral))
     }
 
-    fn factor(&mut self, factor: &TableFactor) -> Result<FromItem> {
+    pub(super) fn factor(&mut self, factor: &TableFactor) -> Result<FromItem> {
         match factor {
             TableFactor::Table { name, alias } => self.table_factor(name, alias.as_ref()),
             TableFactor::Functions { form, calls, ordinality, alias, .. } => {

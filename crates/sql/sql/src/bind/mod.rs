@@ -236,6 +236,7 @@ impl<'b, 's> Binder<'b, 's> {
             ast::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
             ast::Statement::Update(update) => self.update(update).map(Statement::Update),
             ast::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
+            ast::Statement::Merge(merge) => self.merge(merge).map(Statement::Merge),
         }
     }
 }

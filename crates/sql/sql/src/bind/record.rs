@@ -105,6 +105,7 @@ pub(super) fn forget_shapes(statement: &mut Statement) {
         Statement::Insert(insert) => returning(&mut insert.returning),
         Statement::Update(update) => returning(&mut update.returning),
         Statement::Delete(delete) => returning(&mut delete.returning),
+        Statement::Merge(_) => {}
         Statement::Modifying(modifying) => forget_shapes(&mut modifying.body),
     }
 }

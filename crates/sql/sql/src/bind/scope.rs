@@ -250,6 +250,11 @@ impl Scope {
         self.siblings.len()
     }
 
+    /// Notes tables that cannot be referred to, for messages.
+    pub(super) fn note_siblings(&mut self, names: &Names) {
+        self.siblings.extend(names.tables.iter().cloned());
+    }
+
     /// Forgets the tables noted since: their FROM clause is complete.
     pub(super) fn forget_siblings(&mut self, count: usize) {
         self.siblings.truncate(count);

@@ -371,7 +371,7 @@ fn returned_fields(statement: &Statement) -> Vec<Field> {
         Statement::Insert(insert) => &insert.returning,
         Statement::Update(update) => &update.returning,
         Statement::Delete(delete) => &delete.returning,
-        Statement::Query(_) | Statement::Modifying(_) => return vec![],
+        Statement::Query(_) | Statement::Merge(_) | Statement::Modifying(_) => return vec![],
     };
     returning.as_ref().map_or_else(Vec::new, |returning| returning.fields.clone())
 }

@@ -183,11 +183,12 @@ impl Source {
                     plan::Statement::Insert(insert) => returning(&insert.returning)?,
                     plan::Statement::Update(update) => returning(&update.returning)?,
                     plan::Statement::Delete(delete) => returning(&delete.returning)?,
-                    plan::Statement::Modifying(_) => vec![],
+                    plan::Statement::Merge(_) | plan::Statement::Modifying(_) => vec![],
                 };
                 (fields, dml::modifying(exec, &modifying)?)
             }
             plan::Statement::Delete(delete) => (returning(&delete.returning)?, dml::delete(exec, &delete)?),
+            plan::Statement::Merge(_) => return Err(SqlError::unsupported("MERGE in COPY")),
         };
         Ok((Source::Done(changed.returned.into_iter()), fields))
     }

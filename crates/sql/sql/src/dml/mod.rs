@@ -3,15 +3,17 @@
 //! A statement sees the state at its start: it reads everything that it will change before it changes anything, or it is of a
 //! form that cannot read what it has written (`stream.rs`).
 //!
-//! `insert.rs`, `conflict.rs`, `update.rs` and `delete.rs` are the statements, `with.rs` several in one; `write.rs` writes what
-//! they have computed; `rows.rs` writes a row together with its index entries, `indexed_row.rs` computes what these need;
-//! `rules.rs` checks the constraints of a single row, `foreign_key` those between rows; `violation.rs` has the errors.
+//! `insert.rs`, `conflict.rs`, `update.rs`, `delete.rs` and `merge.rs` are the statements, `with.rs` several in one;
+//! `write.rs` writes what they have computed; `rows.rs` writes a row together with its index entries, `indexed_row.rs`
+//! computes what these need; `rules.rs` checks the constraints of a single row, `foreign_key` those between rows;
+//! `violation.rs` has the errors.
 
 mod conflict;
 mod delete;
 mod foreign_key;
 mod indexed_row;
 mod insert;
+mod merge;
 mod returning;
 pub(crate) mod rows;
 pub(crate) mod rules;
@@ -26,6 +28,7 @@ pub use delete::delete;
 pub(crate) use foreign_key::ForeignKeys;
 pub use foreign_key::{check_deferred, set_constraints};
 pub use insert::insert;
+pub use merge::merge;
 pub use update::update;
 pub use with::modifying;
 

@@ -4,7 +4,7 @@
 //! written. The other parts see the rows that a part returns, not its writes.
 
 use super::write::{Intent, Preparation};
-use super::{Changed, ForeignKeys, delete, insert, source, update};
+use super::{Changed, ForeignKeys, delete, insert, merge, source, update};
 use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Modifying, Plan, Statement};
@@ -61,6 +61,7 @@ fn prepare<'s>(
         Statement::Insert(part) => insert::prepare(exec, part, preparation)?,
         Statement::Update(part) => update::prepare(exec, part, preparation)?,
         Statement::Delete(part) => delete::prepare(exec, part, preparation)?,
+        Statement::Merge(part) => merge::prepare(exec, part, preparation)?,
         Statement::Modifying(_) => {
             let message = "WITH clause containing a data-modifying statement must be at the top level";
             return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
@@ -76,7 +77,7 @@ fn fields_of(part: &Statement) -> Vec<Type> {
         Statement::Insert(part) => &part.returning,
         Statement::Update(part) => &part.returning,
         Statement::Delete(part) => &part.returning,
-        Statement::Modifying(_) => return vec![],
+        Statement::Merge(_) | Statement::Modifying(_) => return vec![],
     };
     returning.iter().flat_map(|returning| &returning.fields).map(|field| field.data_type).collect()
 }

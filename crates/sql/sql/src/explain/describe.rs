@@ -20,6 +20,7 @@ pub fn describe(statement: &Statement, options: Options<'_>) -> Node {
         Statement::Insert(insert) => ("Insert", &insert.table, &insert.source),
         Statement::Update(update) => ("Update", &update.table, &update.source),
         Statement::Delete(delete) => ("Delete", &delete.table, &delete.source),
+        Statement::Merge(merge) => ("Merge", &merge.table, &merge.source),
         Statement::Modifying(modifying) => return describe_parts(modifying, options),
     };
     let mut node = Node::new(format!("{verb} on {}", table.name));

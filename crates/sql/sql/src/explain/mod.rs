@@ -101,6 +101,7 @@ pub fn analyze(exec: &mut Exec<'_>, statement: &Statement, options: Options<'_>)
         Statement::Insert(insert) => drop(dml::insert(exec, insert)?),
         Statement::Update(update) => drop(dml::update(exec, update)?),
         Statement::Delete(delete) => drop(dml::delete(exec, delete)?),
+        Statement::Merge(merge) => drop(dml::merge(exec, merge)?),
         Statement::Modifying(modifying) => drop(dml::modifying(exec, modifying)?),
     }
     let counters = cursor.as_ref().and_then(Cursor::counters);

@@ -29,7 +29,7 @@ pub use sizes::{Noted, Sizes};
 #[cfg(test)]
 mod tests;
 
-use crate::plan::{Expr, ExprKind, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
+use crate::plan::{Expr, ExprKind, MergeClause, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
 use crate::stack::ensure_stack;
 use crate::types::Type;
 use std::collections::HashMap;
@@ -63,6 +63,7 @@ impl<'s> Facts<'s> {
             Statement::Insert(insert) => Facts::new(&insert.source, sizes),
             Statement::Update(update) => Facts::new(&update.source, sizes),
             Statement::Delete(delete) => Facts::new(&delete.source, sizes),
+            Statement::Merge(merge) => Facts::new(&merge.source, sizes),
             Statement::Modifying(modifying) => {
                 let mut facts = Facts::of_statement(&modifying.body, sizes);
                 for (_, part) in &modifying.parts {
@@ -121,6 +122,13 @@ pub fn statement(statement: Statement, sizes: &Sizes<'_>) -> Statement {
             update.assignments.iter_mut().for_each(|(_, value)| in_expression(value, sizes));
             in_returning(&mut update.returning, sizes);
             Statement::Update(update)
+        }
+        Statement::Merge(mut merge) => {
+            let key = merge.key();
+            merge.source = Arc::new(owning(optimize(Arc::unwrap_or_clone(merge.source), sizes), key));
+            let expressions = merge.clauses.iter_mut().flat_map(MergeClause::expressions_mut);
+            expressions.for_each(|expression| in_expression(expression, sizes));
+            Statement::Merge(merge)
         }
         Statement::Delete(mut delete) => {
             delete.source =

@@ -1,6 +1,6 @@
 //! Plans inside statements.
 
-use super::{Expr, ExprKind, Plan, Statement};
+use super::{Expr, ExprKind, MergeClause, Plan, Statement};
 use crate::types::{Datum, Type};
 use std::sync::Arc;
 
@@ -27,6 +27,10 @@ impl Statement {
             Statement::Delete(delete) => {
                 visit(Arc::make_mut(&mut delete.source), 0);
                 expressions.extend(delete.returning.iter_mut().flat_map(|returning| &mut returning.columns));
+            }
+            Statement::Merge(merge) => {
+                visit(Arc::make_mut(&mut merge.source), 0);
+                expressions.extend(merge.clauses.iter_mut().flat_map(MergeClause::expressions_mut));
             }
             Statement::Modifying(modifying) => {
                 for (_, part) in &mut modifying.parts {

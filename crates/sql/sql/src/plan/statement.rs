@@ -15,6 +15,8 @@ pub enum Statement {
     Update(Update),
     /// DELETE
     Delete(Delete),
+    /// MERGE
+    Merge(Merge),
     /// WITH whose queries write.
     Modifying(Modifying),
 }
@@ -109,4 +111,66 @@ pub struct Delete {
     pub rules: IndexRules,
     /// RETURNING over the source's row.
     pub returning: Option<Returning>,
+}
+
+/// MERGE.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    /// Which table.
+    pub table: Arc<Table>,
+    /// Rows: those of the source, each with the table's columns and the key (bytea) of a row that belongs to it; NULLs if none does.
+    pub source: Arc<Plan>,
+    /// Where the table's columns begin in them.
+    pub first: usize,
+    /// The clauses, in order.
+    pub clauses: Vec<MergeClause>,
+    /// The generated columns over the new row.
+    pub generated: Vec<(usize, Expr)>,
+    /// The CHECK constraints over the new row, by their place in [`Table::checks`].
+    pub checks: Vec<Expr>,
+    /// What the table's indexes compute of its rows.
+    pub rules: IndexRules,
+}
+
+/// WHEN of a MERGE. Its expressions are over the source's row.
+#[derive(Clone, Debug)]
+pub struct MergeClause {
+    /// MATCHED, not NOT MATCHED.
+    pub matched: bool,
+    /// AND
+    pub condition: Option<Expr>,
+    /// THEN
+    pub action: MergeAction,
+}
+
+/// THEN of a MERGE.
+#[derive(Clone, Debug)]
+pub enum MergeAction {
+    /// DO NOTHING
+    Nothing,
+    /// DELETE
+    Delete,
+    /// UPDATE: columns and their new values, of the columns' types and lengths.
+    Update(Vec<(usize, Expr)>),
+    /// INSERT: the whole row, defaults filled in; generated columns are still NULL.
+    Insert(Vec<Expr>),
+}
+
+impl Merge {
+    /// Where the key of a row that belongs to a source's row stands.
+    pub fn key(&self) -> usize {
+        self.first + self.table.columns.len()
+    }
+}
+
+impl MergeClause {
+    /// Its expressions.
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let (updated, inserted) = match &mut self.action {
+            MergeAction::Nothing | MergeAction::Delete => (None, None),
+            MergeAction::Update(assignments) => (Some(assignments.iter_mut().map(|(_, value)| value)), None),
+            MergeAction::Insert(row) => (None, Some(row.iter_mut())),
+        };
+        self.condition.iter_mut().chain(updated.into_iter().flatten()).chain(inserted.into_iter().flatten())
+    }
 }

@@ -201,6 +201,7 @@ impl Session {
             Statement::Update(update) => ("UPDATE", dml::update(&mut exec, update)?),
             Statement::Modifying(modifying) => (word_of(&modifying.body), dml::modifying(&mut exec, modifying)?),
             Statement::Delete(delete) => ("DELETE", dml::delete(&mut exec, delete)?),
+            Statement::Merge(merge) => ("MERGE", dml::merge(&mut exec, merge)?),
         };
         let Changed { rows, returned } = changed;
         debug_assert!(fields_of(&statement).is_some() || returned.is_empty());
@@ -395,6 +396,7 @@ fn word_of(statement: &Statement) -> &'static str {
         Statement::Insert(_) => "INSERT",
         Statement::Update(_) => "UPDATE",
         Statement::Delete(_) => "DELETE",
+        Statement::Merge(_) => "MERGE",
         Statement::Modifying(modifying) => word_of(&modifying.body),
     }
 }

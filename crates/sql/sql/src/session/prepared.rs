@@ -345,6 +345,7 @@ impl Session {
             Statement::Insert(insert) => (Some(insert.table.oid), LockMode::AccessShare),
             Statement::Update(update) => (Some(update.table.oid), LockMode::AccessShare),
             Statement::Delete(delete) => (Some(delete.table.oid), LockMode::AccessShare),
+            Statement::Merge(merge) => (Some(merge.table.oid), LockMode::AccessShare),
             Statement::Modifying(_) => (None, LockMode::RowExclusive),
         };
         let named =
@@ -436,6 +437,7 @@ pub(super) fn fields_of(statement: &Statement) -> Option<Vec<Field>> {
         Statement::Insert(insert) => &insert.returning,
         Statement::Update(update) => &update.returning,
         Statement::Delete(delete) => &delete.returning,
+        Statement::Merge(_) => return None,
     };
     returning.as_ref().map(|returning| returning.fields.clone())
 }

@@ -4,12 +4,12 @@ use super::definition::IndexColumn;
 use super::expression::Expr;
 use super::name::{Ident, ObjectName};
 use super::query::{Query, SelectItem};
-use super::table::{TableAlias, TableWithJoins};
+use super::table::{TableAlias, TableFactor, TableWithJoins};
 
 /// A statement that reads or writes rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
-    /// SELECT, VALUES; INSERT, UPDATE and DELETE with WITH before them.
+    /// SELECT, VALUES; INSERT, UPDATE, DELETE and MERGE with WITH before them.
     Query(Box<Query>),
     /// INSERT
     Insert(Box<Insert>),
@@ -17,6 +17,8 @@ pub enum Statement {
     Update(Box<Update>),
     /// DELETE
     Delete(Box<Delete>),
+    /// MERGE
+    Merge(Box<Merge>),
 }
 
 /// INSERT
@@ -120,7 +122,44 @@ pub struct Delete {
     pub returning: Option<Vec<SelectItem>>,
 }
 
-/// The table that UPDATE or DELETE changes.
+/// MERGE
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    /// The table.
+    pub table: WrittenTable,
+    /// The rows that it is compared with.
+    pub source: TableFactor,
+    /// Which rows belong together.
+    pub on: Expr,
+    /// What happens, by the first that applies to a row.
+    pub clauses: Vec<MergeClause>,
+}
+
+/// WHEN of a MERGE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeClause {
+    /// MATCHED, not NOT MATCHED.
+    pub matched: bool,
+    /// AND
+    pub condition: Option<Expr>,
+    /// THEN
+    pub action: MergeAction,
+}
+
+/// THEN of a MERGE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MergeAction {
+    /// DO NOTHING
+    Nothing,
+    /// DELETE
+    Delete,
+    /// UPDATE SET
+    Update(Vec<Assignment>),
+    /// INSERT of one row. Its table is that of the statement.
+    Insert(Box<Insert>),
+}
+
+/// The table that UPDATE, DELETE or MERGE changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrittenTable {
     /// Its name.

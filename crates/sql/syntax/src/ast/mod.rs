@@ -27,8 +27,8 @@ pub use definition::{
     ReferentialAction, SequenceOptions, Truncate,
 };
 pub use dml::{
-    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, OnConflict, Overriding, Statement, Update,
-    WrittenTable,
+    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, Merge, MergeAction, MergeClause,
+    OnConflict, Overriding, Statement, Update, WrittenTable,
 };
 pub use expression::{
     Access, Argument, Case, CaseWhen, Exclusion, Expr, Function, Interval, LikeKind, Literal, Operator, SpecialCall,

@@ -1,6 +1,6 @@
 //! Walks over a tree, to look at its nodes or to change them.
 
-use super::dml::{Assignment, ConflictTarget, Delete, Insert, Statement, Update};
+use super::dml::{Assignment, ConflictTarget, Delete, Insert, Merge, MergeAction, Statement, Update};
 use super::expression::{Access, Argument, Case, Expr, Function, Window, WindowFrameBound, WindowSpec};
 use super::name::ObjectName;
 use super::query::{Distinct, GroupingElement, Limit, OrderByExpr, Query, Select, SelectItem, SetExpr};
@@ -109,6 +109,7 @@ macro_rules! walk {
                     Statement::Insert(insert) => $walk::insert(insert, visitor),
                     Statement::Update(update) => $walk::update(update, visitor),
                     Statement::Delete(delete) => $walk::delete(delete, visitor),
+                    Statement::Merge(merge) => $walk::merge(merge, visitor),
                 }
             }
         }
@@ -395,6 +396,21 @@ macro_rules! walk {
                 tables(&$($mut)? update.from, visitor)?;
                 some(&$($mut)? update.selection, visitor)?;
                 returning(&$($mut)? update.returning, visitor)
+            }
+
+            pub fn merge<V: $visitor>(merge: &$($mut)? Merge, visitor: &mut V) -> ControlFlow<V::Break> {
+                visitor.relation(&$($mut)? merge.table.name)?;
+                merge.source.$method(visitor)?;
+                merge.on.$method(visitor)?;
+                for clause in &$($mut)? merge.clauses {
+                    some(&$($mut)? clause.condition, visitor)?;
+                    match &$($mut)? clause.action {
+                        MergeAction::Nothing | MergeAction::Delete => {}
+                        MergeAction::Update(changes) => assignments(changes, visitor)?,
+                        MergeAction::Insert(row) => insert(row, visitor)?,
+                    }
+                }
+                ControlFlow::Continue(())
             }
 
             pub fn delete<V: $visitor>(delete: &$($mut)? Delete, visitor: &mut V) -> ControlFlow<V::Break> {

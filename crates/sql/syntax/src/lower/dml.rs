@@ -94,7 +94,8 @@ fn conflict_index(columns: Vec<parser::Ident>) -> Result<ConflictTarget> {
     Ok(ConflictTarget::Index(columns.into_iter().map(column).collect(), None))
 }
 
-fn assignment(assignment: parser::Assignment) -> Result<Assignment> {
+/// `column = value`
+pub(crate) fn assignment(assignment: parser::Assignment) -> Result<Assignment> {
     let target = match assignment.target {
         parser::AssignmentTarget::ColumnName(column) => AssignmentTarget::Column(object_name(column)),
         parser::AssignmentTarget::Tuple(columns) => {

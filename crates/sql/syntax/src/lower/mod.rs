@@ -12,9 +12,10 @@ mod query;
 mod table;
 
 pub(crate) use data_type::data_type;
-pub(crate) use dml::statement;
+pub(crate) use dml::{assignment, statement};
 pub(crate) use expression::expr;
-pub(crate) use query::query;
+pub(crate) use query::{cte, query};
+pub(crate) use table::factor as table_factor;
 
 use crate::ast::{Ident, Location, ObjectName, Span};
 use pgtypes::Error;

@@ -51,7 +51,8 @@ fn with(with: parser::With) -> Result<With> {
     Ok(With { span: span(with.with_token.0.span), recursive: with.recursive, queries: each(with.cte_tables, cte)? })
 }
 
-fn cte(cte: parser::Cte) -> Result<Cte> {
+/// A query of WITH.
+pub(crate) fn cte(cte: parser::Cte) -> Result<Cte> {
     let materialized = cte.materialized.map(|said| said == parser::CteAsMaterialized::Materialized);
     Ok(Cte { alias: table::alias(cte.alias), query: Box::new(query(*cte.query)?), materialized })
 }
@@ -99,7 +100,10 @@ fn simple_body(body: parser::SetExpr) -> Result<SetExpr> {
             SetExpr::Write(Box::new(super::statement(statement)?))
         }
         P::Table(table) => SetExpr::Select(Box::new(whole_table(*table))),
-        P::Merge(_) => return Err(crate::missing::statement("MERGE").into()),
+        P::Merge(_) => {
+            let message = "MERGE not supported in WITH query";
+            return Err(Error::new(state::FEATURE_NOT_SUPPORTED, message).into());
+        }
         operation @ P::SetOperation { .. } => self::body(operation)?,
     })
 }

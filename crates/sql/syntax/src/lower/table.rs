@@ -36,7 +36,8 @@ fn join(join: parser::Join) -> Result<Join> {
 }
 
 /// What gives the rows.
-fn factor(factor: parser::TableFactor) -> Result<TableFactor> {
+/// A table, a query or a function in FROM.
+pub(crate) fn factor(factor: parser::TableFactor) -> Result<TableFactor> {
     ensure_stack(|| factor_kind(factor))
 }
 

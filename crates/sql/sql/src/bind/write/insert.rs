@@ -40,7 +40,7 @@ impl Binder<'_, '_> {
     }
 
     /// Columns that receive values: the listed ones, or all.
-    fn insert_columns(&self, table: &Table, listed: &[ast::ObjectName]) -> Result<Vec<usize>> {
+    pub(super) fn insert_columns(&self, table: &Table, listed: &[ast::ObjectName]) -> Result<Vec<usize>> {
         if listed.is_empty() {
             return Ok(table.live_columns().map(|(at, _)| at).collect());
         }
@@ -120,7 +120,7 @@ impl Binder<'_, '_> {
         Ok(Plan::Project { input: Box::new(plan), columns: row })
     }
 
-    fn row_value(
+    pub(super) fn row_value(
         &mut self,
         table: &Table,
         value: &Syntax,
@@ -166,7 +166,12 @@ impl Binder<'_, '_> {
     }
 
     /// Builds a row of all columns of the table: the given values, and defaults for the others.
-    fn full_row(&mut self, table: &Table, columns: &[usize], values: Vec<Option<Expr>>) -> Result<Vec<Expr>> {
+    pub(super) fn full_row(
+        &mut self,
+        table: &Table,
+        columns: &[usize],
+        values: Vec<Option<Expr>>,
+    ) -> Result<Vec<Expr>> {
         let mut given: Vec<Option<Expr>> = vec![None; table.columns.len()];
         for (at, value) in columns.iter().zip(values) {
             given[*at] = value;
@@ -182,7 +187,7 @@ impl Binder<'_, '_> {
         Ok(row)
     }
 
-    fn check_count(
+    pub(super) fn check_count(
         &self,
         found: usize,
         columns: usize,

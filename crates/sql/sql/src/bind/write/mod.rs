@@ -1,9 +1,10 @@
-//! INSERT, UPDATE, DELETE.
+//! INSERT, UPDATE, DELETE, MERGE.
 
 mod assignment;
 mod conflict;
 mod delete;
 mod insert;
+mod merge;
 mod update;
 
 use super::Binder;

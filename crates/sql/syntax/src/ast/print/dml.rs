@@ -2,8 +2,8 @@
 
 use super::super::definition::IndexColumn;
 use super::super::dml::{
-    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, OnConflict, Overriding, Statement, Update,
-    WrittenTable,
+    Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, Merge, MergeAction, MergeClause,
+    OnConflict, Overriding, Statement, Update, WrittenTable,
 };
 use super::super::expression::Expr;
 use super::{Clause, List, ListClause};
@@ -16,6 +16,7 @@ impl Display for Statement {
             Statement::Insert(insert) => write!(f, "{insert}"),
             Statement::Update(update) => write!(f, "{update}"),
             Statement::Delete(delete) => write!(f, "{delete}"),
+            Statement::Merge(merge) => write!(f, "{merge}"),
         }
     }
 }
@@ -23,20 +24,25 @@ impl Display for Statement {
 impl Display for Insert {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "INSERT INTO {}{}", self.table, Clause(" AS ", self.alias.as_ref()))?;
-        if !self.columns.is_empty() {
-            write!(f, " ({})", List(&self.columns))?;
-        }
-        f.write_str(match self.overriding {
-            None => "",
-            Some(Overriding::System) => " OVERRIDING SYSTEM VALUE",
-            Some(Overriding::User) => " OVERRIDING USER VALUE",
-        })?;
-        match &self.source {
-            Some(source) => write!(f, " {source}")?,
-            None => f.write_str(" DEFAULT VALUES")?,
-        }
+        insert_row(f, self)?;
         write!(f, "{}", Clause(" ", self.on_conflict.as_ref()))?;
         returning(f, self.returning.as_deref())
+    }
+}
+
+/// The columns of INSERT, and the rows.
+fn insert_row(f: &mut Formatter<'_>, insert: &Insert) -> fmt::Result {
+    if !insert.columns.is_empty() {
+        write!(f, " ({})", List(&insert.columns))?;
+    }
+    f.write_str(match insert.overriding {
+        None => "",
+        Some(Overriding::System) => " OVERRIDING SYSTEM VALUE",
+        Some(Overriding::User) => " OVERRIDING USER VALUE",
+    })?;
+    match &insert.source {
+        Some(source) => write!(f, " {source}"),
+        None => f.write_str(" DEFAULT VALUES"),
     }
 }
 
@@ -97,6 +103,34 @@ impl Display for Delete {
         write!(f, "DELETE FROM {}{}", self.table, ListClause(" USING ", &self.using))?;
         write!(f, "{}", Clause(" WHERE ", self.selection.as_ref()))?;
         returning(f, self.returning.as_deref())
+    }
+}
+
+impl Display for Merge {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "MERGE INTO {} USING {} ON {}", self.table, self.source, self.on)?;
+        self.clauses.iter().try_for_each(|clause| write!(f, " {clause}"))
+    }
+}
+
+impl Display for MergeClause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let kind = if self.matched { "MATCHED" } else { "NOT MATCHED" };
+        write!(f, "WHEN {kind}{} THEN {}", Clause(" AND ", self.condition.as_ref()), self.action)
+    }
+}
+
+impl Display for MergeAction {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            MergeAction::Nothing => f.write_str("DO NOTHING"),
+            MergeAction::Delete => f.write_str("DELETE"),
+            MergeAction::Update(assignments) => write!(f, "UPDATE SET {}", List(assignments)),
+            MergeAction::Insert(insert) => {
+                f.write_str("INSERT")?;
+                insert_row(f, insert)
+            }
+        }
     }
 }
 
