@@ -136,6 +136,7 @@ pub mod state {
     pub const IDLE_IN_TRANSACTION_SESSION_TIMEOUT: &str = "25P03";
     pub const INVALID_SQL_STATEMENT_NAME: &str = "26000";
     pub const INVALID_AUTHORIZATION_SPECIFICATION: &str = "28000";
+    pub const INVALID_GRANT_OPERATION: &str = "0LP01";
     pub const DEPENDENT_OBJECTS_STILL_EXIST: &str = "2BP01";
     pub const INVALID_CURSOR_NAME: &str = "34000";
     pub const INVALID_SAVEPOINT: &str = "3B001";

@@ -191,9 +191,9 @@ pub enum ExplainFormat {
 }
 
 /// First words of the statements over the catalog.
-const CATALOG: [&str; 13] = [
+const CATALOG: [&str; 14] = [
     "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE", "LOCK", "VACUUM", "ANALYZE", "ANALYSE",
-    "REINDEX", "CLUSTER",
+    "REINDEX", "CLUSTER", "REASSIGN",
 ];
 
 /// Determines a statement's kind by its first word, and parses it.

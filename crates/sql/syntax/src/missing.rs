@@ -15,7 +15,6 @@ const STATEMENTS: &[&str] = &[
     "ALTER EXTENSION",
     "ALTER FOREIGN",
     "ALTER FUNCTION",
-    "ALTER GROUP",
     "ALTER LANGUAGE",
     "ALTER LARGE OBJECT",
     "ALTER MATERIALIZED VIEW",
@@ -23,7 +22,6 @@ const STATEMENTS: &[&str] = &[
     "ALTER POLICY",
     "ALTER PROCEDURE",
     "ALTER PUBLICATION",
-    "ALTER ROLE",
     "ALTER ROUTINE",
     "ALTER RULE",
     "ALTER SERVER",
@@ -33,7 +31,6 @@ const STATEMENTS: &[&str] = &[
     "ALTER TABLESPACE",
     "ALTER TEXT SEARCH",
     "ALTER TRIGGER",
-    "ALTER USER",
     "CALL",
     "COMMENT ON AGGREGATE",
     "COMMENT ON CAST",
@@ -46,7 +43,6 @@ const STATEMENTS: &[&str] = &[
     "COMMENT ON MATERIALIZED VIEW",
     "COMMENT ON OPERATOR",
     "COMMENT ON PROCEDURE",
-    "COMMENT ON ROLE",
     "COMMENT ON RULE",
     "COMMENT ON TRIGGER",
     "CREATE ACCESS METHOD",
@@ -60,7 +56,6 @@ const STATEMENTS: &[&str] = &[
     "CREATE FOREIGN DATA WRAPPER",
     "CREATE FOREIGN TABLE",
     "CREATE FUNCTION",
-    "CREATE GROUP",
     "CREATE LANGUAGE",
     "CREATE MATERIALIZED VIEW",
     "CREATE OPERATOR",
@@ -68,7 +63,6 @@ const STATEMENTS: &[&str] = &[
     "CREATE PROCEDURE",
     "CREATE PUBLICATION",
     "CREATE RECURSIVE VIEW",
-    "CREATE ROLE",
     "CREATE RULE",
     "CREATE SERVER",
     "CREATE STATISTICS",
@@ -77,7 +71,6 @@ const STATEMENTS: &[&str] = &[
     "CREATE TEXT SEARCH",
     "CREATE TRANSFORM",
     "CREATE TRIGGER",
-    "CREATE USER",
     "CREATE USER MAPPING",
     "DO",
     "DROP ACCESS METHOD",
@@ -92,11 +85,9 @@ const STATEMENTS: &[&str] = &[
     "DROP LANGUAGE",
     "DROP MATERIALIZED VIEW",
     "DROP OPERATOR",
-    "DROP OWNED",
     "DROP POLICY",
     "DROP PROCEDURE",
     "DROP PUBLICATION",
-    "DROP ROLE",
     "DROP ROUTINE",
     "DROP RULE",
     "DROP SERVER",
@@ -106,10 +97,8 @@ const STATEMENTS: &[&str] = &[
     "DROP TEXT SEARCH",
     "DROP TRANSFORM",
     "DROP TRIGGER",
-    "DROP USER",
     "IMPORT FOREIGN SCHEMA",
     "PREPARE TRANSACTION",
-    "REASSIGN OWNED",
     "REFRESH MATERIALIZED VIEW",
     "SECURITY LABEL",
 ];
@@ -173,14 +162,11 @@ pub(super) fn at_first_word(text: &str, tokens: &[TokenWithSpan], refusal: Error
 pub(super) fn statement(name: &str) -> Error {
     let error = Error::unsupported(format_args!("the statement {name}"));
     let hint = match name {
-        "CREATE ROLE" | "CREATE USER" | "CREATE GROUP" | "ALTER ROLE" | "ALTER USER" => {
-            "The only role is \"postgres\": connect as that."
-        }
         "CREATE MATERIALIZED VIEW" | "REFRESH MATERIALIZED VIEW" => "Use a view, or CREATE TABLE AS.",
         "CREATE DOMAIN" | "ALTER DOMAIN" => "Use the type itself, with a CHECK constraint on each column.",
         "ALTER SYSTEM" => "Give options to seriatim serve, or use ALTER DATABASE ... SET.",
-        "ALTER DEFAULT PRIVILEGES" | "REASSIGN OWNED" | "DROP OWNED" | "CREATE POLICY" | "SECURITY LABEL" => {
-            "The only role is \"postgres\", which may do everything: check rights in the application."
+        "ALTER DEFAULT PRIVILEGES" | "CREATE POLICY" | "SECURITY LABEL" => {
+            "Every role may do everything: check rights in the application."
         }
         "CREATE FOREIGN TABLE" | "CREATE SERVER" | "CREATE FOREIGN DATA WRAPPER" | "IMPORT FOREIGN SCHEMA" => {
             "Copy the rows: COPY, or pg_dump."

@@ -83,7 +83,6 @@ fn what_postgresql_has_and_this_has_not_is_refused_by_its_name() {
         ("CREATE RULE r AS ON INSERT TO t DO NOTHING", "the statement CREATE RULE"),
         ("create operator === (leftarg = int, rightarg = int, function = f)", "the statement CREATE OPERATOR"),
         ("create event trigger e on ddl_command_start execute function f()", "the statement CREATE EVENT TRIGGER"),
-        ("create user u password 'x'", "the statement CREATE USER"),
         ("create user mapping for u server s", "the statement CREATE USER MAPPING"),
         ("alter type t alter attribute a type int", "ALTER TYPE ... ALTER ATTRIBUTE"),
         ("alter domain d set not null", "the statement ALTER DOMAIN"),

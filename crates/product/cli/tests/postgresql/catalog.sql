@@ -76,8 +76,11 @@ SELECT obj_description('parent'::regclass), col_description('parent'::regclass, 
 SELECT 'parent'::regclass::oid = (SELECT oid FROM pg_class WHERE relname = 'parent' AND relnamespace = 'catalog'::regnamespace), 'child'::regclass::text, 'catalog.child'::regclass;
 SELECT to_regclass('catalog.child'), pg_table_is_visible('child'::regclass), has_schema_privilege('catalog', 'USAGE'), has_table_privilege('child', 'SELECT');
 SELECT name, setting FROM pg_settings WHERE name IN ('server_encoding', 'standard_conforming_strings', 'search_path') ORDER BY 1;
+-- Of privileges this server warns that they have no effect.
+SET client_min_messages = error;
 GRANT SELECT ON parent TO PUBLIC;
 REVOKE ALL ON parent FROM PUBLIC;
+RESET client_min_messages;
 ALTER TABLE parent OWNER TO postgres;
 ALTER TABLE parent SET SCHEMA public;
 ALTER TABLE public.parent SET SCHEMA catalog;

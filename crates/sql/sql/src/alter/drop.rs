@@ -56,6 +56,9 @@ pub(crate) fn schema(change: &mut Change<'_>, name: &str, cascade: bool, notices
     }
     going.settle(cascade, Some(&schema), notices)?;
     remove(change, &going)?;
+    if let Some(namespace) = change.names().namespace(name)? {
+        change.set_owner(namespace.oid, tables::SUPERUSER)?;
+    }
     change.remove_namespace(name)
 }
 

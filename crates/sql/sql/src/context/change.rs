@@ -8,8 +8,8 @@ use crate::storage::column_type;
 use model::Supervisor;
 use std::sync::Arc;
 use std::time::Duration;
-use tables::DatabaseDefinition;
 use tables::storage::{TEMPORARY, TouchedStorage};
+use tables::{DatabaseDefinition, RoleDefinition};
 
 /// The right to change the catalog, and to make and leave the engine tables that its definitions name, in the statement's
 /// transaction. Holds the right to execute: definitions read, check and rewrite rows.
@@ -66,8 +66,71 @@ impl<'s> Change<'s> {
     pub fn insert(&mut self, relation: Relation) -> Result<()> {
         self.check_type_free(&relation)?;
         let (version, name) = (self.fresh_version()?, relation.name().to_owned());
+        let object = relation.oid();
+        let is_index = matches!(relation, Relation::Index(_));
         let Exec { transaction, database, .. } = &mut self.exec;
-        named(&name, database.cache.insert(*transaction, relation, version))
+        named(&name, database.cache.insert(*transaction, relation, version))?;
+        // An index belongs to the owner of its table.
+        if is_index { Ok(()) } else { self.own(object) }
+    }
+
+    /// Gives a new object to the current user.
+    ///
+    /// # Errors
+    /// 42704 if the role is gone, errors of the engine.
+    pub fn own(&mut self, object: Oid) -> Result<()> {
+        let owner = self.current_role()?;
+        if owner == tables::SUPERUSER { Ok(()) } else { self.set_owner(object, owner) }
+    }
+
+    /// Identifier of the current user.
+    ///
+    /// # Errors
+    /// 42704 if the role is gone.
+    pub fn current_role(&mut self) -> Result<Oid> {
+        let name = self.exec.session.user.clone();
+        if &*name == "postgres" {
+            return Ok(tables::SUPERUSER);
+        }
+        let role = self.names().role_named(&name)?;
+        let missing = || SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"));
+        Ok(role.ok_or_else(missing)?.oid)
+    }
+
+    /// Gives a relation or schema an owner.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn set_owner(&mut self, object: Oid, owner: Oid) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.set_owner(*transaction, object, owner)?)
+    }
+
+    /// Enters a role, or replaces its definition.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn put_role(&mut self, role: &RoleDefinition) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.shared.put_role(*transaction, role)?)
+    }
+
+    /// Removes a role.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn remove_role(&mut self, name: &str) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.shared.remove_role(*transaction, name)?)
+    }
+
+    /// How many objects of other databases a role owns, by database.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn owned_elsewhere(&mut self, role: Oid) -> Result<Vec<(String, usize)>> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.shared.owned_elsewhere(&*database.store, *transaction, role, database.oid)?)
     }
 
     /// Checks that no type has the name of a relation whose rows have a type.

@@ -7,8 +7,9 @@ use crate::error::Result;
 use crate::store::Transaction;
 use crate::types::{Datum, Styles};
 use model::RowBuf;
+use std::collections::HashMap;
 use std::sync::Arc;
-use tables::DatabaseDefinition;
+use tables::{DatabaseDefinition, RoleDefinition};
 
 /// Schemas that are not in the catalog's table, with PostgreSQL's identifiers.
 const BUILT_IN: [(Oid, &str); 3] = [(11, "pg_catalog"), (99, "pg_toast"), (13_244, "information_schema")];
@@ -114,6 +115,40 @@ impl Names<'_> {
     /// The database.
     pub fn database(&self) -> &Arc<Database> {
         self.database
+    }
+
+    /// The role that owns what the session makes.
+    pub fn current_user(&self) -> &str {
+        &self.session.user
+    }
+
+    /// The role of the session.
+    pub fn session_user(&self) -> &str {
+        &self.session.session_user
+    }
+
+    /// All roles, but for those that PostgreSQL predefines.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn roles(&mut self) -> Result<Vec<RoleDefinition>> {
+        Ok(self.database.shared.roles(self.transaction)?)
+    }
+
+    /// The role of this name.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn role_named(&mut self, name: &str) -> Result<Option<RoleDefinition>> {
+        Ok(self.database.shared.role(self.transaction, name)?)
+    }
+
+    /// The owners of what does not belong to `postgres`, by relation or schema.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn owners(&mut self) -> Result<HashMap<Oid, Oid>> {
+        Ok(self.database.cache.owners(self.transaction)?)
     }
 
     /// A setting of the session.

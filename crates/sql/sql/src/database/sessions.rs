@@ -10,7 +10,7 @@ use model::LogPosition;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use tables::{DatabaseDefinition, SharedCatalog};
+use tables::{DatabaseDefinition, RoleDefinition, SharedCatalog};
 
 /// The databases that are used, by their identifiers.
 pub type OpenDatabases = Mutex<BTreeMap<Oid, Slot>>;
@@ -30,6 +30,8 @@ pub struct Entrance {
     pub database: Arc<Database>,
     /// Its definition.
     pub definition: DatabaseDefinition,
+    /// The role.
+    pub role: RoleDefinition,
     /// The session's entry among the open ones.
     pub entry: Arc<Entry>,
     /// What must be durable before the client is told that the database is there.
@@ -37,11 +39,28 @@ pub struct Entrance {
 }
 
 impl Instance {
-    /// Registers a session in the database that it wants.
+    /// Registers a session in the database that it wants, as the role that it wants.
     ///
     /// # Errors
-    /// 3D000 if there is no such database, 55000 if it takes no sessions, 53300 for too many.
+    /// 28000 if there is no such role, 3D000 if there is no such database, 55000 if it takes no sessions, 53300 for too many.
     pub(crate) fn enter(self: &Arc<Self>, user: &str, name: &str, client: Option<SocketAddr>) -> Result<Entrance> {
+        let (role, role_rests_on) = self.shared.find_role(&*self.store, user)?;
+        let role = role.ok_or_else(|| {
+            let message = format!("role \"{user}\" does not exist");
+            SqlError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message).hint(
+                "CREATE ROLE ... LOGIN, or createuser, makes one; the first one is postgres: connect with -U postgres.",
+            )
+        })?;
+        if !role.can_login {
+            let message = format!("role \"{user}\" is not permitted to log in");
+            return Err(SqlError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message));
+        }
+        if let Ok(limit) = usize::try_from(role.connection_limit)
+            && self.sessions.all().iter().filter(|entry| entry.user == user).count() >= limit
+        {
+            let message = format!("too many connections for role \"{user}\"");
+            return Err(SqlError::new(state::TOO_MANY_CONNECTIONS, message));
+        }
         // The latch is held from the look at the definition to the entry, so that DROP DATABASE sees the one or the other.
         let mut open = self.latch();
         let (found, rests_on) = self.shared.find_database(&*self.store, name)?;
@@ -64,8 +83,8 @@ impl Instance {
         }
         let database = self.use_database(&mut open, definition.oid)?;
         let limit = self.options.connections;
-        let entry = self.sessions.enter(limit, user, (definition.oid, &definition.name), client)?;
-        Ok(Entrance { database, definition, entry, rests_on })
+        let entry = self.sessions.enter(limit, (role.oid, user), (definition.oid, &definition.name), client)?;
+        Ok(Entrance { database, definition, role, entry, rests_on: rests_on.max(role_rests_on) })
     }
 
     /// The database of an identifier, with one cache for all who use it.

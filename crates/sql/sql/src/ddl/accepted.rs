@@ -1,6 +1,7 @@
-//! Statements that programs and dumps contain and that need little or no work here (roles, VACUUM, ANALYZE): one role owns
+//! Statements that programs and dumps contain and that need little or no work here (privileges, VACUUM, ANALYZE): every role may do
 //! everything, memory is reclaimed without a statement, and there are no statistics.
 
+use super::role::named;
 use crate::alter::name::{fold, no_relation, split};
 use crate::catalog::{self, Relation};
 use crate::context::{Change, Exec, Names};
@@ -8,38 +9,19 @@ use crate::error::{Result, SqlError, state};
 use std::time::Duration;
 use syntax::ast::{CreateExtension, Lock, Maintenance, ObjectName, Privileges};
 
-/// The role that there is.
-const ROLE: &str = "postgres";
-
-/// Returns whether there is such a role.
-///
-/// # Errors
-/// 42704
-pub(super) fn check_role(name: &str) -> Result<()> {
-    if name == ROLE {
-        return Ok(());
-    }
-    Err(SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))
-}
-
-/// Returns whether a new owner is the owner.
-///
-/// # Errors
-/// 42704
-pub(super) fn check_owner(role: &str) -> Result<()> {
-    match role {
-        "current_user" | "session_user" | "current_role" => Ok(()),
-        role => check_role(role),
-    }
-}
-
-/// GRANT and REVOKE: the relations and roles must be there.
+/// GRANT and REVOKE: the relations and roles must be there. Nothing checks privileges.
 ///
 /// # Errors
 /// 42P01, 42704
-pub(super) fn privileges(names: &mut Names<'_>, privileges: &Privileges) -> Result<()> {
-    privileges.relations.iter().try_for_each(|name| must_exist(names, name))?;
-    privileges.roles.iter().try_for_each(|role| check_owner(&fold(role)))
+pub(super) fn privileges(change: &mut Change<'_>, privileges: &Privileges, notices: &mut Vec<SqlError>) -> Result<()> {
+    privileges.relations.iter().try_for_each(|name| must_exist(&mut change.names(), name))?;
+    for role in &privileges.roles {
+        named(change, role)?;
+    }
+    let command = if privileges.is_grant { "GRANT" } else { "REVOKE" };
+    let message = format!("{command} has no effect: every role may do everything");
+    notices.push(SqlError::new(state::WARNING, message));
+    Ok(())
 }
 
 /// VACUUM, ANALYZE, REINDEX, CLUSTER: the relations must be there.

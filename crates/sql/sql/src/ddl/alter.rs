@@ -1,7 +1,6 @@
 //! ALTER: changes in sequence, each applied to the result of the one before.
 
-use super::accepted::check_owner;
-use super::{alter_sequence, alter_table, defined_type, schema};
+use super::{alter_sequence, alter_table, defined_type, owned, schema};
 use crate::alter::name::{creation_schema, fold, kind as kind_of, no_relation, split};
 use crate::alter::rename;
 use crate::catalog::Relation;
@@ -45,7 +44,9 @@ fn apply(
     match (action, relation) {
         (AlterAction::Rename(new), _) => rename::rename_relation_to(change, relation.oid(), &fold(new)),
         (AlterAction::SetSchema(schema), _) => set_schema(change, relation, &fold(schema)),
-        (AlterAction::Owner(role), _) => check_owner(&fold(role)),
+        // An index belongs to the owner of its table.
+        (AlterAction::Owner(role), Relation::Index(_)) => owned::must_exist(change, role).map(drop),
+        (AlterAction::Owner(role), _) => owned::set_owner(change, relation.oid(), role),
         (AlterAction::Storage, _) => Ok(()),
         (AlterAction::Sequence(options), Relation::Sequence(sequence)) => {
             alter_sequence::run(change, Arc::unwrap_or_clone(sequence.clone()), options)

@@ -1,6 +1,6 @@
 //! COMMENT ON.
 
-use super::{database, defined_type};
+use super::{database, defined_type, role};
 use crate::alter::name::{kind, no_relation, no_schema, parts, split};
 use crate::catalog::{Column, Relation, Table};
 use crate::context::Change;
@@ -32,7 +32,11 @@ pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
             [name] => database::comment(change, name, text),
             _ => Err(SqlError::new(state::SYNTAX_ERROR, "database name cannot be qualified")),
         },
-        // Kept nowhere: there is one role, and no extension that could be commented on.
+        ObjectKind::Role => match &*comment.name.0 {
+            [name] => role::comment(change, name, text),
+            _ => Err(SqlError::new(state::SYNTAX_ERROR, "role name cannot be qualified")),
+        },
+        // Kept nowhere: there is no extension that could be commented on.
         _ => Ok(()),
     }
 }

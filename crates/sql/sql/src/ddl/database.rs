@@ -1,6 +1,6 @@
 //! Options of CREATE DATABASE; ALTER DATABASE; COMMENT ON DATABASE.
 
-use super::accepted::check_owner;
+use super::role;
 use crate::alter::name::fold;
 use crate::context::Change;
 use crate::database::{exists, missing};
@@ -9,7 +9,7 @@ use crate::error::{Result, SqlError, state};
 use syntax::ast::{AlterDatabase, AlterDatabaseAction, DatabaseOption, Ident, SettingChange};
 use tables::DatabaseDefinition;
 
-/// Applies the options of CREATE DATABASE. Returns warnings about those without effect.
+/// Applies the options of CREATE DATABASE, but for its owner. Returns warnings about those without effect.
 ///
 /// # Errors
 /// 42601 for an unknown option or one that comes twice, 22023, 42704, 0A000.
@@ -19,7 +19,7 @@ pub(crate) fn create_options(definition: &mut DatabaseDefinition, options: &[Dat
     for option in options {
         let value = option.value.as_deref();
         match option.name.as_str() {
-            "owner" => check_owner(value.unwrap_or("current_user"))?,
+            "owner" => {}
             "template" => check_template(value)?,
             "encoding" => check_encoding(value)?,
             "locale" | "lc_collate" | "lc_ctype" => warnings.extend(locale_warning(value)),
@@ -144,7 +144,7 @@ pub(super) fn alter(change: &mut Change<'_>, alter: &AlterDatabase) -> Result<()
     let mut definition = named(change, &alter.name)?;
     match &alter.action {
         AlterDatabaseAction::Rename(new) => return rename(change, definition, fold(new)),
-        AlterDatabaseAction::Owner(role) => check_owner(&fold(role))?,
+        AlterDatabaseAction::Owner(owner) => definition.owner = role::named(change, owner)?.oid,
         AlterDatabaseAction::Options(options) => {
             check_repetition(options)?;
             options.iter().try_for_each(|option| apply(&mut definition, option, "ALTER DATABASE"))?;
@@ -164,7 +164,11 @@ pub(super) fn comment(change: &mut Change<'_>, name: &Ident, text: Option<String
     change.put_database(&definition)
 }
 
-fn named(change: &mut Change<'_>, name: &Ident) -> Result<DatabaseDefinition> {
+/// The database that an identifier names.
+///
+/// # Errors
+/// 3D000
+pub(super) fn named(change: &mut Change<'_>, name: &Ident) -> Result<DatabaseDefinition> {
     let name = fold(name);
     change.names().database_named(&name)?.ok_or_else(|| missing(&name))
 }

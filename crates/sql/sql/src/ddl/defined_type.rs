@@ -1,6 +1,6 @@
 //! CREATE TYPE, ALTER TYPE, COMMENT ON TYPE.
 
-use super::accepted::check_owner;
+use super::owned;
 use crate::alter::defined_type::{rename_label, shown};
 use crate::alter::name::{creation_schema, fold, no_schema, split};
 use crate::catalog::{DefinedType, EnumLabel, Relation, TypeKind};
@@ -110,7 +110,13 @@ fn apply(change: &mut Change<'_>, old: &DefinedType, action: &AlterAction, notic
     let mut new = old.clone();
     let TypeKind::Enum(labels) = &mut new.kind;
     match action {
-        AlterAction::Owner(role) => return check_owner(&fold(role)),
+        AlterAction::Owner(role) => {
+            if owned::must_exist(change, role)? != tables::SUPERUSER {
+                let message = "OWNER TO of a type has no effect: types belong to \"postgres\"";
+                notices.push(SqlError::new(state::WARNING, message));
+            }
+            return Ok(());
+        }
         AlterAction::Rename(name) => {
             new.name = fold(name);
             check_free(&mut change.names(), &new.schema, &new.name)?;

@@ -16,6 +16,8 @@ mod defined_type;
 mod drop;
 mod foreign_key;
 mod index;
+mod owned;
+mod role;
 mod schema;
 mod sequence;
 mod table_as;
@@ -50,11 +52,16 @@ pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<S
             return Err(SqlError::new(state::INTERNAL_ERROR, "the session makes and drops databases"));
         }
         Definition::CreateType(create) => defined_type::create(change, create)?,
+        Definition::CreateRole(create) => role::create(change, create, notices)?,
+        Definition::AlterRole(alter) => role::alter(change, alter, notices)?,
+        Definition::DropRole(drop) => role::drop(change, drop, notices)?,
+        Definition::Membership(membership) => role::membership(change, membership, notices)?,
+        Definition::Owned(owned) => owned::run(change, owned, notices)?,
         Definition::Alter(alter) => alter::run(change, alter, notices)?,
         Definition::Drop(drop) => drop::run(change, drop, notices)?,
         Definition::Truncate(truncate) => truncate::run(change, truncate, notices)?,
         Definition::Comment(comment) => comment::run(change, comment)?,
-        Definition::Privileges(privileges) => accepted::privileges(&mut change.names(), privileges)?,
+        Definition::Privileges(privileges) => accepted::privileges(change, privileges, notices)?,
         Definition::Lock(lock) => accepted::lock(change, lock)?,
         Definition::Maintenance(maintenance) => accepted::maintenance(&mut change.names(), maintenance)?,
     }

@@ -1,6 +1,7 @@
 //! CREATE SCHEMA, ALTER SCHEMA.
 
-use super::accepted::{check_owner, check_role};
+use super::owned;
+use super::role::named;
 use crate::alter::name::{fold, no_schema, parts};
 use crate::alter::rename;
 use crate::catalog::Namespace;
@@ -10,12 +11,13 @@ use syntax::ast::{AlterAction, CreateSchema, ObjectName};
 
 /// Runs CREATE SCHEMA.
 pub(super) fn create(change: &mut Change<'_>, create: &CreateSchema, notices: &mut Vec<SqlError>) -> Result<()> {
-    if let Some(owner) = &create.owner {
-        check_role(&fold(owner))?;
-    }
-    let name = match (&create.name, &create.owner) {
+    let owner = match &create.owner {
+        Some(owner) => Some(named(change, owner)?),
+        None => None,
+    };
+    let name = match (&create.name, &owner) {
         (Some(name), _) => parts(name).join("."),
-        (None, owner) => owner.as_ref().map(fold).unwrap_or_default(),
+        (None, owner) => owner.as_ref().map(|owner| owner.name.clone()).unwrap_or_default(),
     };
     if change.names().namespace(&name)?.is_some() {
         let message = format!("schema \"{name}\" already exists");
@@ -27,7 +29,11 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateSchema, notices: &m
     }
     check_name(&name)?;
     let oid = change.fresh_oid()?;
-    change.insert_namespace(&Namespace { oid, name, comment: None })
+    change.insert_namespace(&Namespace { oid, name, comment: None })?;
+    match owner {
+        Some(owner) => change.set_owner(oid, owner.oid),
+        None => change.own(oid),
+    }
 }
 
 /// Applies one action of ALTER SCHEMA.
@@ -35,7 +41,7 @@ pub(super) fn alter(change: &mut Change<'_>, name: &ObjectName, action: &AlterAc
     let name = parts(name).join(".");
     let old = change.names().namespace(&name)?.ok_or_else(|| no_schema(&name))?;
     match action {
-        AlterAction::Owner(role) => check_owner(&fold(role)),
+        AlterAction::Owner(role) => owned::set_owner(change, old.oid, role),
         AlterAction::Rename(new) => {
             let new = fold(new);
             if change.names().namespace(&new)?.is_some() {

@@ -48,6 +48,8 @@ pub struct Entry {
     secret: i32,
     /// Its role.
     pub user: String,
+    /// Its role's identifier.
+    pub user_oid: u32,
     /// Its database.
     pub database: String,
     /// Its database's identifier.
@@ -136,7 +138,7 @@ impl Registry {
     pub(crate) fn enter(
         &self,
         limit: usize,
-        user: &str,
+        (user_oid, user): (u32, &str),
         (database_oid, database): (u32, &str),
         client: Option<SocketAddr>,
     ) -> Result<Arc<Entry>> {
@@ -155,6 +157,7 @@ impl Registry {
             process,
             secret: self.secrets.hash_one((process, since)) as i32,
             user: user.to_owned(),
+            user_oid,
             database: database.to_owned(),
             database_oid,
             client,

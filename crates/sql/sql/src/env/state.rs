@@ -13,8 +13,10 @@ use tables::storage::TouchedStorage;
 
 /// Session state that statements use: settings, user, times, and pending work of the transaction.
 pub struct State {
-    /// The role.
-    pub user: String,
+    /// The role that the session began with, unless SET SESSION AUTHORIZATION has chosen another.
+    pub session_user: Arc<str>,
+    /// The role that owns what the session makes: that of SET ROLE, or the session's.
+    pub user: Arc<str>,
     /// The database's name.
     pub database: String,
     /// Number of the session in other sessions' views (`pg_backend_pid`).
@@ -162,7 +164,9 @@ impl State {
     pub(crate) fn new(user: String, database: String, process: i32) -> State {
         let mut settings = Settings::default();
         settings.set_reported("session_authorization", user.clone());
+        let user: Arc<str> = user.into();
         let mut state = State {
+            session_user: user.clone(),
             user,
             database,
             process,
@@ -254,6 +258,11 @@ impl State {
             return;
         }
         let settings = &self.settings;
+        self.session_user = settings.get("session_authorization").unwrap_or_default().into();
+        self.user = match settings.get("role") {
+            Some(role) if role != "none" => role.into(),
+            _ => self.session_user.clone(),
+        };
         let zone = settings.get("timezone").and_then(|value| settings::zone(&value));
         self.derived = DerivedSettings {
             revision: Some(settings.revision()),
@@ -263,7 +272,7 @@ impl State {
                 _ => IntervalStyle::Postgres,
             },
             bytea_escaped: settings.get("bytea_output").as_deref() == Some("escape"),
-            search_path: split_path(&settings.get("search_path").unwrap_or_default()).into(),
+            search_path: split_path(&settings.get("search_path").unwrap_or_default(), &self.user).into(),
             application: settings.get("application_name").unwrap_or_default().into(),
             statement_timeout: settings.milliseconds("statement_timeout"),
             lock_timeout: settings.milliseconds("lock_timeout"),
@@ -276,14 +285,16 @@ impl State {
     }
 }
 
-/// Splits a search path into names. `"$user"` is skipped: the only role has no schema of its own.
-fn split_path(path: &str) -> Vec<String> {
+/// Splits a search path into names. `"$user"` is the user's own schema; it is skipped for `postgres`, which seldom has one: each
+/// look-up of a name would ask for it.
+fn split_path(path: &str, user: &str) -> Vec<String> {
     path.split(',')
         .map(|name| name.trim())
         .map(|name| match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
             Some(quoted) => quoted.replace("\"\"", "\""),
             None => name.to_owned(),
         })
+        .map(|name| if name == "$user" && user != "postgres" { user.to_owned() } else { name })
         .filter(|name| !name.is_empty() && name != "$user")
         .collect()
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 /// Functions on the session and the server.
 pub(super) static FUNCTIONS: &[Function] = &[
-    system("current_user", &[], NAME, |system, _| Ok(system.session().user.as_str().into())),
-    system("session_user", &[], NAME, |system, _| Ok(system.session().user.as_str().into())),
-    system("current_role", &[], NAME, |system, _| Ok(system.session().user.as_str().into())),
-    system("user", &[], NAME, |system, _| Ok(system.session().user.as_str().into())),
+    system("current_user", &[], NAME, |system, _| Ok((&*system.session().user).into())),
+    system("session_user", &[], NAME, |system, _| Ok((&*system.session().session_user).into())),
+    system("current_role", &[], NAME, |system, _| Ok((&*system.session().user).into())),
+    system("user", &[], NAME, |system, _| Ok((&*system.session().user).into())),
     system("current_database", &[], NAME, |system, _| Ok(system.session().database.as_str().into())),
     system("current_catalog", &[], NAME, |system, _| Ok(system.session().database.as_str().into())),
     names("current_schema", &[], NAME, |names, _| Ok(schemas(names, false)?.into_iter().next().unwrap_or_default())),
@@ -92,7 +92,7 @@ fn has_role(arguments: &[Datum]) -> Result<Datum> {
 
 macro_rules! privileges {
     ($($name:literal: $($arguments:expr),+;)*) => {
-        /// The one role may do everything.
+        /// Every role may do everything.
         pub(super) static PRIVILEGES: &[Function] = &[
             pure("pg_has_role", &[ANY, ANY, TEXT], BOOL, has_role).stable(),
             $($(pure($name, $arguments, BOOL, |_| Ok(true.into())).stable(),)+)*

@@ -22,14 +22,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
     2603 pg_amproc = || seed::rows("pg_amproc").to_vec(); {
         oid: Oid, amprocfamily: Oid, amproclefttype: Oid, amprocrighttype: Oid, amprocnum: Int2, amproc: Regproc
     }
-    1261 pg_auth_members = || seed::rows("pg_auth_members").to_vec(); {
-        roleid: Oid, member: Oid, grantor: Oid, admin_option: Bool
-    }
-    1260 pg_authid = || seed::rows("pg_authid").to_vec(); {
-        oid: Oid, rolname: Name, rolsuper: Bool, rolinherit: Bool, rolcreaterole: Bool, rolcreatedb: Bool,
-        rolcanlogin: Bool, rolreplication: Bool, rolbypassrls: Bool, rolconnlimit: Int4, rolpassword: Text,
-        rolvaliduntil: Timestamptz
-    }
     2605 pg_cast = || seed::rows("pg_cast").to_vec(); {
         oid: Oid, castsource: Oid, casttarget: Oid, castfunc: Oid, castcontext: Char, castmethod: Char
     }

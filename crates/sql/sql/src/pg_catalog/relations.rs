@@ -42,7 +42,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
     }
 };
 
-/// The role that owns everything.
+/// The role that owns what nobody else does.
 pub(super) const OWNER: Oid = 10;
 /// `pg_catalog`
 pub(super) const PG_CATALOG: Oid = 11;
@@ -77,6 +77,7 @@ struct Class<'r> {
     oid: Oid,
     name: &'r str,
     schema: Oid,
+    owner: Oid,
     kind: &'static str,
     columns: usize,
     checks: usize,
@@ -99,7 +100,7 @@ impl Class<'_> {
             oid(self.schema),
             oid(if has_type { derived::row_type(self.oid) } else { 0 }),
             NONE,
-            oid(OWNER),
+            oid(self.owner),
             oid(self.access_method),
             oid(if has_storage { self.oid } else { 0 }),
             oid(if self.shared { 1664 } else { 0 }),
@@ -135,9 +136,12 @@ fn classes(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let schemas = schemas(names)?;
     let relations = names.relations()?;
     let tables: HashMap<Oid, &Table> = tables_of(&relations).map(|table| (table.oid, table)).collect();
+    let owners = names.owners()?;
     let own = relations.iter().map(|relation| {
         let schema = schemas.get(relation.schema()).copied().unwrap_or(PUBLIC);
-        class_of(relation, schema, &tables).row()
+        let owned = if let Relation::Index(entry) = relation { entry.table } else { relation.oid() };
+        let owner = owners.get(&owned).copied().unwrap_or(OWNER);
+        Class { owner, ..class_of(relation, schema, &tables) }.row()
     });
     Ok(described().iter().map(|described| class_of_system(described).row()).chain(own).collect())
 }
@@ -155,6 +159,7 @@ fn class_of<'r>(relation: &'r Relation, schema: Oid, tables: &HashMap<Oid, &Tabl
         oid: relation.oid(),
         name: relation.name(),
         schema,
+        owner: OWNER,
         kind: "v",
         columns: 0,
         checks: 0,
@@ -208,6 +213,7 @@ fn class_of_system(described: &Described) -> Class<'static> {
         oid: described.oid,
         name: described.name,
         schema: system_schema(described.schema),
+        owner: OWNER,
         kind: if described.is_view { "v" } else { "r" },
         columns: described.columns.len(),
         checks: 0,
@@ -232,9 +238,13 @@ const DATABASE_OWNER: Oid = 6171;
 fn namespaces(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let mut schemas: Vec<_> = schemas(names)?.into_iter().collect();
     schemas.sort_by_key(|&(_, schema)| schema);
+    let owners = names.owners()?;
     let row = |(name, schema): (String, Oid)| {
-        let (owner, owner_name) =
-            if schema == PUBLIC { (DATABASE_OWNER, "pg_database_owner") } else { (OWNER, "postgres") };
+        let (owner, owner_name) = match owners.get(&schema) {
+            Some(owner) => (*owner, "pg_database_owner"),
+            None if schema == PUBLIC => (DATABASE_OWNER, "pg_database_owner"),
+            None => (OWNER, "postgres"),
+        };
         let everybodys = [PUBLIC, PG_CATALOG, INFORMATION_SCHEMA].contains(&schema);
         let privileges = [format!("{owner_name}=UC/{owner_name}"), format!("=U/{owner_name}")];
         let privileges = everybodys.then(|| array(Scalar::AclItem, privileges.iter().map(text).collect()));

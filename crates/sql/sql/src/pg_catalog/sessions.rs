@@ -2,7 +2,6 @@
 
 use super::layout::{columns, tables};
 use super::locks::{locks, wait_event};
-use super::relations;
 use super::value::{NULL, array, oid, text};
 use crate::Result;
 use crate::catalog::VirtualTable;
@@ -140,7 +139,7 @@ fn active(entry: &Arc<Entry>) -> Row {
         text(&entry.database),
         Datum::Int4(entry.process),
         NULL,
-        oid(relations::OWNER),
+        oid(entry.user_oid),
         text(&entry.user),
         text(&activity.application),
         entry.client.map_or(NULL, |client| text(client.ip().to_string())),

@@ -11,7 +11,7 @@ fn fixed_rows_are_whole() {
         ("pg_amop", 210),
         ("pg_amproc", 60),
         ("pg_auth_members", 3),
-        ("pg_authid", 13),
+        ("pg_authid", 12),
         ("pg_cast", 156),
         ("pg_collation", 3),
         ("pg_description", 493),

@@ -6,7 +6,7 @@ use crate::database::missing;
 use crate::ddl::database;
 use crate::error::{Result, SqlError, state};
 use syntax::ast::{CreateDatabase, Definition, DropDatabase};
-use tables::DatabaseDefinition;
+use tables::{DatabaseDefinition, RoleDefinition};
 
 impl Session {
     /// Runs a definition that no block can contain; `false` for others.
@@ -42,12 +42,23 @@ impl Session {
     fn create_database(&mut self, create: &CreateDatabase) -> Result<()> {
         let name = fold(&create.name);
         let oid = self.database.sequences.fresh_oid()?;
-        let mut definition = DatabaseDefinition::plain(oid, name, tables::SUPERUSER);
+        let wanted =
+            create.options.iter().find(|option| option.name == "owner").and_then(|option| option.value.clone());
+        let owner = self.role(&wanted.unwrap_or_else(|| self.state.user.to_string()))?;
+        let mut definition = DatabaseDefinition::plain(oid, name, owner.oid);
         let notices = database::create_options(&mut definition, &create.options)?;
         self.state.notices.extend(notices);
         let position = self.database.create_database(&definition)?;
         self.state.rest_on(position);
         Ok(())
+    }
+
+    /// A role, outside of the session's transaction.
+    fn role(&mut self, name: &str) -> Result<RoleDefinition> {
+        let name = if name == "current_user" { self.state.user.to_string() } else { name.to_owned() };
+        let (found, rests_on) = self.database.shared.find_role(&*self.database.store, &name)?;
+        self.state.rest_on(rests_on);
+        found.ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")))
     }
 
     fn drop_database(&mut self, drop: &DropDatabase) -> Result<()> {

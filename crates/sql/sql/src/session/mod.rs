@@ -39,7 +39,7 @@ const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
 /// Start-up parameters of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Connect {
-    /// The role; only `postgres` exists.
+    /// The role.
     pub user: String,
     /// The database; that of the role's name if it is empty.
     pub database: String,
@@ -191,18 +191,14 @@ enum Completion {
 
 impl Session {
     pub(crate) fn open(instance: &Arc<Instance>, how: Connect) -> Result<Session> {
-        if how.user != "postgres" {
-            let message = format!("role \"{}\" does not exist", how.user);
-            return Err(SqlError::new("28000", message).hint("The only role is postgres: connect with -U postgres."));
-        }
         let name = if how.database.is_empty() { &how.user } else { &how.database };
-        let Entrance { database, definition, entry, rests_on } = instance.enter(&how.user, name, how.client)?;
+        let Entrance { database, definition, role, entry, rests_on } = instance.enter(&how.user, name, how.client)?;
         // Weak: threads keep the flag of the last session that ran on them, and must not keep the engine open.
         let store = Arc::downgrade(&database.store);
         entry.cancel.on_end(move || store.upgrade().iter().for_each(|store| store.recheck_waits()));
         let (others, process) = (Arc::downgrade(&database), entry.process);
         entry.cancel.on_row_wait(move || others.upgrade().iter().for_each(|others| others.search_deadlock(process)));
-        let mut state = State::new(how.user.clone(), definition.name, entry.process);
+        let mut state = State::new(how.user.clone(), definition.name.clone(), entry.process);
         state.settings.set_reported("max_connections", database.options.connections.to_string());
         state.settings.set_reported("work_mem", format!("{}kB", database.options.work_bytes >> 10));
         state.settings.set_reported(IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
@@ -225,10 +221,16 @@ impl Session {
             reported: Vec::new(),
             reported_revision: 0,
         };
-        for (name, value) in &definition.settings {
+        let of_role = |database| {
+            let settings = role.settings.iter().filter(move |setting| setting.database == database);
+            settings.map(|setting| (&setting.name, &setting.value))
+        };
+        let of_database = definition.settings.iter().map(|(name, value)| (name, value));
+        for (name, value) in of_database.chain(of_role(0)).chain(of_role(definition.oid)) {
             // They were checked when they were set; a name that another version does not know has no effect.
             let _ = session.state.settings.initialize(name, value);
         }
+        session.state.settings.set_reported("is_superuser", if role.is_superuser { "on" } else { "off" }.to_owned());
         let (options, parameters): (Vec<_>, Vec<_>) = how.parameters.iter().partition(|(name, _)| name == "options");
         for (_, text) in options {
             for (name, value) in startup::options(text)? {

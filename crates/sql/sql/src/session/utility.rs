@@ -192,15 +192,8 @@ impl Session {
 
     fn set(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
         match (name, value) {
-            ("role", Some(role)) if !matches!(role, "none" | "postgres") => {
-                let message = format!("role \"{role}\" does not exist");
-                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-            }
-            ("session_authorization", Some(role)) if role != "postgres" => {
-                let message = format!("role \"{role}\" does not exist");
-                return Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message));
-            }
-            ("transaction_isolation", Some(_)) => {}
+            ("role", Some("none")) => {}
+            ("role" | "session_authorization", Some(role)) => self.check_role(role)?,
             _ => {}
         }
         if local && !self.in_any_block() {
@@ -219,6 +212,18 @@ impl Session {
         self.state.follow_settings();
         self.keep_settings();
         Ok(())
+    }
+
+    /// The role of SET ROLE and SET SESSION AUTHORIZATION, read in the session's transaction.
+    fn check_role(&mut self, role: &str) -> Result<()> {
+        self.open_implicit(false);
+        match self.exec(&[])?.names().role_named(role)? {
+            Some(_) => Ok(()),
+            None => {
+                let message = format!("role \"{role}\" does not exist");
+                Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message))
+            }
+        }
     }
 
     /// `SET transaction_read_only` is another form of `SET TRANSACTION READ ONLY`. It has no effect outside a transaction.

@@ -1,6 +1,8 @@
 //! Statements over the catalog: what they create, change and drop.
 
-use super::{AlterDatabase, CreateDatabase, DropDatabase};
+use super::{
+    AlterDatabase, AlterRole, CreateDatabase, CreateRole, DropDatabase, DropRole, Membership, Owned, OwnedAction,
+};
 use super::{DataType, Expr, Ident, ObjectName, Query};
 use pgtypes::Type;
 
@@ -29,6 +31,16 @@ pub enum Definition {
     DropDatabase(DropDatabase),
     /// CREATE TYPE
     CreateType(CreateType),
+    /// CREATE ROLE
+    CreateRole(CreateRole),
+    /// ALTER ROLE
+    AlterRole(AlterRole),
+    /// DROP ROLE
+    DropRole(DropRole),
+    /// GRANT and REVOKE of roles
+    Membership(Membership),
+    /// REASSIGN OWNED, DROP OWNED
+    Owned(Owned),
     /// ALTER
     Alter(Alter),
     /// DROP
@@ -50,7 +62,8 @@ impl Definition {
     pub fn is_shared(&self) -> bool {
         match self {
             Definition::CreateDatabase(_) | Definition::AlterDatabase(_) | Definition::DropDatabase(_) => true,
-            Definition::Privileges(_) | Definition::Maintenance(_) => true,
+            Definition::CreateRole(_) | Definition::AlterRole(_) | Definition::DropRole(_) => true,
+            Definition::Membership(_) | Definition::Privileges(_) | Definition::Maintenance(_) => true,
             Definition::Comment(comment) => matches!(comment.kind, ObjectKind::Database | ObjectKind::Role),
             _ => false,
         }
@@ -71,6 +84,13 @@ impl Definition {
             Definition::AlterDatabase(_) => "ALTER DATABASE",
             Definition::DropDatabase(_) => "DROP DATABASE",
             Definition::CreateType(_) => "CREATE TYPE",
+            Definition::CreateRole(_) => "CREATE ROLE",
+            Definition::AlterRole(_) => "ALTER ROLE",
+            Definition::DropRole(_) => "DROP ROLE",
+            Definition::Membership(membership) if membership.is_grant => "GRANT ROLE",
+            Definition::Membership(_) => "REVOKE ROLE",
+            Definition::Owned(Owned { action: OwnedAction::Reassign(_), .. }) => "REASSIGN OWNED",
+            Definition::Owned(_) => "DROP OWNED",
             Definition::Alter(alter) => return format!("ALTER {}", alter.kind.word()),
             Definition::Drop(drop) => return format!("DROP {}", drop.kind.word()),
             Definition::Truncate(_) => "TRUNCATE TABLE",

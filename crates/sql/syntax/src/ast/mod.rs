@@ -12,6 +12,7 @@ mod expression;
 mod name;
 mod print;
 mod query;
+mod role;
 mod span;
 mod table;
 mod walk;
@@ -39,6 +40,7 @@ pub use query::{
     Cte, Distinct, GroupingElement, Limit, LockClause, LockType, NamedWindow, NonBlock, OrderByExpr, OrderByOptions,
     Query, Select, SelectItem, SetExpr, SetOperator, ValuesRow, With,
 };
+pub use role::{AlterRole, AlterRoleAction, CreateRole, DropRole, Membership, Owned, OwnedAction, RoleOption};
 pub use table::{
     FunctionsForm, Join, JoinConstraint, JoinKind, TableAlias, TableAliasColumn, TableFactor, TableFunction,
     TableWithJoins,

@@ -1,6 +1,6 @@
 //! CREATE, except for tables and sequences.
 
-use super::{database, sequence, table};
+use super::{database, role, sequence, table};
 use crate::ast::{
     CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateType, CreateView, Definition, Expr, Ident,
     IndexColumn,
@@ -28,6 +28,9 @@ pub(super) fn create(reader: &mut Reader<'_>) -> Result<Definition> {
     }
     if temporary {
         return Err(reader.unexpected());
+    }
+    if role::is_next(reader) {
+        return role::create(reader).map(Definition::CreateRole);
     }
     match reader.take_any(&["INDEX", "UNIQUE INDEX", "SCHEMA", "TYPE", "EXTENSION", "DATABASE"]) {
         Some("INDEX") => index(reader, false).map(Definition::CreateIndex),

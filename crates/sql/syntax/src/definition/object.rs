@@ -12,11 +12,8 @@ pub(super) fn kind(reader: &mut Reader<'_>, kinds: &[ObjectKind]) -> Result<Obje
 
 /// DROP, from the kind of object on.
 pub(super) fn drop(reader: &mut Reader<'_>) -> Result<Drop> {
-    use ObjectKind::{
-        Collation, Extension, Function, Index, MaterializedView, Role, Schema, Sequence, Table, Type, User, View,
-    };
-    let kinds =
-        [Table, View, Index, Sequence, Schema, MaterializedView, Extension, Function, Type, Collation, Role, User];
+    use ObjectKind::{Collation, Extension, Function, Index, MaterializedView, Schema, Sequence, Table, Type, View};
+    let kinds = [Table, View, Index, Sequence, Schema, MaterializedView, Extension, Function, Type, Collation];
     let kind = kind(reader, &kinds)?;
     if kind == Index {
         reader.take("CONCURRENTLY");

@@ -11,7 +11,7 @@ mod visible;
 
 pub use reg::{names_in, print_names, read_names};
 
-use super::{seed, sessions};
+use super::sessions;
 use crate::catalog::Oid;
 use crate::context::Names;
 use crate::error::Result;
@@ -68,7 +68,7 @@ const OTHERS: &[Function] = &[
     pure("pg_ts_template_is_visible", &[OID], BOOL, visible::absent).stable(),
     stable("pg_my_temp_schema", &[], OID, visible::my_temp_schema),
     stable("pg_is_other_temp_schema", &[OID], BOOL, visible::is_other_temp_schema),
-    pure("pg_get_userbyid", &[OID], NAME, server::user_by_id).stable(),
+    stable("pg_get_userbyid", &[OID], NAME, server::user_by_id),
     stable("pg_get_expr", &[NODE_TREE, OID], TEXT, definition::expression),
     stable("pg_get_expr", &[NODE_TREE, OID, BOOL], TEXT, definition::expression),
     stable("pg_get_indexdef", &[OID], TEXT, definition::index),
@@ -125,7 +125,7 @@ const OTHERS: &[Function] = &[
     stable("obj_description", &[OID, NAME], TEXT, server::object_description),
     stable("col_description", &[OID, INT4], TEXT, server::column_description),
     stable("shobj_description", &[OID, NAME], TEXT, server::shared_description),
-    pure("acldefault", &[CHAR, OID], ACL, server::default_privileges).stable(),
+    stable("acldefault", &[CHAR, OID], ACL, server::default_privileges),
     system("pg_terminate_backend", &[INT4], BOOL, server::terminate_backend).volatile(),
     system("pg_terminate_backend", &[INT4, INT8], BOOL, server::terminate_backend).volatile(),
     system("pg_cancel_backend", &[INT4], BOOL, server::cancel_backend).volatile(),
@@ -235,10 +235,4 @@ fn argument_is_true(arguments: &[Datum], at: usize) -> bool {
 /// A text, or NULL.
 fn optional(text: Option<String>) -> Result<Datum> {
     Ok(text.map_or(Datum::Null, |text| Datum::Text(text.into())))
-}
-
-/// The name of a role.
-fn role_name(role: Oid) -> Option<&'static str> {
-    let row = seed::rows("pg_authid").iter().find(|row| row.first().and_then(Datum::as_oid) == Some(role));
-    row?.get(1)?.as_text()
 }

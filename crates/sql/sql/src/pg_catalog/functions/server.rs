@@ -1,9 +1,10 @@
 //! Roles, encodings, comments, other sessions.
 
-use super::{argument_int, argument_oid, argument_text, optional, role_name};
+use super::{argument_int, argument_oid, argument_text, optional};
 use crate::context::{Names, System};
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::names;
+use crate::pg_catalog::shared::role_name;
 use crate::types::{Array, Datum, Scalar};
 use std::sync::Arc;
 
@@ -24,9 +25,9 @@ pub(super) fn no(_: &[Datum]) -> Result<Datum> {
     Ok(Datum::Bool(false))
 }
 
-pub(super) fn user_by_id(arguments: &[Datum]) -> Result<Datum> {
+pub(super) fn user_by_id(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
-    optional(Some(role_name(oid).map_or_else(|| format!("unknown (OID={oid})"), str::to_owned)))
+    optional(Some(role_name(names, oid)?.unwrap_or_else(|| format!("unknown (OID={oid})"))))
 }
 
 /// PostgreSQL's number of UTF-8, the one encoding here.
@@ -76,8 +77,8 @@ fn description(names: &mut Names<'_>, object: u32, class: Option<u32>, column: i
 }
 
 /// What an owner may do with an object of a kind without anybody having been granted anything.
-pub(super) fn default_privileges(arguments: &[Datum]) -> Result<Datum> {
-    let owner = role_name(argument_oid(arguments, 1)).unwrap_or_default();
+pub(super) fn default_privileges(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let owner = role_name(names, argument_oid(arguments, 1))?.unwrap_or_default();
     let (everybody, own) = match argument_text(arguments, 0) {
         "c" => ("", ""),
         "r" => ("", "arwdDxt"),
@@ -95,7 +96,7 @@ pub(super) fn default_privileges(arguments: &[Datum]) -> Result<Datum> {
     let item = |grantee: &str, letters: &str| {
         (!letters.is_empty()).then(|| Datum::Text(format!("{grantee}={letters}/{owner}").into()))
     };
-    let elements = [item("", everybody), item(owner, own)].into_iter().flatten().collect();
+    let elements = [item("", everybody), item(&owner, own)].into_iter().flatten().collect();
     Ok(Datum::Array(Arc::new(Array { element: Scalar::AclItem, lower_bound: 1, elements })))
 }
 

@@ -1,10 +1,10 @@
 //! Functions that return rows.
 
-use super::{argument_oid, role_name};
+use super::argument_oid;
 use crate::context::System;
 use crate::error::Result;
 use crate::pg_catalog::names::KEYWORDS;
-use crate::pg_catalog::seed;
+use crate::pg_catalog::shared::role_oid;
 use crate::types::Datum;
 
 fn elements(argument: Option<&Datum>) -> impl Iterator<Item = &Datum> {
@@ -93,7 +93,7 @@ pub(super) const PRIVILEGES: &[(char, &str)] = &[
 ];
 
 /// The privileges of items such as `postgres=arwd*/postgres`: `*` is the right to grant the one before.
-pub(super) fn explode_privileges(_: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
+pub(super) fn explode_privileges(system: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
     let mut rows = Vec::new();
     for item in elements(arguments.first()).filter_map(Datum::as_text) {
         let Some((grantee, (privileges, grantor))) =
@@ -105,7 +105,7 @@ pub(super) fn explode_privileges(_: &mut System<'_>, arguments: &[Datum]) -> Res
         while let Some(letter) = letters.next() {
             let grantable = letters.next_if_eq(&'*').is_some();
             if let Some((_, name)) = PRIVILEGES.iter().find(|(known, _)| *known == letter) {
-                let row = [role_oid(grantor), role_oid(grantee), text(name), Datum::Bool(grantable)];
+                let row = [role(system, grantor)?, role(system, grantee)?, text(name), Datum::Bool(grantable)];
                 rows.push(Datum::record(row));
             }
         }
@@ -114,7 +114,6 @@ pub(super) fn explode_privileges(_: &mut System<'_>, arguments: &[Datum]) -> Res
 }
 
 /// The role of a name; 0 is everybody.
-fn role_oid(name: &str) -> Datum {
-    let mut roles = seed::rows("pg_authid").iter().filter_map(|row| row.first()?.as_oid());
-    Datum::Oid(roles.find(|&role| role_name(role) == Some(name)).unwrap_or_default())
+fn role(system: &mut System<'_>, name: &str) -> Result<Datum> {
+    Ok(Datum::Oid(role_oid(&mut system.names(), name)?.unwrap_or_default()))
 }

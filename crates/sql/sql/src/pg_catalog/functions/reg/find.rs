@@ -5,7 +5,7 @@ use crate::catalog::Oid;
 use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::names::{self, PROCEDURES};
-use crate::pg_catalog::{derived, seed};
+use crate::pg_catalog::{derived, seed, shared};
 use crate::types::{Datum, Row};
 
 pub(in super::super) fn find_class(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
@@ -135,16 +135,16 @@ pub(super) fn print_namespace(names: &mut Names<'_>, oid: Oid) -> Result<Option<
     Ok(names::name_of_schema(names, oid)?.map(|name| names::quote(&name)))
 }
 
-pub(super) fn find_role(_: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
-    Ok(named_row("pg_authid", &names::split(name)?.join(".")).and_then(oid_of))
+pub(super) fn find_role(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
+    shared::role_oid(names, &names::split(name)?.join("."))
 }
 
 pub(super) fn no_role(name: &str) -> SqlError {
     SqlError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
 }
 
-pub(super) fn print_role(_: &mut Names<'_>, oid: Oid) -> Result<Option<String>> {
-    Ok(super::super::role_name(oid).map(names::quote))
+pub(super) fn print_role(names: &mut Names<'_>, oid: Oid) -> Result<Option<String>> {
+    Ok(shared::role_name(names, oid)?.map(|name| names::quote(&name)))
 }
 
 pub(super) fn find_collation(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
