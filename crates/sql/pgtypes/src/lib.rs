@@ -43,5 +43,5 @@ pub use error::{Error, Result, state};
 pub use facts::IntervalRange;
 pub use label::Label;
 pub use name::{Modifier, Scalar, Type};
-pub use styles::{IntervalStyle, Styles};
+pub use styles::{DateOrder, DateStyle, IntervalStyle, Styles};
 pub use written::type_not_found;

@@ -28,7 +28,7 @@ pub(crate) fn add(change: &mut Change<'_>, old: &Table, column: Column, sequence
         insert_owned(change, &table, at, sequence)?;
     }
     keep_generated(change, &mut table, at)?;
-    check_expressions(&mut change.exec, &table, at)?;
+    define_expressions(&mut change.exec, &mut table, at)?;
     fill_new_column(change, old, &mut table, at)?;
     note_sequences(change, &table)?;
     store(change, &table)?;
@@ -179,7 +179,27 @@ pub(crate) fn keep_generated(change: &mut Change<'_>, table: &mut Table, first: 
     Ok(())
 }
 
-/// Binds the defaults and generated columns of a table from column `first` on, to report mistakes when they are defined.
+/// Binds the defaults and generated columns of a table from column `first` on, to report mistakes when they are defined. Their
+/// dates and timestamps are written so that they mean the same under every setting.
+///
+/// # Errors
+/// Errors of the expressions.
+pub(crate) fn define_expressions(exec: &mut Exec<'_>, table: &mut Table, first: usize) -> Result<()> {
+    check_expressions(exec, table, first)?;
+    let columns = visible(table);
+    for column in table.columns.iter_mut().skip(first).filter(|column| !column.dropped) {
+        let wanted = Some((column.data_type, column.modifier));
+        if let Some(default) = column.default.as_mut().filter(|_| column.sequence.is_none()) {
+            *default = bind::settled(&mut exec.names(), default, &[], wanted)?;
+        }
+        if let Some(generated) = &mut column.generated {
+            *generated = bind::settled(&mut exec.names(), generated, &columns, wanted)?;
+        }
+    }
+    Ok(())
+}
+
+/// Binds the defaults and generated columns of a table from column `first` on.
 ///
 /// # Errors
 /// Errors of the expressions.
@@ -251,8 +271,9 @@ pub(crate) fn drop_not_null(change: &mut Change<'_>, mut table: Table, at: usize
 pub(crate) fn set_default(change: &mut Change<'_>, mut table: Table, at: usize, default: Option<String>) -> Result<()> {
     check_takes_default(&table, at)?;
     table.columns[at].default = default;
-    let only = Table { columns: vec![table.columns[at].clone()], ..table.clone() };
-    check_expressions(&mut change.exec, &only, 0)?;
+    let mut only = Table { columns: vec![table.columns[at].clone()], ..table.clone() };
+    define_expressions(&mut change.exec, &mut only, 0)?;
+    table.columns[at].default = only.columns.pop().and_then(|column| column.default);
     note_sequences(change, &table)?;
     store(change, &table)
 }

@@ -143,6 +143,8 @@ pub(crate) fn add_check(
     let visible = column::visible(table);
     bind::expression(&mut change.names(), &expression, &visible, Some((Type::BOOL, Modifier::NONE)))?;
     let expression = kept(&mut change.names(), &syntax::expression(&expression)?, &visible)?;
+    let wanted = Some((Type::BOOL, Modifier::NONE));
+    let expression = bind::settled(&mut change.names(), &expression, &visible, wanted)?;
     let name = match name {
         Some(name) if name::has_constraint(table, name) => return Err(constraint_taken(table, name)),
         Some(name) => name.to_owned(),

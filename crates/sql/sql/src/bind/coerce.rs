@@ -58,6 +58,7 @@ impl Binder<'_, '_> {
                 }
                 let value = text::parse(literal, data_type, Modifier::NONE, &styles)
                     .map_err(|error| self.text.error_at(error, at))?;
+                self.note_moment(at, &value, data_type);
                 Ok(Expr::constant(value, data_type))
             }
             ExprKind::Parameter(number) => self.parameters.decide(number, data_type, at),
@@ -274,9 +275,10 @@ fn mismatched(types: &[Type]) -> (usize, usize) {
     (first, other.unwrap_or(first))
 }
 
-/// Returns whether the text forms of a type's values depend on the time or the time zone: `now`, `today`, `12:00`.
+/// Returns whether the text forms of a type's values depend on the time, the time zone or the session's styles: `now`, `12:00`,
+/// `1/2/2020`.
 fn is_moment(data_type: Type) -> bool {
-    matches!(data_type.scalar, Scalar::Date | Scalar::Time | Scalar::Timestamp | Scalar::Timestamptz)
+    matches!(data_type.scalar, Scalar::Date | Scalar::Time | Scalar::Timestamp | Scalar::Timestamptz | Scalar::Interval)
 }
 
 /// Returns whether a cast is immutable. Casts between texts and times depend on the session.

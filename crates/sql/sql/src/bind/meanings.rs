@@ -7,7 +7,7 @@ use super::target::UnknownLiterals;
 use crate::catalog::{NameLookup, Oid};
 use crate::error::Result;
 use crate::plan;
-use crate::types::{Modifier, Scalar, Type};
+use crate::types::{Datum, Modifier, Scalar, Styles, Type, text};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub(crate) struct Meanings {
     pub natural: Uses<Vec<String>>,
     /// The types of literals, of those that statements have defined.
     pub literals: Uses<Type>,
+    /// Literals that are dates or timestamps, in the form that means the same under every setting.
+    pub moments: Uses<String>,
 }
 
 /// Meanings by place. What is bound twice with different meanings has none.
@@ -91,6 +93,18 @@ pub(crate) fn literal_types(
     Ok(binder.meanings.take().unwrap_or_default().literals)
 }
 
+/// Writes the dates and timestamps of an expression in the form that means the same under every setting.
+pub(crate) fn write_moment(expression: &mut ast::Expr, meanings: &Meanings) {
+    let literal = match expression {
+        ast::Expr::Literal(literal) => literal,
+        ast::Expr::TypedLiteral { text, .. } => &mut **text,
+        _ => return,
+    };
+    if let (ast::Value::String(text), Some(moment)) = (&mut literal.value, meanings.moments.at(literal.span.start)) {
+        moment.as_str().clone_into(text);
+    }
+}
+
 /// The place by which a NATURAL join is known.
 pub(crate) fn place_of(factor: &TableFactor) -> Location {
     match factor {
@@ -112,6 +126,15 @@ impl Binder<'_, '_> {
         if let Some(meanings) = &mut self.meanings {
             meanings.tables.note(name.span.start, title);
             meanings.columns.note(name.span.start, origin);
+        }
+    }
+
+    /// Notes a literal that is a date or a timestamp.
+    pub(super) fn note_moment(&mut self, at: Location, value: &Datum, data_type: Type) {
+        let is_moment = matches!(data_type, Type::DATE | Type::TIMESTAMP | Type::TIMESTAMPTZ);
+        if let Some(meanings) = self.meanings.as_mut().filter(|_| is_moment) {
+            let styles = Styles { zone: self.names.styles().zone, ..Styles::default() };
+            meanings.moments.note(at, Some(text::to_string(value, data_type, &styles)));
         }
     }
 

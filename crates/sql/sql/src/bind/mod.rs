@@ -53,7 +53,7 @@ use syntax::ast;
 
 pub(crate) use data_type::data_type;
 pub(crate) use index::{index_rules, is_immutable, row_columns};
-pub(crate) use meanings::{Meanings, literal_types, meanings, place_of};
+pub(crate) use meanings::{Meanings, literal_types, meanings, place_of, write_moment};
 pub(crate) use target::column_name;
 
 /// The types of a statement's parameters: given by the client, or found while binding.
@@ -122,6 +122,30 @@ pub fn expression_as_written(
     columns: &[(String, Type, Modifier)],
 ) -> Result<Expr> {
     definition(names, expression, columns, None, (Definition::Any, false))
+}
+
+/// Binds like [`expression`], and returns the text with its dates and timestamps in the form that means the same under every
+/// setting.
+///
+/// # Errors
+/// Errors of [`statement`].
+pub fn settled(
+    names: &mut dyn NameLookup,
+    expression: &str,
+    columns: &[(String, Type, Modifier)],
+    wanted: Option<(Type, Modifier)>,
+) -> Result<String> {
+    let mut syntax = syntax::expression(expression)?;
+    let mut parameters = vec![];
+    let mut binder = Binder::new(names, &mut parameters, None);
+    binder.meanings = Some(Meanings::default());
+    binder.over_columns(&syntax, columns, wanted, Definition::Any)?;
+    let meanings = binder.meanings.take().unwrap_or_default();
+    let _: std::ops::ControlFlow<()> = ast::visit_expressions_mut(&mut syntax, |part| {
+        write_moment(part, &meanings);
+        std::ops::ControlFlow::Continue(())
+    });
+    Ok(syntax.to_string())
 }
 
 fn definition(
@@ -208,7 +232,7 @@ impl<'b, 's> Binder<'b, 's> {
             match wanted {
                 None => binder.known(bound),
                 Some((data_type, modifier)) => {
-                    binder.coerce(bound, data_type, modifier, CastContext::Assignment, position::NOWHERE)
+                    binder.coerce(bound, data_type, modifier, CastContext::Assignment, position::start(syntax))
                 }
             }
         })?;

@@ -2,7 +2,7 @@
 
 use super::column;
 use super::constraint::{add_foreign_key, new_key};
-use crate::alter::column::{check_expressions, keep_generated};
+use crate::alter::column::{define_expressions, keep_generated};
 use crate::alter::constraint::{NewKey, add_check, add_key};
 use crate::alter::name::{NewNames, creation_schema, fold, split};
 use crate::alter::table::{empty, exists, insert, insert_owned, make_storage};
@@ -41,7 +41,7 @@ fn create(change: &mut Change<'_>, mut table: Table, statement: &CreateTable) ->
     let beside = statement.columns.iter().flat_map(|column| &column.constraints);
     let constraints: Vec<&Constraint> = beside.chain(&statement.constraints).collect();
     keep_generated(change, &mut table, 0)?;
-    check_expressions(&mut change.exec, &table, 0)?;
+    define_expressions(&mut change.exec, &mut table, 0)?;
     add_keys_and_checks(change, &mut table, &mut given, &constraints)?;
     make_storage(change, &mut table)?;
     for (sequence, at) in sequences {

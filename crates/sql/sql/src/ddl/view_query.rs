@@ -110,6 +110,7 @@ impl VisitorMut for Writer<'_> {
         {
             *expression = Expr::CompoundIdentifier(vec![quoted(table), name.clone()]);
         }
+        bind::write_moment(expression, self.0);
         ControlFlow::Continue(())
     }
 

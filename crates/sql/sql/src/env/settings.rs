@@ -1,6 +1,7 @@
 //! Settings of a session: their names and values, and how transactions roll them back.
 
 use crate::error::{Result, SqlError, state};
+use crate::types::DateStyle;
 use std::collections::HashMap;
 
 /// Type of a setting's values.
@@ -102,7 +103,7 @@ pub static KNOWN: &[Known] = &[
     known("cpu_operator_cost", "0.0025", Real, Session, NO_EFFECT),
     known("cpu_tuple_cost", "0.01", Real, Session, NO_EFFECT),
     known("cursor_tuple_fraction", "0.1", Real, Session, NO_EFFECT),
-    reported("DateStyle", "ISO, MDY", Text, Session, "Sets the display format for date and time values. Only ISO, MDY."),
+    reported("DateStyle", "ISO, MDY", Text, Session, "Sets the display format for date and time values."),
     known("deadlock_timeout", "1s", Milliseconds, Session, NO_EFFECT),
     known("default_statistics_target", "100", Int(1, 10000), Session, NO_EFFECT),
     known("default_table_access_method", "heap", Text, Session, NO_EFFECT),
@@ -153,7 +154,7 @@ pub static KNOWN: &[Known] = &[
     known("idle_session_timeout", "0", Milliseconds, Session, NO_EFFECT),
     reported("in_hot_standby", "off", Bool, Never, "Shows whether hot standby is currently active."),
     reported("integer_datetimes", "on", Bool, Never, "Shows whether datetimes are integer based."),
-    reported("IntervalStyle", "postgres", Enum(&["postgres", "iso_8601"]), Session, "Sets the display format for interval values."),
+    reported("IntervalStyle", "postgres", Enum(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]), Session, "Sets the display format for interval values."),
     reported("is_superuser", "on", Bool, Never, "Shows whether the current user is a superuser."),
     known("jit", "off", Bool, Session, NO_EFFECT),
     known("jit_above_cost", "100000", Real, Session, NO_EFFECT),
@@ -284,7 +285,7 @@ impl Settings {
     /// Errors of [`Settings::set`].
     pub fn initialize(&mut self, name: &str, value: &str) -> Result<()> {
         refuse_read_only(name)?;
-        let value = checked(name, value)?;
+        let value = self.checked(name, value)?;
         self.revision += 1;
         self.values.insert(name.to_ascii_lowercase(), value.clone());
         self.initial.insert(name.to_ascii_lowercase(), value);
@@ -307,7 +308,7 @@ impl Settings {
         let key = name.to_ascii_lowercase();
         refuse_read_only(name)?;
         let value = match value {
-            Some(value) => Some(checked(name, value)?),
+            Some(value) => Some(self.checked(name, value)?),
             None if find(name).is_none() && !name.contains('.') => return Err(unknown(name)),
             None => self.initial.get(&key).cloned(),
         };
@@ -318,6 +319,21 @@ impl Settings {
         };
         self.undo.push((key, before, local));
         Ok(())
+    }
+
+    /// The normalized value. Of DateStyle a part may be given, and the other stays.
+    fn checked(&self, name: &str, value: &str) -> Result<String> {
+        if !name.eq_ignore_ascii_case("DateStyle") {
+            return checked(name, value);
+        }
+        let before = self.get(name).and_then(|set| DateStyle::read(&set, Default::default()).ok()).unwrap_or_default();
+        match DateStyle::read(value, before) {
+            Ok((style, order)) => Ok(style.show(order)),
+            Err(detail) => {
+                let message = format!("invalid value for parameter \"DateStyle\": \"{value}\"");
+                Err(SqlError::new(state::INVALID_PARAMETER_VALUE, message).detail(detail))
+            }
+        }
     }
 
     /// RESET ALL.
@@ -476,10 +492,6 @@ fn text(known: &Known, value: &str) -> Option<String> {
         "client_encoding" => {
             let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
             ["utf8", "unicode", "sqlascii"].iter().any(|name| plain.eq_ignore_ascii_case(name)).then(|| "UTF8".into())
-        }
-        "DateStyle" => {
-            let parts: Vec<String> = value.split(',').map(|part| part.trim().to_ascii_uppercase()).collect();
-            parts.iter().all(|part| matches!(part.as_str(), "ISO" | "MDY" | "US" | "")).then(|| known.default.into())
         }
         "TimeZone" => zone(value).map(|(name, _)| name),
         _ => Some(value.to_owned()),

@@ -4,7 +4,7 @@ use super::settings::{self, Settings};
 use super::{Advisory, Deferred, RunningCounts};
 use crate::error::Result;
 use crate::notify::Pending;
-use crate::types::{Env, IntervalStyle, Styles};
+use crate::types::{DateOrder, DateStyle, Env, IntervalStyle, Styles};
 use model::LogPosition;
 use pgtypes::defined::{self, Definition, Definitions};
 use std::collections::HashMap;
@@ -70,6 +70,7 @@ pub(crate) struct DerivedSettings {
     revision: Option<u64>,
     /// `None` means UTC.
     zone: Option<jiff::tz::TimeZone>,
+    dates: (DateStyle, DateOrder),
     intervals: IntervalStyle,
     bytea_escaped: bool,
     search_path: Arc<[String]>,
@@ -242,6 +243,8 @@ impl State {
         Styles {
             zone: self.derived.zone.clone().unwrap_or(jiff::tz::TimeZone::UTC),
             now_micros: self.transaction_time,
+            dates: self.derived.dates.0,
+            order: self.derived.dates.1,
             intervals: self.derived.intervals,
             bytea_escaped: self.derived.bytea_escaped,
         }
@@ -267,8 +270,14 @@ impl State {
         self.derived = DerivedSettings {
             revision: Some(settings.revision()),
             zone: zone.map(|(_, zone)| zone),
+            dates: settings
+                .get("DateStyle")
+                .and_then(|set| DateStyle::read(&set, Default::default()).ok())
+                .unwrap_or_default(),
             intervals: match settings.get("IntervalStyle").as_deref() {
                 Some("iso_8601") => IntervalStyle::Iso8601,
+                Some("postgres_verbose") => IntervalStyle::Verbose,
+                Some("sql_standard") => IntervalStyle::Sql,
                 _ => IntervalStyle::Postgres,
             },
             bytea_escaped: settings.get("bytea_output").as_deref() == Some("escape"),

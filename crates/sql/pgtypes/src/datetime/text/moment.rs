@@ -1,13 +1,13 @@
 //! Dates and times from text.
 
 use super::scan::{Field, Kind, fields};
-use crate::Styles;
 use crate::datetime::civil::{
     DAY, HOUR, MINUTE, SECOND, checked_date, checked_timestamp, days_from_civil, days_in_month, offset_at,
     offset_of_local, split,
 };
 use crate::datetime::zone::{fixed, lookup, parse_offset};
 use crate::error::{Error, Result, state};
+use crate::{DateOrder, Styles};
 use jiff::tz::TimeZone;
 
 /// Why a text is no moment.
@@ -164,12 +164,14 @@ struct Moment {
     before_christ: bool,
     /// Digits run together are a time, not a date.
     time_only: bool,
+    /// Order of the numbers of a date.
+    order: DateOrder,
 }
 
 impl Moment {
     fn decode(text: &str, styles: &Styles, time_only: bool) -> Decoded<Moment> {
         let fields = fields(text).ok_or(Wrong::Format)?;
-        let mut moment = Moment { time_only, ..Moment::default() };
+        let mut moment = Moment { time_only, order: styles.order, ..Moment::default() };
         let mut at = 0;
         while let Some(field) = fields.get(at) {
             at += moment.take(field, &fields[at + 1..])?;
@@ -344,16 +346,22 @@ impl Moment {
         Ok(())
     }
 
-    /// A year, month or day, by what is there already: month, day, year; with three digits and more it is the year.
+    /// A year, month or day, by what is there already and by the order of dates; with three digits and more it is the year.
     fn date_part(&mut self, digits: &str) -> Decoded<()> {
         let long = digits.len() >= 3;
         match (self.year, self.month, self.day) {
-            (None, None, None) if long => self.set_year(digits),
+            (None, None, None) if long || self.order == DateOrder::Ymd => self.set_year(digits),
+            (None, None, None) if self.order == DateOrder::Dmy => {
+                self.day = Some(parse_number(digits)?);
+                Ok(())
+            }
             (None, None, None) | (Some(_), None, None) | (None, None, Some(_)) => {
                 self.month = Some(parse_number(digits)?);
                 Ok(())
             }
-            (None, Some(_), None) if long => self.set_year(digits),
+            (None, Some(_), None) if long || (self.named_month && self.order == DateOrder::Ymd) => {
+                self.set_year(digits)
+            }
             (None, Some(_), None) => {
                 self.day = Some(parse_number(digits)?);
                 Ok(())

@@ -6,7 +6,7 @@ use crate::datetime::civil::{DAY, HOUR, MINUTE, SECOND};
 use crate::error::{Error, Result, state};
 use crate::facts::IntervalRange;
 use crate::numeric::is_space;
-use crate::{Interval, Modifier};
+use crate::{Interval, IntervalStyle, Modifier, Styles};
 
 /// Why a text is no interval.
 enum Wrong {
@@ -19,10 +19,14 @@ enum Wrong {
 type Decoded<T> = std::result::Result<T, Wrong>;
 
 /// Reads an interval. The modifier gives the unit of a number without one: seconds, unless it ends with another field.
-pub(crate) fn parse_interval(text: &str, modifier: Modifier) -> Result<Interval> {
+/// In IntervalStyle `sql_standard` a minus before the first field, and no other sign, is meant for all.
+pub(crate) fn parse_interval(text: &str, modifier: Modifier, styles: &Styles) -> Result<Interval> {
     let decoded = match text.trim_matches(is_space).strip_prefix(['P', 'p']) {
         Some(rest) => parse_iso(rest),
-        None => parse_fields(text, modifier.interval_fields().0),
+        None => parse_fields(text, modifier.interval_fields().0).map(|interval| match styles.intervals {
+            IntervalStyle::Sql if has_one_leading_minus(text) => all_negative(&interval),
+            _ => interval,
+        }),
     };
     decoded.map_err(|wrong| match wrong {
         Wrong::Format => {
@@ -33,6 +37,17 @@ pub(crate) fn parse_interval(text: &str, modifier: Modifier) -> Result<Interval>
             Error::new(state::INTERVAL_FIELD_OVERFLOW, format!("interval field value out of range: \"{text}\""))
         }
     })
+}
+
+fn has_one_leading_minus(text: &str) -> bool {
+    let Some(fields) = fields(text) else { return false };
+    let is_signed = |field: &Field| field.text.starts_with(['-', '+']);
+    fields.split_first().is_some_and(|(first, more)| first.text.starts_with('-') && !more.iter().any(is_signed))
+}
+
+fn all_negative(interval: &Interval) -> Interval {
+    let Interval { months, days, micros } = *interval;
+    Interval { months: -months.saturating_abs(), days: -days.saturating_abs(), micros: -micros.saturating_abs() }
 }
 
 /// Units of intervals.

@@ -4,7 +4,7 @@ use super::super::arguments::{check_length, invalid};
 use super::super::table::*;
 use super::normalized;
 use crate::interrupt::{text_pieces, work};
-use crate::{Styles, text};
+use crate::{DateStyle, Styles, text};
 
 /// Cost of a value beside its characters, and of a character.
 const VALUE: usize = 64;
@@ -137,7 +137,13 @@ pub(in super::super) fn push_value(out: &mut String, data_type: Type, value: &Da
 }
 
 fn push_scalar(out: &mut String, data_type: Type, value: &Datum, styles: &Styles) -> Result<()> {
-    let text = text::to_string(value, data_type, styles);
+    // ISO 8601, whatever DateStyle says.
+    let text = match value {
+        Datum::Date(_) | Datum::Timestamp(_) | Datum::Timestamptz(_) => {
+            text::to_string(value, data_type, &Styles { dates: DateStyle::Iso, ..styles.clone() })
+        }
+        _ => text::to_string(value, data_type, styles),
+    };
     match data_type.scalar {
         Scalar::Json | Scalar::Jsonb => out.push_str(&text),
         Scalar::Int2 | Scalar::Int4 | Scalar::Int8 => out.push_str(&text),
