@@ -68,6 +68,23 @@ fn few_rows_search_an_index() {
     has(&mut client, "SELECT * FROM a JOIN c ON a.id = c.b_id WHERE c.x > 0", &["Hash Join", "Seq Scan on c"]);
 }
 
+/// A view over some columns of a table is searched as the table is.
+#[test]
+fn views_are_searched() {
+    let mut client = client();
+    client.run("CREATE VIEW v AS SELECT x AS y, b_id AS b, id FROM c WHERE x > 0");
+    for query in [
+        "SELECT a.id, v.id FROM a JOIN v ON v.b = a.id WHERE a.x = 7 ORDER BY 2",
+        "SELECT a.id, v.id FROM a LEFT JOIN v ON a.id = v.b WHERE a.id = 7 ORDER BY 2",
+        "SELECT a.id, s.id FROM a, (SELECT id, b_id FROM c) s WHERE s.b_id = a.id AND a.x = 7 ORDER BY 2",
+    ] {
+        has(&mut client, query, &["Nested Loop", "Index Scan using c_b on c"]);
+        has_no(&mut client, query, "Seq Scan on c");
+        let by_table = client.show("SELECT 7, id FROM c WHERE b_id + 0 = 7 ORDER BY 2");
+        assert_eq!(client.show(query), by_table, "{query}");
+    }
+}
+
 /// A table that restricts the result is joined before the right side of an outer join that does not.
 #[test]
 fn inner_joins_pass_outer_joins() {

@@ -1,7 +1,7 @@
 //! Chooses access paths of tables: the index of a scan, and the joins that search an index once for each left row.
 
 use super::Facts;
-use super::columns::{inward, is_volatile, join, sink, split};
+use super::columns::{inward, is_volatile, join, sink, split, substitute};
 use super::conditions::{ColumnCondition, column_condition, column_of};
 use super::estimate::{self, BUILD, PROBE, SEARCH, constant_limit, rows};
 use super::min_max;
@@ -126,9 +126,64 @@ fn is_better(scan: &Scan, next: &Choice, best: &Choice, facts: &Facts<'_>) -> bo
     next.score > best.score
 }
 
+/// The scan that a plan is, or whose columns it passes on: views do so, one upon the other.
+struct Searchable<'p> {
+    scan: &'p Scan,
+    /// The columns that are passed on, from above.
+    projections: Vec<&'p [Expr]>,
+}
+
+impl<'p> Searchable<'p> {
+    fn new(mut plan: &'p Plan) -> Option<Searchable<'p>> {
+        let mut projections = Vec::new();
+        loop {
+            match plan {
+                Plan::Scan(scan) => return Some(Searchable { scan, projections }),
+                Plan::Project { input, columns } => {
+                    let is_plain = columns.iter().all(|column| matches!(column.kind, ExprKind::Column(_)));
+                    if !is_plain {
+                        return None;
+                    }
+                    projections.push(columns.as_slice());
+                    plan = input;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// An expression over the plan's row, over the scan's row.
+    fn below(&self, expression: &Expr) -> Option<Expr> {
+        self.projections.iter().try_fold(expression.clone(), |expression, columns| substitute(&expression, columns))
+    }
+
+    /// A column of the plan's row, by its place in the scan's row.
+    fn column_below(&self, column: usize) -> Option<usize> {
+        self.projections.iter().try_fold(column, |column, columns| match columns.get(column)?.kind {
+            ExprKind::Column(column) => Some(column),
+            _ => None,
+        })
+    }
+}
+
+/// Puts a scan in the place of a searchable plan's.
+fn replace_scan(plan: &mut Plan, scan: Scan) {
+    match plan {
+        Plan::Project { input, .. } => replace_scan(input, scan),
+        other => *other = Plan::Scan(scan),
+    }
+}
+
+/// Like [`search_rows`], for a plan that is a scan, or passes on columns of one.
+pub fn plan_search_rows(plan: &Plan, columns: &[usize], facts: &Facts<'_>) -> Option<f64> {
+    let searchable = Searchable::new(plan)?;
+    let below = |&column: &usize| searchable.column_below(column);
+    search_rows(searchable.scan, &columns.iter().filter_map(below).collect::<Vec<_>>(), facts)
+}
+
 /// Rows that a search by these columns, and by what else the scan's filter fixes, finds on average in the best index for it;
 /// `None` if no index begins with such columns.
-pub fn search_rows(scan: &Scan, columns: &[usize], facts: &Facts<'_>) -> Option<f64> {
+fn search_rows(scan: &Scan, columns: &[usize], facts: &Facts<'_>) -> Option<f64> {
     if !matches!(scan.path, Path::All) || columns.is_empty() {
         return None;
     }
@@ -316,8 +371,10 @@ fn with_searches(mut operator: Join, goal: Option<f64>, facts: &Facts<'_>) -> Jo
 }
 
 fn is_search_cheaper(operator: &Join, goal: Option<f64>, facts: &Facts<'_>) -> bool {
-    let Plan::Scan(scan) = &operator.right else { return false };
-    let columns = operator.equalities.iter().filter_map(|(_, right)| column_of(scan, right));
+    let Some(searchable) = Searchable::new(&operator.right) else { return false };
+    let scan = searchable.scan;
+    let below = |(_, right): &(Expr, Expr)| column_of(scan, &searchable.below(right)?);
+    let columns = operator.equalities.iter().filter_map(below);
     let Some(found) = search_rows(scan, &columns.collect::<Vec<_>>(), facts) else { return false };
     let left = rows(&operator.left, facts).min(goal.unwrap_or(f64::INFINITY));
     let right = Plan::Scan(with_path(scan.clone(), facts));
@@ -327,8 +384,8 @@ fn is_search_cheaper(operator: &Join, goal: Option<f64>, facts: &Facts<'_>) -> b
 
 /// Returns the join as an index nested loop, or unchanged.
 fn searched(mut operator: Join, facts: &Facts<'_>) -> Result<Join, Box<Join>> {
-    let Plan::Scan(scan) = &operator.right else { return Err(Box::new(operator)) };
-    let mut inner = scan.clone();
+    let Some(searchable) = Searchable::new(&operator.right) else { return Err(Box::new(operator)) };
+    let mut inner = searchable.scan.clone();
     let mut conjuncts = Vec::new();
     if let Some(filter) = inner.filter.take() {
         split(filter, &mut conjuncts);
@@ -337,8 +394,8 @@ fn searched(mut operator: Join, facts: &Facts<'_>) -> Result<Join, Box<Join>> {
     let own = conjuncts.len();
     for (left, right) in &operator.equalities {
         let movable = !is_volatile(left) && !right.any(|part| part.subquery().is_some());
-        let Some(left) = movable.then(|| inward(left)).flatten() else { return Err(Box::new(operator)) };
-        let mut right = right.clone();
+        let sides = movable.then(|| inward(left)).flatten().zip(searchable.below(right));
+        let Some((left, mut right)) = sides else { return Err(Box::new(operator)) };
         sink(&mut right);
         let equal = ExprKind::Compare(Comparison::Equal, Box::new(right), Box::new(left));
         conjuncts.push(Expr::new(equal, Type::BOOL));
@@ -348,7 +405,7 @@ fn searched(mut operator: Join, facts: &Facts<'_>) -> Result<Join, Box<Join>> {
         Some(choice) if choice.used.iter().any(|&at| at >= own) => apply(&mut inner, choice),
         _ => return Err(Box::new(operator)),
     }
-    operator.right = Plan::Scan(inner);
+    replace_scan(&mut operator.right, inner);
     operator.equalities = Vec::new();
     operator.lateral = true;
     Ok(operator)

@@ -6,7 +6,7 @@
 //! LEFT JOIN is a member that is joined after all members of its left side.
 
 use super::Facts;
-use super::access::search_rows;
+use super::access::plan_search_rows;
 use super::columns::{columns_of, filtered, is_volatile, join, renumber, split};
 use super::estimate::{self, BUILD, PROBE, ROW, SEARCH};
 use super::filters::{self, equality};
@@ -527,10 +527,7 @@ impl<'g> Search<'g> {
         let hashed = size.cost + size.rows * BUILD + part.rows * PROBE;
         let compared = size.cost + part.rows * size.rows * COMPARE;
         let whole = if equalities > 0 { hashed } else { compared };
-        let searched = match &of.plan {
-            Plan::Scan(scan) => search_rows(scan, &columns, self.facts),
-            _ => None,
-        };
+        let searched = plan_search_rows(&of.plan, &columns, self.facts);
         let by_search = searched.map_or(f64::INFINITY, |found| part.rows * SEARCH * (1.0 + found));
         let mut order = part.order.clone();
         order.push(member);
