@@ -21,6 +21,10 @@ pub fn translate(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
         } else if ["FROM ONLY", "JOIN ONLY", "UPDATE ONLY"].iter().any(|words| says(&tokens, at, words)) {
             // There is no inheritance, and so no more than the table itself.
             tokens.remove(at + 1);
+        } else if is_array_of_type(&tokens, at) {
+            let brackets =
+                [Token::LBracket, Token::RBracket].map(|token| TokenWithSpan { token, span: tokens[at].span });
+            tokens.splice(at..=at, brackets);
         } else if at > 0 && (says(&tokens, at, "ISNULL") || says(&tokens, at, "NOTNULL")) {
             null_test(&mut tokens, at);
         } else if tokens[at].token == Token::Assignment {
@@ -54,6 +58,12 @@ fn says(tokens: &[TokenWithSpan], at: usize, words: &str) -> bool {
 
 fn keyword(word: &str, place: &TokenWithSpan) -> TokenWithSpan {
     TokenWithSpan { token: Token::make_keyword(word), span: place.span }
+}
+
+/// Returns whether the ARRAY at this token ends a type, as in `CAST(x AS text ARRAY)`: the word is reserved, and no expression
+/// ends with it.
+fn is_array_of_type(tokens: &[TokenWithSpan], at: usize) -> bool {
+    at > 0 && says(tokens, at, "ARRAY") && tokens.get(at + 1).is_some_and(|next| next.token == Token::RParen)
 }
 
 /// Strings on lines that follow each other are one.

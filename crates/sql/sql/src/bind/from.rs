@@ -172,7 +172,8 @@ impl Binder<'_, '_> {
 
     fn row_call(&mut self, name: &str, call: &TableFunction) -> Result<(Resolved, Vec<Expr>)> {
         let at = name::location(&call.name);
-        let arguments = self.all_placed(&call.arguments)?;
+        let mut arguments = self.all_placed(&call.arguments)?;
+        arguments.retain(|argument| !super::function::takes_result(argument));
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
         if crate::functions::is_aggregate(name) {
             let error =

@@ -114,6 +114,7 @@ impl Binder<'_, '_> {
                 Argument::Named(..) => return Err(SqlError::unsupported("a named argument")),
             }
         }
+        bound.retain(|argument| !takes_result(argument));
         Ok(bound)
     }
 
@@ -258,6 +259,11 @@ impl Binder<'_, '_> {
     pub(super) fn call_column(column: usize, result: Type) -> Expr {
         Expr::new(ExprKind::Column(column), result)
     }
+}
+
+/// Returns whether an argument is a parameter of type `void`, as which pgjdbc declares the one that takes the result of a call.
+pub(super) fn takes_result((argument, _): &LocatedExpr) -> bool {
+    matches!(argument.kind, ExprKind::Parameter(_)) && argument.data_type == Type::VOID
 }
 
 /// The arguments of a call.

@@ -7,6 +7,7 @@ mod reg;
 mod server;
 mod sets;
 mod size;
+mod type_facts;
 mod visible;
 
 pub use reg::{names_in, print_names, read_names};
@@ -48,7 +49,7 @@ const fn volatile(name: &'static str, arguments: &'static [Type], result: Type, 
 type Described = fn(&mut Names<'_>, &[Datum]) -> Result<Datum>;
 
 /// The functions of the catalog.
-pub const FUNCTIONS: &[&[Function]] = &[reg::FUNCTIONS, OTHERS];
+pub const FUNCTIONS: &[&[Function]] = &[reg::FUNCTIONS, type_facts::FUNCTIONS, OTHERS];
 
 const OTHERS: &[Function] = &[
     stable("oidvectortypes", &[Type::of(Scalar::OidVector)], TEXT, reg::vector_types),
