@@ -1,5 +1,5 @@
 //! Clients in Python place orders while an auditor reads: sums are exact, the history is strictly serializable, and no
-//! acknowledged order is lost when the server is killed.
+//! acknowledged order is lost when the server is killed. And the loops of `docs/retries.md` are those that `make test-clients` runs.
 
 mod server;
 
@@ -101,4 +101,24 @@ fn twenty_kills_take_no_acknowledged_order_away() {
 
 fn acknowledged_orders(file: &Path) -> u64 {
     std::fs::read(file).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count() as u64)
+}
+
+#[test]
+fn the_loops_of_the_documentation_are_those_that_are_tested() {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
+    let document = std::fs::read_to_string(server::repository().join("docs/retries.md")).unwrap();
+    let mut found = 0;
+    for block in document.split("<!-- code: ").skip(1) {
+        let (file, rest) = block.split_once(" -->").unwrap();
+        let code: Vec<&str> = rest.lines().skip(2).take_while(|line| *line != "```").collect();
+        let program = std::fs::read_to_string(programs.join(file)).unwrap();
+        let lines = program.lines().skip_while(|line| !line.ends_with("shown: begin"));
+        let shown: Vec<&str> = lines.skip(1).take_while(|line| !line.ends_with("shown: end")).collect();
+        let indented = shown.iter().filter(|line| !line.is_empty());
+        let margin = indented.map(|line| line.len() - line.trim_start().len()).min().unwrap();
+        let shown: Vec<&str> = shown.iter().map(|line| line.get(margin..).unwrap_or_default()).collect();
+        assert_eq!(code, shown, "docs/retries.md and {file}");
+        found += 1;
+    }
+    assert!(found >= 5, "{found} blocks");
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use testing::{Directory, text};
 
 /// Time for one program against one server; then it is killed.
-const TIME_LIMIT: Duration = Duration::from_secs(150);
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// A database to connect to.
 pub struct Target<'t> {
