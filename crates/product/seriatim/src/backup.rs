@@ -112,7 +112,7 @@ impl Database {
 
     /// The engine tables that hold rows of users: neither index entries nor the catalog.
     fn tables_with_rows(&self, _: &Snapshot) -> Result<HashSet<TableId>> {
-        let defined = tables::Tables::of_all_databases(&*self.shared.store())?;
+        let defined = tables::Tables::of_all_databases(self.shared.store())?;
         let defined = defined.into_iter().map(|table| table.storage.id());
         Ok(defined.chain(self.plain_tables().map(|(id, _)| id)).collect())
     }
@@ -123,7 +123,7 @@ impl Database {
     /// # Errors
     /// [`Fault::Corruption`] names the first inconsistency.
     pub fn verify(&self) -> Result<VerifyReport> {
-        let defined = tables::Tables::of_all_databases(&*self.shared.store())?;
+        let defined = tables::Tables::of_all_databases(self.shared.store())?;
         let plain: Vec<_> = self.plain_tables().collect();
         let snapshot = self.snapshot()?;
         let mut report = VerifyReport { tables: 0, rows: 0, index_entries: 0 };

@@ -7,7 +7,6 @@ mod reg;
 mod server;
 mod sets;
 mod size;
-mod type_facts;
 mod visible;
 
 pub use reg::{names_in, print_names, read_names};
@@ -49,7 +48,7 @@ const fn volatile(name: &'static str, arguments: &'static [Type], result: Type, 
 type Described = fn(&mut Names<'_>, &[Datum]) -> Result<Datum>;
 
 /// The functions of the catalog.
-pub const FUNCTIONS: &[&[Function]] = &[reg::FUNCTIONS, type_facts::FUNCTIONS, OTHERS];
+pub const FUNCTIONS: &[&[Function]] = &[reg::FUNCTIONS, OTHERS];
 
 const OTHERS: &[Function] = &[
     stable("oidvectortypes", &[Type::of(Scalar::OidVector)], TEXT, reg::vector_types),
