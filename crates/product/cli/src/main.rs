@@ -13,6 +13,7 @@ mod history;
 mod inspect;
 mod judge;
 mod load;
+mod log;
 mod memory;
 mod opening;
 mod order;

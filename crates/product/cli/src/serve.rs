@@ -2,18 +2,19 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::history::recorded;
+use crate::log::Log;
 use crate::memory::Memory;
 use crate::opening;
 use crate::units::{bytes, duration};
 use clap::{Args, ValueEnum};
-use seriatim::{Database, Durability, Engine};
+use seriatim::{Database, Durability, Engine, EngineStats};
 use sql::store::Store;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
-use wire::Server;
+use wire::{LOG, Server};
 
 /// Serve a database over the PostgreSQL protocol.
 #[derive(Args)]
@@ -41,10 +42,22 @@ pub struct Serve {
     /// with the same values.
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+    /// Setting that sessions begin with: log_connections, log_disconnections, log_min_duration_statement (250ms), log_min_messages,
+    /// and those of SET. May be repeated; ALTER DATABASE, ALTER ROLE and clients come after it.
+    #[arg(short = 'c', value_name = "NAME=VALUE", value_parser = setting)]
+    settings: Vec<(String, String)>,
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
     limits: Limits,
+    #[command(flatten)]
+    log: Log,
+}
+
+/// `NAME=VALUE`
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it must be NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// Limits on what clients may use.
@@ -93,12 +106,19 @@ enum Kind {
 
 impl Serve {
     pub fn run(&self) -> Outcome {
+        self.log.begin()?;
         let begun = Instant::now();
+        tracing::info!(target: LOG, version = env!("CARGO_PKG_VERSION"), data = %self.data.display(), "starting");
         let database = self.open()?;
         let opening = opening::lines(&database, &self.data, begun.elapsed());
         let closer = Closer::start()?;
-        self.serve(database.store(), database.statement_memory(), &opening)?;
-        closer.close(database)
+        let statistics = Statistics::start(database.clone())?;
+        let served = self.serve(database.store(), database.statement_memory(), &opening);
+        drop(statistics);
+        served?;
+        closer.close(database)?;
+        tracing::info!(target: LOG, "stopped");
+        Ok(())
     }
 
     fn open(&self) -> Outcome<Database> {
@@ -128,18 +148,27 @@ impl Serve {
             connections: self.limits.max_connections,
             idle_in_transaction: self.limits.idle_in_transaction_timeout,
             durability: self.durability.into(),
+            settings: self.settings.clone(),
             ..Default::default()
         };
         let database = sql::database::Database::open(store, options).map_err(Failure::trouble)?;
+        self.check_settings(&database)?;
         let send_timeout = self.limits.send_timeout;
         let options = wire::Options { address: self.pg, send_timeout, ..Default::default() };
         let server = Server::bind(database, options).map_err(|error| self.cannot_listen(&error))?;
         let stop = server.termination().map_err(Failure::trouble)?;
-        self.greet(server.address(), opening)?;
+        self.greet(server.address())?;
+        opening.iter().for_each(|line| tracing::info!(target: LOG, "{line}"));
+        tracing::info!(target: LOG, address = %server.address(), "ready to accept connections");
         server.run(stop);
-        // Whoever read it may be gone.
-        let _ = writeln!(std::io::stderr(), "seriatim: stopped");
+        tracing::info!(target: LOG, "no more connections");
         Ok(())
+    }
+
+    /// A session begins with all of them: what it refuses must not wait for the first client.
+    fn check_settings(&self, database: &Arc<sql::database::Database>) -> Outcome {
+        let how = sql::session::Connect { user: "postgres".into(), database: "postgres".into(), ..Default::default() };
+        database.connect(how).map(drop).map_err(|error| Failure::Trouble(format!("-c: {}", error.message())))
     }
 
     fn cannot_listen(&self, error: &std::io::Error) -> Failure {
@@ -149,14 +178,18 @@ impl Serve {
         }
     }
 
-    fn greet(&self, address: SocketAddr, opening: &[String]) -> Outcome {
+    fn greet(&self, address: SocketAddr) -> Outcome {
         let place = match self.engine {
             Kind::Mvto => self.data.display().to_string(),
             Kind::Twopl => "in memory".to_owned(),
         };
-        eprintln!("seriatim {} serves {place} on {address}", env!("CARGO_PKG_VERSION"));
-        opening.iter().for_each(|line| eprintln!("  {line}"));
-        eprintln!("  psql -h {} -p {} -U postgres", address.ip(), address.port());
+        if !self.log.is_json_on_standard_error() {
+            let mut error = std::io::stderr().lock();
+            let version = env!("CARGO_PKG_VERSION");
+            // Whoever reads it may be gone.
+            let _ = writeln!(error, "seriatim {version} serves {place} on {address}");
+            let _ = writeln!(error, "  psql -h {} -p {} -U postgres", address.ip(), address.port());
+        }
         let mut out = std::io::stdout().lock();
         writeln!(out, "ready")?;
         Ok(out.flush()?)
@@ -170,6 +203,56 @@ impl From<Kind> for Engine {
             Kind::Twopl => Engine::Twopl,
         }
     }
+}
+
+/// Time between two lines of statistics.
+const STATISTICS: Duration = Duration::from_secs(300);
+
+/// A thread that logs, from time to time, what has been committed and what had to be aborted.
+struct Statistics {
+    /// Dropped first: that ends the thread.
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Statistics {
+    fn start(database: Database) -> Outcome<Statistics> {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let thread = env::thread::spawn_named("seriatim-statistics", move || {
+            let mut before = database.stats().engine;
+            while stopped.recv_timeout(STATISTICS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let now = database.stats().engine;
+                log_statistics(&before, &now);
+                before = now;
+            }
+            // Once more at the end.
+            log_statistics(&before, &database.stats().engine);
+        })?;
+        Ok(Statistics { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Statistics {
+    fn drop(&mut self) {
+        self.stop = None;
+        // A panic of the thread has been printed.
+        self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+/// Logs what has happened between two looks, if anything has.
+fn log_statistics(before: &EngineStats, now: &EngineStats) {
+    let commits = now.commits - before.commits;
+    let known = |rule: &str| before.aborts.iter().find(|(known, _)| *known == rule).map_or(0, |(_, count)| *count);
+    let aborts: Vec<(&str, u64)> = now.aborts.iter().map(|(rule, count)| (*rule, count - known(rule))).collect();
+    let aborts: Vec<_> = aborts.into_iter().filter(|(_, count)| *count > 0).collect();
+    let total: u64 = aborts.iter().map(|(_, count)| count).sum();
+    if commits + total == 0 {
+        return;
+    }
+    let by_rule: Vec<String> = aborts.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
+    let by_rule = by_rule.join(", ");
+    tracing::info!(target: LOG, commits, aborts = total, by_rule, open = now.open, memory_bytes = now.memory_bytes as u64, "statistics");
 }
 
 /// How long the end waits for a disk that does not take the rest of the log.

@@ -97,10 +97,28 @@ impl State {
                 continue;
             }
             let outcome = engine.checkpoint(Pace::Half);
+            tell(&outcome);
             status = self.lock();
             // After a failure the next one waits until the log has grown again: a full disk is not hammered.
             log = Growth { backlog: 0, base: written };
             status.last_failure = outcome.err().map(Error::from);
+        }
+    }
+}
+
+/// An event for the program's log, if it has one.
+fn tell(outcome: &model::Result<crate::CheckpointReport>) {
+    match outcome {
+        Ok(report) => tracing::info!(
+            target: "seriatim",
+            duration_ms = report.elapsed.as_secs_f64() * 1e3,
+            tables = report.tables as u64,
+            rows = report.rows,
+            bytes = report.bytes,
+            "checkpoint complete"
+        ),
+        Err(error) => {
+            tracing::error!(target: "seriatim", "checkpoint failed, and is tried again when the log has grown: {error}")
         }
     }
 }

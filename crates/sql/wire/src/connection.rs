@@ -2,6 +2,7 @@
 
 use crate::codec::backend;
 use crate::conversation::{Conversation, Next};
+use crate::log;
 use crate::output::Output;
 use crate::server::{Phase, Phases, Shared};
 use crate::startup::{self, Start};
@@ -43,7 +44,10 @@ pub async fn serve(mut stream: TcpStream, client: SocketAddr, shared: Arc<Shared
             // The protocol does not report whether the session existed.
             shared.database.sessions.cancel(process, secret);
         }
-        Ok(Start::Refused(error)) => refuse(&stream, &error),
+        Ok(Start::Refused(error)) => {
+            log::refused(Some(client), &error);
+            refuse(&stream, &error);
+        }
         Err(_) => {}
     }
 }
@@ -62,11 +66,16 @@ fn off_reactor<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
 }
 
 async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>, phases: Phases) {
+    let (client, begun) = (connect.client, std::time::Instant::now());
     let opened = off_reactor(|| shared.database.connect(connect)).and_then(|opened| opened);
     let mut session = match opened {
         Ok(session) => session,
-        Err(error) => return refuse(&stream, &error),
+        Err(error) => {
+            log::refused(client, &error);
+            return refuse(&stream, &error);
+        }
     };
+    client.iter().for_each(|client| log::connected(&session, *client));
     let cancel = session.cancel();
     let output = Output::new(stream.clone(), phases.clone(), cancel.clone(), shared.options.send_timeout);
     let ended = Arc::new(Notify::new());
@@ -88,6 +97,7 @@ async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>
         if let Some(error) = end {
             conversation.end(&error);
         }
+        log::disconnected(conversation.session(), begun.elapsed());
         drop(conversation);
     });
     drop((running, connected));

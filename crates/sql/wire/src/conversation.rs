@@ -3,6 +3,7 @@
 use crate::codec::backend;
 use crate::codec::frame::Frame;
 use crate::codec::frontend::{Bind, Formats, Message, Target, violation};
+use crate::log;
 use crate::output::Output;
 use bytes::{Buf, BytesMut};
 use sql::error::{Result, SqlError, state};
@@ -10,7 +11,7 @@ use sql::memory::Memory;
 use sql::notify::Received;
 use sql::session::{Outcome, Session, Status};
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of a message in addition to a statement's text: names, types, terminators.
 const BESIDES: usize = 4096;
@@ -91,6 +92,11 @@ impl Conversation {
             received: None,
             formats: HashMap::new(),
         }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Returns the time limit for the next message; none outside of a transaction.
@@ -274,7 +280,9 @@ impl Conversation {
 
     fn simple(&mut self, sql: &str) {
         self.output.expect_described_rows();
+        let begun = Instant::now();
         let outcome = self.session.simple(sql, &mut self.output);
+        log::ended(&self.session, begun.elapsed());
         self.end_simple(outcome);
     }
 
@@ -366,7 +374,10 @@ impl Conversation {
             Some(formats) => self.output.expect_rows(formats),
             None => self.output.expect_rows(&Formats::new()),
         }
-        match self.session.execute(portal, max_rows, sync_follows, &mut self.output)? {
+        let begun = Instant::now();
+        let outcome = self.session.execute(portal, max_rows, sync_follows, &mut self.output);
+        log::ended(&self.session, begun.elapsed());
+        match outcome? {
             Outcome::Done => {}
             Outcome::Suspended => self.output.put(|out| backend::bare(out, b's')),
             Outcome::CopyIn { columns, binary } => self.begin_copy(Protocol::Extended, columns, binary),
@@ -378,6 +389,7 @@ impl Conversation {
         let failed = self.mode == Mode::Skipping;
         self.mode = Mode::Ready;
         if let Err(error) = self.session.sync(failed) {
+            log::failed(&self.session, "ERROR", &error);
             self.output.put(|out| backend::error(out, "ERROR", &error));
         }
         if self.session.status() == Status::Idle {
@@ -412,6 +424,7 @@ impl Conversation {
 
     /// An error: nothing counts until Sync, which comes from the client in the extended protocol only.
     fn fail(&mut self, error: &SqlError) {
+        log::failed(&self.session, "ERROR", error);
         self.output.put(|out| backend::error(out, "ERROR", error));
         self.mode = Mode::Skipping;
     }
@@ -484,6 +497,7 @@ impl Conversation {
     }
 
     fn fatal(&mut self, error: &SqlError) -> Next {
+        log::failed(&self.session, "FATAL", error);
         self.output.put(|out| backend::error(out, "FATAL", error));
         Next::Close
     }

@@ -27,8 +27,10 @@
 mod codec;
 mod connection;
 mod conversation;
+mod log;
 mod output;
 mod server;
 mod startup;
 
+pub use log::LOG;
 pub use server::{Options, Server};

@@ -1,6 +1,6 @@
 //! Listener, connection limit and shutdown.
 
-use crate::connection;
+use crate::{connection, log};
 use socket2::{SockRef, TcpKeepalive};
 use sql::cancel::Cancel;
 use sql::database::Database;
@@ -8,7 +8,7 @@ use sql::error::{SqlError, state};
 use sql::memory::Watermark;
 use std::collections::HashMap;
 use std::future::Future;
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -139,7 +139,7 @@ impl Server {
                 tokio::select! {
                     _ = terminate.recv() => return,
                     _ = interrupt.recv() => return,
-                    _ = hangup.recv() => log(format_args!("SIGHUP is ignored: there is no configuration to load again")),
+                    _ = hangup.recv() => log::server(format_args!("SIGHUP is ignored: there is no configuration to load again")),
                 }
             }
         })
@@ -188,17 +188,19 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>, alive: mpsc::Sende
             Ok(accepted) => accepted,
             Err(error) => {
                 let (news, pause) = trouble.meet(&error);
-                news.iter().for_each(|news| log(format_args!("{news}")));
+                news.iter().for_each(|news| log::warning(format_args!("{news}")));
                 tokio::time::sleep(pause).await;
                 continue;
             }
         };
-        trouble.pass().iter().for_each(|news| log(format_args!("{news}")));
+        trouble.pass().iter().for_each(|news| log::server(format_args!("{news}")));
         // Without these options small answers are late, and connections of dead machines stay for long: no reason to refuse.
         let _ = stream.set_nodelay(true);
         let _ = SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE);
         let Ok(place) = places.clone().try_acquire_owned() else {
-            connection::refuse(&stream, &too_many());
+            let error = too_many();
+            log::refused(Some(client), &error);
+            connection::refuse(&stream, &error);
             continue;
         };
         let (shared, alive) = (shared.clone(), alive.clone());
@@ -237,14 +239,9 @@ impl Trouble {
     }
 }
 
-/// Writes a line to standard error, ignoring errors.
-fn log(what: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr(), "seriatim: {what}");
-}
-
 /// Warns that memory is nearly used up.
 fn near(used: usize, limit: usize, what: &str, then: &str) {
-    log(format_args!("WARNING: {what} took {used} of {limit} bytes of memory: {then}; --memory sets the limit"));
+    log::warning(format_args!("{what} took {used} of {limit} bytes of memory: {then}; --memory sets the limit"));
 }
 
 /// Returns whether the limit on connections is reached, so that another one is refused before its request is read.
@@ -319,7 +316,7 @@ impl Shared {
         }
         self.running().values().for_each(|cancel| cancel.end());
         if tokio::time::timeout(limit, gone.recv()).await.is_err() {
-            log(format_args!("not every session has ended in time; their transactions are rolled back"));
+            log::warning(format_args!("not every session has ended in time; their transactions are rolled back"));
             self.phase.send_replace(Phase::Abandoning);
         }
     }

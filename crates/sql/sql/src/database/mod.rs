@@ -92,6 +92,8 @@ pub struct Options {
     pub retry: model::RetryPolicy,
     /// Durability that acknowledgements wait for, unless a session sets `synchronous_commit`.
     pub durability: model::Durability,
+    /// Settings that sessions begin with, before those of databases and roles.
+    pub settings: Vec<(String, String)>,
     /// How long DROP DATABASE waits for sessions that are ending (55006). Default 5 s, as PostgreSQL.
     pub departure_wait: Duration,
     /// The database that the program itself uses, which is neither dropped nor renamed. Default `postgres`.
@@ -116,6 +118,7 @@ impl Default for Options {
             notification_bytes: 64 << 20,
             retry: model::RetryPolicy::default(),
             durability: model::Durability::default(),
+            settings: Vec::new(),
             departure_wait: Duration::from_secs(5),
             database: "postgres".to_owned(),
             is_prepared: false,

@@ -175,9 +175,11 @@ pub static KNOWN: &[Known] = &[
     known("log_error_verbosity", "default", Enum(&["terse", "default", "verbose"]), Session, NO_EFFECT),
     known("log_executor_stats", "off", Bool, Session, NO_EFFECT),
     known("log_lock_waits", "off", Bool, Session, NO_EFFECT),
-    known("log_min_duration_statement", "-1", Int(-1, 2147483647), Session, NO_EFFECT),
+    known("log_min_duration_statement", "-1", Text, Session, "Sets the minimum execution time above which statements are logged; -1 logs none, 0 all."),
     known("log_min_error_statement", "error", MESSAGES, Session, NO_EFFECT),
-    known("log_min_messages", "warning", MESSAGES, Session, NO_EFFECT),
+    known("log_connections", "off", Bool, Session, "Logs each successful connection."),
+    known("log_disconnections", "off", Bool, Session, "Logs the end of each session, with its duration."),
+    known("log_min_messages", "warning", MESSAGES, Session, "Sets the message levels that are logged: of errors, log, fatal and panic leave out those of statements."),
     known("log_parser_stats", "off", Bool, Session, NO_EFFECT),
     known("log_planner_stats", "off", Bool, Session, NO_EFFECT),
     known("log_statement", "none", Text, Session, NO_EFFECT),
@@ -489,6 +491,10 @@ fn checked(name: &str, value: &str) -> Result<String> {
 /// The texts that must be something.
 fn text(known: &Known, value: &str) -> Option<String> {
     match known.name {
+        "log_min_duration_statement" => {
+            let is_time = value.trim() == "-1" || with_unit(value, TIMES).is_some();
+            is_time.then(|| value.trim().to_owned())
+        }
         "client_encoding" => {
             let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
             ["utf8", "unicode", "sqlascii"].iter().any(|name| plain.eq_ignore_ascii_case(name)).then(|| "UTF8".into())

@@ -84,6 +84,8 @@ pub(crate) struct DerivedSettings {
     pub is_commit_asynchronous: bool,
     pub is_read_only_by_default: bool,
     pub is_deferrable_by_default: bool,
+    /// Milliseconds from which a statement is logged; `None`: none is.
+    pub log_min_duration: Option<u64>,
     /// `session_replication_role = replica`
     pub is_replica: bool,
 }
@@ -289,6 +291,8 @@ impl State {
             is_commit_asynchronous: settings.get("synchronous_commit").as_deref() == Some("off"),
             is_read_only_by_default: settings.is_on("default_transaction_read_only"),
             is_deferrable_by_default: settings.is_on("default_transaction_deferrable"),
+            log_min_duration: (settings.get("log_min_duration_statement").as_deref() != Some("-1"))
+                .then(|| settings.milliseconds("log_min_duration_statement")),
             is_replica: settings.get("session_replication_role").as_deref() == Some("replica"),
         };
     }

@@ -221,6 +221,9 @@ impl Session {
             reported: Vec::new(),
             reported_revision: 0,
         };
+        for (name, value) in &session.database.options.settings {
+            session.state.settings.initialize(name, value)?;
+        }
         let of_role = |database| {
             let settings = role.settings.iter().filter(move |setting| setting.database == database);
             settings.map(|setting| (&setting.name, &setting.value))
@@ -249,6 +252,26 @@ impl Session {
     /// The numbers that a cancel request must give: process and secret.
     pub fn key(&self) -> (i32, i32) {
         (self.entry.process, self.entry.secret())
+    }
+
+    /// The role, the database and the application, for the server's log.
+    pub fn names(&self) -> (&str, &str, &str) {
+        (&self.entry.user, &self.state.database, &self.state.derived.application)
+    }
+
+    /// Time from which the server logs a statement; `None`: it logs none.
+    pub fn log_min_duration(&self) -> Option<std::time::Duration> {
+        self.state.derived.log_min_duration.map(std::time::Duration::from_millis)
+    }
+
+    /// The value of a setting.
+    pub fn setting(&self, name: &str) -> Option<String> {
+        self.state.setting(name)
+    }
+
+    /// The beginning of the statement that runs, or of the last one, as other sessions see it.
+    pub fn statement(&self) -> String {
+        self.entry.activity().query
     }
 
     /// Stops the running statement from another thread.
