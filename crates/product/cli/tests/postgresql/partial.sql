@@ -203,6 +203,19 @@ SELECT id FROM s WHERE status = 'open' AND n = 2 ORDER BY id;
 ROLLBACK TO a;
 SELECT id FROM s WHERE status = 'open' AND n = 2 ORDER BY id;
 ROLLBACK;
+COPY s FROM STDIN WHERE id % 2 = 1 AND status IS NOT NULL;
+601	open	2	V1	t
+602	open	2	V1	f
+603	\N	2	V1	f
+605	open	\N	V1	\N
+\.
+COPY s (id, n) FROM STDIN (FORMAT csv) WHERE n > 5;
+701,6
+702,5
+703,
+\.
+SELECT id FROM s WHERE id > 600 ORDER BY id;
+COPY s TO STDOUT WHERE id > 600;
 TRUNCATE s;
 INSERT INTO s VALUES (1, 'open', 2, 'V1', true);
 SELECT id FROM s WHERE status = 'open' AND n = 2;

@@ -58,6 +58,8 @@ pub(crate) enum Definition {
     IndexExpression,
     /// WHERE of an index.
     IndexPredicate,
+    /// WHERE of COPY FROM.
+    CopyCondition,
 }
 
 impl Definition {
@@ -67,6 +69,7 @@ impl Definition {
             Definition::Any => "this expression",
             Definition::IndexExpression => "index expressions",
             Definition::IndexPredicate => "index predicates",
+            Definition::CopyCondition => "COPY FROM WHERE conditions",
         }
     }
 
@@ -76,6 +79,7 @@ impl Definition {
             Definition::Any => "DEFAULT expression",
             Definition::IndexExpression => "index expression",
             Definition::IndexPredicate => "index predicate",
+            Definition::CopyCondition => "COPY FROM WHERE condition",
         }
     }
 }

@@ -38,7 +38,7 @@ mod with;
 mod write;
 
 use crate::catalog::NameLookup;
-use crate::error::Result;
+use crate::error::{Result, SqlError, state};
 use crate::plan::{self, Expr, Statement};
 use crate::types::{CastContext, Modifier, Type};
 use clause::Clause;
@@ -110,6 +110,25 @@ pub(crate) fn expression_of(
     wanted: Option<(Type, Modifier)>,
 ) -> Result<Expr> {
     definition(names, expression, columns, wanted, (of, true))
+}
+
+/// Binds a WHERE over a table's row, as the definition that it is.
+///
+/// # Errors
+/// Errors of [`expression_of`], 42804.
+pub(crate) fn condition_of(
+    names: &mut dyn NameLookup,
+    of: Definition,
+    condition: &str,
+    columns: &[(String, Type, Modifier)],
+) -> Result<Expr> {
+    let written = expression_of(names, of, condition, columns, None)?;
+    // A literal becomes a boolean, another type does not.
+    let bound = expression_of(names, of, condition, columns, Some((Type::BOOL, Modifier::NONE)));
+    bound.map_err(|_| {
+        let message = format!("argument of WHERE must be type boolean, not type {}", written.data_type.name());
+        SqlError::new(state::DATATYPE_MISMATCH, message)
+    })
 }
 
 /// Binds like [`expression`], for printing: calls of functions with constants are not folded.

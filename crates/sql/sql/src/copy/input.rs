@@ -5,12 +5,15 @@ use super::fields::{Fields, valid};
 use super::lines::{Lines, Quoting};
 use super::options::{Format, Options};
 use super::{bad_format, target};
+use crate::bind::{self, Definition};
 use crate::catalog::Table;
 use crate::context::Exec;
 use crate::dml::rules::{Default, Rules};
 use crate::dml::{ForeignKeys, rows};
 use crate::error::{Result, SqlError, state};
+use crate::exec::evaluate;
 use crate::pg_catalog;
+use crate::plan::Expr;
 use crate::types::{Datum, Row, Scalar, Styles, Type, binary as wire, text};
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,6 +40,8 @@ struct Target {
     /// Columns whose values are the names of the identified objects.
     named: Vec<(usize, Scalar)>,
     rules: Rules,
+    /// WHERE over the table's row.
+    condition: Option<Expr>,
 }
 
 /// The data.
@@ -73,7 +78,14 @@ impl CopyIn {
         let table = target::table(&mut exec.names(), name, false)?;
         let columns = target::columns(&table, columns)?;
         let input = Input::new(&table, &columns, options)?;
-        let target = Target::new(exec, table, columns)?;
+        let condition = match &statement.condition {
+            None => None,
+            Some(condition) => {
+                let (text, columns) = (condition.to_string(), bind::row_columns(&table));
+                Some(bind::condition_of(&mut exec.names(), Definition::CopyCondition, &text, &columns)?)
+            }
+        };
+        let target = Target { condition, ..Target::new(exec, table, columns)? };
         Ok(CopyIn { target, input, foreign_keys: ForeignKeys::default(), rows: 0 })
     }
 
@@ -134,9 +146,8 @@ impl CopyIn {
                     (target.read_binary(binary, places)?, String::new())
                 }
             };
-            target.write(exec, row, foreign_keys, input.number(), &shown)?;
-            *rows += 1;
-            exec.check_at_row(*rows)?;
+            *rows += u64::from(target.write(exec, row, foreign_keys, input.number(), &shown)?);
+            exec.check_at_row(input.number())?;
         }
         Ok(())
     }
@@ -177,7 +188,7 @@ impl Target {
         let rules = Rules::bind(&mut exec.names(), &table)?;
         let scalar = |at: usize| table.columns[at].data_type.scalar;
         let named = columns.iter().map(|&at| (at, scalar(at))).filter(|(_, scalar)| scalar.is_reg()).collect();
-        Ok(Target { table, columns, defaults, named, rules })
+        Ok(Target { table, columns, defaults, named, rules, condition: None })
     }
 
     /// The values of a line's columns.
@@ -237,7 +248,7 @@ impl Target {
         Ok(row)
     }
 
-    /// Completes, checks and writes a row.
+    /// Completes, checks and writes a row; `false` if WHERE leaves it out.
     fn write(
         &self,
         exec: &mut Exec<'_>,
@@ -245,16 +256,23 @@ impl Target {
         foreign_keys: &mut ForeignKeys,
         number: u64,
         shown: &str,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let place = format!("COPY {}, line {number}", self.table.name);
         for (at, default) in &self.defaults {
             row[*at] = default.value(exec).map_err(|error| error.context(format!("{place}{shown}")))?;
+        }
+        if let Some(condition) = &self.condition {
+            let wanted = evaluate(exec, condition, &row).map_err(|error| error.context(format!("{place}{shown}")))?;
+            if wanted.as_bool() != Some(true) {
+                return Ok(false);
+            }
         }
         let checked = self.rules.apply(exec, &self.table, &mut row);
         checked.map_err(|error| error.context(format!("{place}{shown}")))?;
         let written = rows::write_new(exec, (&self.table, &self.rules.indexes), &row);
         written.map_err(|error| error.context(place))?;
-        foreign_keys.inserted(exec, &self.table, &row)
+        foreign_keys.inserted(exec, &self.table, &row)?;
+        Ok(true)
     }
 
     fn at(&self, error: SqlError, number: u64) -> SqlError {

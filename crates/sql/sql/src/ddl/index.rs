@@ -8,7 +8,7 @@ use crate::catalog::{self, EXPRESSION, Index, Relation, Rows, Table, name_taken}
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::plan::ExprKind;
-use crate::types::{Datum, Modifier, Scalar, Type};
+use crate::types::{Datum, Scalar, Type};
 use std::sync::Arc;
 use syntax::ast::{self, CreateIndex, IndexColumn};
 
@@ -111,13 +111,8 @@ fn add_column(names: &mut Names<'_>, table: &Table, written: &IndexColumn, new: 
 /// WHERE of a partial index.
 fn predicate(names: &mut Names<'_>, table: &Table, written: &ast::Expr) -> Result<String> {
     let text = written.to_string();
-    let (of, columns) = (Definition::IndexPredicate, row_columns(table));
-    let written = bind::expression_of(names, of, &text, &columns, None)?;
-    // A literal becomes a boolean, another type does not.
-    let Ok(bound) = bind::expression_of(names, of, &text, &columns, Some((Type::BOOL, Modifier::NONE))) else {
-        let message = format!("argument of WHERE must be type boolean, not type {}", written.data_type.name());
-        return Err(SqlError::new(state::DATATYPE_MISMATCH, message));
-    };
+    let of = Definition::IndexPredicate;
+    let bound = bind::condition_of(names, of, &text, &row_columns(table))?;
     index::stored(names, of, table, text, &bound)
 }
 

@@ -1,6 +1,6 @@
 //! COPY.
 
-use super::{Ident, ObjectName, Query};
+use super::{Expr, Ident, ObjectName, Query};
 
 /// COPY.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub struct Copy {
     pub stream: CopyStream,
     /// The options of both syntaxes, in the order of the text.
     pub options: Vec<CopyOption>,
+    /// WHERE: the rows that are taken.
+    pub condition: Option<Box<Expr>>,
 }
 
 /// What COPY copies.

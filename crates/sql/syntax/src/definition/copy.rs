@@ -31,10 +31,12 @@ pub(crate) fn copy(reader: &mut Reader<'_>) -> Result<Copy> {
             options.push(option);
         }
     }
-    if reader.says("WHERE") {
-        return Err(reader.unsupported("WHERE in COPY"));
+    if to && reader.says("WHERE") {
+        let error = Error::new(state::SYNTAX_ERROR, "WHERE clause not allowed with COPY TO");
+        return Err(error.at(reader.unexpected().fields().position.unwrap_or_default()));
     }
-    Ok(Copy { source, to, stream, options })
+    let condition = if reader.take("WHERE") { Some(Box::new(reader.expression()?)) } else { None };
+    Ok(Copy { source, to, stream, options, condition })
 }
 
 fn source(reader: &mut Reader<'_>, options: &mut Vec<CopyOption>) -> Result<CopySource> {
