@@ -45,7 +45,10 @@ pub(crate) fn stored(
         Ok(again) if equal(&again, bound) => printed,
         _ => text,
     };
-    kept(names, &syntax::expression(&text)?, &row_columns(table))
+    let syntax = syntax::expression(&text)?;
+    let kept = kept(names, &syntax, &row_columns(table))?;
+    // Where no type is named by its identifier, PostgreSQL's own form stays, which messages show.
+    Ok(if kept == syntax.to_string() { text } else { kept })
 }
 
 /// What the indexes compute, after a column has changed its type.
