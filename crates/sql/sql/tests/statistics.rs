@@ -142,6 +142,16 @@ fn figures_of_the_log_are_its_own() {
         );
         assert_eq!(client.show("SELECT archived_count, failed_count FROM pg_stat_archiver"), "0|0");
         assert_eq!(client.show("SELECT ssl, gss_authenticated FROM pg_stat_ssl JOIN pg_stat_gssapi USING (pid) WHERE pid = pg_backend_pid()"), "f|f");
-        assert_eq!(client.show("SELECT pg_stat_get_live_tuples('t'::regclass) IS NULL"), "t");
     });
+}
+
+#[test]
+fn rows_of_a_table_are_estimated() {
+    let mut client = Client::new(&databases().remove(0));
+    client.run("CREATE TABLE t (id int PRIMARY KEY); CREATE VIEW v AS TABLE t");
+    client.run("INSERT INTO t SELECT generate_series(1, 5000)");
+    let shown = client.show("SELECT n_live_tup FROM pg_stat_user_tables WHERE relname = 't'");
+    let rows: u64 = shown.parse().unwrap();
+    assert!((2_500..10_000).contains(&rows), "{rows}");
+    assert_eq!(client.show("SELECT pg_stat_get_live_tuples('v'::regclass) IS NULL"), "t");
 }

@@ -3,13 +3,14 @@
 use super::Names;
 use crate::cancel::Cancel;
 use crate::database::Database;
-use crate::definition::Oid;
+use crate::definition::{Oid, Relation};
 use crate::env::{Advisory, Registry, State};
 use crate::error::{Result, SqlError};
 use crate::memory::Budget;
 use crate::notify::Notification;
 use crate::store::Transaction;
 use model::{LogPosition, Timestamp, Usage};
+use std::ops::Bound;
 use std::sync::Arc;
 use tables::Sequences;
 
@@ -112,6 +113,16 @@ impl System<'_> {
     /// The memory of all sessions' statements.
     pub fn budget(&self) -> &Budget {
         &self.database.budget
+    }
+
+    /// About how many rows a table has; `None` where the engine cannot tell, and for what is no table.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn estimated_rows(&mut self, relation: Oid) -> Result<Option<u64>> {
+        let Some(Relation::Table(table)) = self.names().relation_by_oid(relation)? else { return Ok(None) };
+        let engine = self.database.store.ddl();
+        Ok(engine.and_then(|engine| engine.estimate_keys(table.storage.id(), Bound::Unbounded, Bound::Unbounded)))
     }
 
     /// The engine's use of memory and disk, if it counts them.

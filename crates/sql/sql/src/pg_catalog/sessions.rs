@@ -203,6 +203,12 @@ fn counts_of(system: &System<'_>, arguments: &[Datum]) -> RelationCounts {
     system.sessions().relation_counts(arguments.first().and_then(Datum::as_oid).unwrap_or_default())
 }
 
+/// An estimate, as PostgreSQL's is.
+pub(super) fn live_rows(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let relation = arguments.first().and_then(Datum::as_oid).unwrap_or_default();
+    Ok(system.estimated_rows(relation)?.map_or(NULL, count))
+}
+
 pub(super) fn scans(system: &mut System<'_>, arguments: &[Datum]) -> Result<Datum> {
     Ok(count(counts_of(system, arguments).scans))
 }

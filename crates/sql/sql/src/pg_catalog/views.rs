@@ -90,7 +90,7 @@ pub(super) static VIEWS: &[SystemView] = views! { "pg_catalog":
                 NULL::bigint AS idx_tup_fetch, pg_catalog.pg_stat_get_tuples_inserted(c.oid) AS n_tup_ins,
                 pg_catalog.pg_stat_get_tuples_updated(c.oid) AS n_tup_upd,
                 pg_catalog.pg_stat_get_tuples_deleted(c.oid) AS n_tup_del, NULL::bigint AS n_tup_hot_upd,
-                NULL::bigint AS n_live_tup, NULL::bigint AS n_dead_tup, NULL::bigint AS n_mod_since_analyze,
+                pg_catalog.pg_stat_get_live_tuples(c.oid) AS n_live_tup, NULL::bigint AS n_dead_tup, NULL::bigint AS n_mod_since_analyze,
                 NULL::bigint AS n_ins_since_vacuum, NULL::timestamptz AS last_vacuum, NULL::timestamptz AS last_autovacuum,
                 NULL::timestamptz AS last_analyze, NULL::timestamptz AS last_autoanalyze, NULL::bigint AS vacuum_count,
                 NULL::bigint AS autovacuum_count, NULL::bigint AS analyze_count, NULL::bigint AS autoanalyze_count

@@ -131,7 +131,7 @@ const OTHERS: &[Function] = &[
     system("pg_cancel_backend", &[INT4], BOOL, server::cancel_backend).volatile(),
     system("pg_sequence_last_value", &[REGCLASS], INT8, definition::sequence_last_value),
     system("pg_blocking_pids", &[INT4], INTEGERS, server::blocking_processes).volatile(),
-    pure("pg_stat_get_live_tuples", &[OID], INT8, server::null).stable(),
+    system("pg_stat_get_live_tuples", &[OID], INT8, sessions::live_rows),
     pure("pg_stat_get_dead_tuples", &[OID], INT8, server::null).stable(),
     pure("pg_stat_get_last_vacuum_time", &[OID], TIMESTAMPTZ, server::null).stable(),
     pure("pg_stat_get_last_analyze_time", &[OID], TIMESTAMPTZ, server::null).stable(),
