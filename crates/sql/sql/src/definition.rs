@@ -3,8 +3,7 @@
 use crate::types::{Modifier, Type};
 
 pub use tables::{
-    Action, Check, DefinedType, EXPRESSION, EnumLabel, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace,
-    Oid, Storage, TypeKind,
+    Action, Check, EXPRESSION, EnumLabel, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace, Oid, Storage,
 };
 
 /// Any relation that a name in FROM or DROP can denote.
@@ -17,6 +16,12 @@ pub type Column = tables::Column<Type, Modifier>;
 pub type Sequence = tables::Sequence<Type>;
 /// A view.
 pub type View = tables::View<Type, Modifier>;
+/// A type that a statement has defined.
+pub type DefinedType = tables::DefinedType<Type, Modifier>;
+/// What such a type is.
+pub type TypeKind = tables::TypeKind<Type, Modifier>;
+/// A domain.
+pub type Domain = tables::Domain<Type, Modifier>;
 /// The catalog with its cached definitions.
 pub type Cache = tables::Catalog<Type, Modifier>;
 

@@ -108,6 +108,12 @@ impl SqlError {
         self
     }
 
+    /// Adds the schema of what the error is about.
+    pub fn schema(mut self, schema: impl Into<String>) -> SqlError {
+        self.0.schema = Some(schema.into());
+        self
+    }
+
     /// Adds the table and its schema.
     pub fn table(mut self, schema: impl Into<String>, table: impl Into<String>) -> SqlError {
         self.0.schema = Some(schema.into());

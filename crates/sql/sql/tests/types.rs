@@ -190,3 +190,77 @@ fn indexes_over_labels_follow_their_type() {
     client.run("DROP TYPE feeling CASCADE");
     assert_eq!(client.show("SELECT relname FROM pg_class WHERE relname IN ('sad', 'text')"), "");
 }
+
+/// A plan knows the rules of the domains that it applies, whoever changes them.
+#[test]
+fn plans_follow_a_domain() {
+    for database in databases() {
+        let (mut one, mut other) = (Client::new(&database), Client::new(&database));
+        one.run("CREATE DOMAIN posint AS int CHECK (VALUE > 0); CREATE TABLE t (id posint PRIMARY KEY)");
+        one.run("PREPARE p(int) AS INSERT INTO t VALUES ($1); PREPARE c(int) AS SELECT $1::posint");
+        one.run("EXECUTE p(1); EXECUTE c(1)");
+        assert_eq!(one.fails("EXECUTE p(0)").code(), "23514");
+        other.run("ALTER DOMAIN posint ADD CONSTRAINT below CHECK (VALUE < 10)");
+        for sql in ["EXECUTE p(10)", "EXECUTE c(10)", "INSERT INTO t VALUES (10)", "UPDATE t SET id = 10"] {
+            let error = one.fails(sql);
+            let fields = error.fields();
+            assert_eq!((error.code(), fields.constraint.as_deref()), ("23514", Some("below")), "{sql}");
+            assert_eq!(
+                (fields.schema.as_deref(), fields.data_type.as_deref()),
+                (Some("public"), Some("posint")),
+                "{sql}"
+            );
+        }
+        other.run("ALTER DOMAIN posint DROP CONSTRAINT below");
+        assert_eq!(one.show("EXECUTE p(10); EXECUTE c(10)"), "10");
+    }
+}
+
+/// What a domain cannot be yet is refused: nothing loses its rules in silence.
+#[test]
+fn a_domain_is_refused_where_its_rules_would_be_lost() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run("CREATE DOMAIN posint AS int CHECK (VALUE > 0)");
+    let oid: u32 = client.show("SELECT 'posint'::regtype::oid").parse().unwrap();
+    for sql in [
+        "CREATE TABLE t (a posint[])",
+        "SELECT '{1}'::posint[]",
+        "PREPARE p(posint) AS SELECT $1",
+        "SELECT * FROM json_to_record('{\"a\": -1}') AS x(a posint)",
+    ] {
+        assert_eq!(client.fails(sql).code(), "0A000", "{sql}");
+    }
+    let error = client.session.parse("", "SELECT $1", &[oid]).unwrap_err();
+    assert_eq!(error.code(), "0A000");
+}
+
+/// A domain over another has the rules and the default of both.
+#[test]
+fn domains_of_a_domain_keep_both_rules() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run(
+        "CREATE DOMAIN a AS int CHECK (VALUE > 0) DEFAULT 3; CREATE DOMAIN b AS a CONSTRAINT small CHECK (VALUE < 10);
+         CREATE TABLE t (x b, y b DEFAULT 4)",
+    );
+    assert_eq!(client.show("INSERT INTO t DEFAULT VALUES RETURNING x, y"), "3|4");
+    assert_eq!(
+        client.fails("INSERT INTO t VALUES (0)").message(),
+        "value for domain b violates check constraint \"a_check\""
+    );
+    assert_eq!(
+        client.fails("INSERT INTO t VALUES (10)").message(),
+        "value for domain b violates check constraint \"small\""
+    );
+    let error = client.fails("ALTER DOMAIN a ADD CHECK (VALUE <> 3)");
+    assert_eq!(error.message(), "column \"x\" of table \"t\" contains values that violate the new constraint");
+    assert_eq!(client.fails("DROP DOMAIN a").code(), "2BP01");
+    client.run("DROP DOMAIN a CASCADE");
+    assert_eq!(
+        client.show(
+            "SELECT count(*) FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0 AND NOT attisdropped"
+        ),
+        "0"
+    );
+}

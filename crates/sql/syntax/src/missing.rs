@@ -10,7 +10,6 @@ const STATEMENTS: &[&str] = &[
     "ALTER COLLATION",
     "ALTER CONVERSION",
     "ALTER DEFAULT PRIVILEGES",
-    "ALTER DOMAIN",
     "ALTER EVENT TRIGGER",
     "ALTER EXTENSION",
     "ALTER FOREIGN",
@@ -36,7 +35,6 @@ const STATEMENTS: &[&str] = &[
     "COMMENT ON CAST",
     "COMMENT ON COLLATION",
     "COMMENT ON CONSTRAINT",
-    "COMMENT ON DOMAIN",
     "COMMENT ON EXTENSION",
     "COMMENT ON FUNCTION",
     "COMMENT ON LANGUAGE",
@@ -51,7 +49,6 @@ const STATEMENTS: &[&str] = &[
     "CREATE COLLATION",
     "CREATE CONVERSION",
     "CREATE DEFAULT CONVERSION",
-    "CREATE DOMAIN",
     "CREATE EVENT TRIGGER",
     "CREATE FOREIGN DATA WRAPPER",
     "CREATE FOREIGN TABLE",
@@ -78,7 +75,6 @@ const STATEMENTS: &[&str] = &[
     "DROP CAST",
     "DROP COLLATION",
     "DROP CONVERSION",
-    "DROP DOMAIN",
     "DROP EVENT TRIGGER",
     "DROP FOREIGN",
     "DROP FUNCTION",
@@ -163,7 +159,6 @@ pub(super) fn statement(name: &str) -> Error {
     let error = Error::unsupported(format_args!("the statement {name}"));
     let hint = match name {
         "CREATE MATERIALIZED VIEW" | "REFRESH MATERIALIZED VIEW" => "Use a view, or CREATE TABLE AS.",
-        "CREATE DOMAIN" | "ALTER DOMAIN" => "Use the type itself, with a CHECK constraint on each column.",
         "ALTER SYSTEM" => "Give options to seriatim serve, or use ALTER DATABASE ... SET.",
         "ALTER DEFAULT PRIVILEGES" | "CREATE POLICY" | "SECURITY LABEL" => {
             "Every role may do everything: check rights in the application."

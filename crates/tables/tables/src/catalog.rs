@@ -48,7 +48,7 @@ pub struct Catalog<T = Type, M = Modifier> {
     table: TableId,
     known: RwLock<HashMap<Oid, Known<T, M>>>,
     /// Types that were read before.
-    pub(crate) known_types: RwLock<HashMap<Oid, Arc<DefinedType>>>,
+    pub(crate) known_types: RwLock<HashMap<Oid, Arc<DefinedType<T, M>>>>,
 }
 
 /// A definition that was read before.

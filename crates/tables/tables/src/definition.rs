@@ -98,6 +98,9 @@ pub struct Column<T = Type, M = Modifier> {
     pub data_type: T,
     /// The type's modifier.
     pub modifier: M,
+    /// The domain that it is of: then type and modifier are those of the domain's values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Oid>,
     /// NOT NULL.
     pub not_null: bool,
     /// DEFAULT, as SQL in PostgreSQL's printed form (`nextval('orders_id_seq'::regclass)`).
@@ -121,6 +124,7 @@ impl<T, M> Column<T, M> {
             name: name.into(),
             data_type,
             modifier,
+            domain: None,
             not_null: false,
             default: None,
             identity: None,
@@ -324,7 +328,7 @@ pub struct View<T = Type, M = Modifier> {
 /// A type that a statement has defined. Types have names of their own: a relation and a type of one schema may share theirs, unless
 /// the relation has rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DefinedType {
+pub struct DefinedType<T = Type, M = Modifier> {
     /// Its identifier. Columns and texts name it by that, so that it can be renamed without them.
     pub oid: Oid,
     /// Its schema's name.
@@ -334,16 +338,35 @@ pub struct DefinedType {
     /// A number that every change of the definition renews.
     pub version: u64,
     /// What it is.
-    pub kind: TypeKind,
+    pub kind: TypeKind<T, M>,
     /// The comment on it.
     pub comment: Option<String>,
 }
 
 /// The kinds of types that statements define.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum TypeKind {
+pub enum TypeKind<T = Type, M = Modifier> {
     /// An enum, by its labels in their order.
     Enum(Vec<EnumLabel>),
+    /// A domain.
+    Domain(Domain<T, M>),
+}
+
+/// A domain: a type with rules for its values, which are stored as those of the type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Domain<T = Type, M = Modifier> {
+    /// The type of its values.
+    pub data_type: T,
+    /// The type's modifier.
+    pub modifier: M,
+    /// The domain that it restricts further.
+    pub over: Option<Oid>,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// DEFAULT, as SQL.
+    pub default: Option<String>,
+    /// The CHECK constraints, as SQL over `value`.
+    pub checks: Vec<Check>,
 }
 
 /// A label of an enum.

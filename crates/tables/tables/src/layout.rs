@@ -311,6 +311,8 @@ fn only_sql_writes(table: &Table) -> Option<String> {
         format!("generated column {}", column.name)
     } else if let Some(index) = table.indexes.iter().find(|index| index.is_computed()) {
         format!("index {} with expressions or a predicate", index.name)
+    } else if let Some((_, column)) = table.live_columns().find(|(_, column)| column.domain.is_some()) {
+        format!("column {}, of a domain", column.name)
     } else {
         return None;
     };

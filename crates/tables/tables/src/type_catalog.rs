@@ -6,6 +6,7 @@
 use crate::catalog::{Catalog, damaged, decode, encode, header};
 use crate::definition::{DefinedType, Oid};
 use model::{Access, Columns, Key, Result, RowBuf, RowRef, Scan};
+use serde::{Serialize, de::DeserializeOwned};
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError};
 
@@ -32,12 +33,16 @@ fn name_key(schema: &str, name: &str) -> Key {
     key
 }
 
-impl<T, M> Catalog<T, M> {
+impl<T, M> Catalog<T, M>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
     /// Returns the type with this identifier. Protects the answer, also that there is none, as [`Catalog::relation`] does.
     ///
     /// # Errors
     /// Errors of the engine.
-    pub fn defined_type<A: Access + ?Sized>(&self, access: &mut A, oid: Oid) -> Result<Option<Arc<DefinedType>>> {
+    pub fn defined_type<A: Access + ?Sized>(&self, access: &mut A, oid: Oid) -> Result<Option<Arc<DefinedType<T, M>>>> {
         let mut row = RowBuf::new();
         if !access.read(self.table(), &definition_key(oid), Columns::All, &mut row)? {
             return Ok(None);
@@ -54,7 +59,7 @@ impl<T, M> Catalog<T, M> {
         access: &mut A,
         schema: &str,
         name: &str,
-    ) -> Result<Option<Arc<DefinedType>>> {
+    ) -> Result<Option<Arc<DefinedType<T, M>>>> {
         let mut row = RowBuf::new();
         if !access.read(self.table(), &name_key(schema, name), Columns::All, &mut row)? {
             return Ok(None);
@@ -68,7 +73,7 @@ impl<T, M> Catalog<T, M> {
     ///
     /// # Errors
     /// Errors of the engine.
-    pub fn defined_types<A: Access + ?Sized>(&self, access: &mut A) -> Result<Vec<Arc<DefinedType>>> {
+    pub fn defined_types<A: Access + ?Sized>(&self, access: &mut A) -> Result<Vec<Arc<DefinedType<T, M>>>> {
         let mut found = Vec::new();
         access.scan(&Scan::table(self.table()).prefix(Key::from_bytes(DEFINITIONS)), &mut |item| {
             found.push(self.decode_type(item.row.bytes()));
@@ -77,14 +82,14 @@ impl<T, M> Catalog<T, M> {
         found.into_iter().collect()
     }
 
-    fn decode_type(&self, row: &[u8]) -> Result<Arc<DefinedType>> {
+    fn decode_type(&self, row: &[u8]) -> Result<Arc<DefinedType<T, M>>> {
         let (version, oid, definition) = header(row).ok_or_else(|| damaged("the row of a type is too short"))?;
         if let Some(known) = self.known_types.read().unwrap_or_else(PoisonError::into_inner).get(&oid)
             && known.version == version
         {
             return Ok(known.clone());
         }
-        let found: Arc<DefinedType> = Arc::new(decode(definition)?);
+        let found: Arc<DefinedType<T, M>> = Arc::new(decode(definition)?);
         self.known_types.write().unwrap_or_else(PoisonError::into_inner).insert(oid, found.clone());
         Ok(found)
     }
@@ -93,13 +98,13 @@ impl<T, M> Catalog<T, M> {
     ///
     /// # Errors
     /// [`model::Error::Duplicate`] if the name is taken.
-    pub fn insert_type<A: Access + ?Sized>(&self, access: &mut A, new: DefinedType, version: u64) -> Result<()> {
+    pub fn insert_type<A: Access + ?Sized>(&self, access: &mut A, new: DefinedType<T, M>, version: u64) -> Result<()> {
         let key = name_key(&new.schema, &new.name);
         access.insert(self.table(), &key, RowRef::new(&new.oid.to_le_bytes()))?;
         self.put_type(access, new, version)
     }
 
-    fn put_type<A: Access + ?Sized>(&self, access: &mut A, mut new: DefinedType, version: u64) -> Result<()> {
+    fn put_type<A: Access + ?Sized>(&self, access: &mut A, mut new: DefinedType<T, M>, version: u64) -> Result<()> {
         new.version = version;
         let mut row = Vec::with_capacity(256);
         row.extend_from_slice(&version.to_le_bytes());
@@ -114,8 +119,8 @@ impl<T, M> Catalog<T, M> {
     pub fn replace_type<A: Access + ?Sized>(
         &self,
         access: &mut A,
-        old: &DefinedType,
-        new: DefinedType,
+        old: &DefinedType<T, M>,
+        new: DefinedType<T, M>,
         version: u64,
     ) -> Result<()> {
         if (&old.schema, &old.name) == (&new.schema, &new.name) {
@@ -129,7 +134,7 @@ impl<T, M> Catalog<T, M> {
     ///
     /// # Errors
     /// Errors of the engine.
-    pub fn remove_type<A: Access + ?Sized>(&self, access: &mut A, old: &DefinedType) -> Result<()> {
+    pub fn remove_type<A: Access + ?Sized>(&self, access: &mut A, old: &DefinedType<T, M>) -> Result<()> {
         access.delete(self.table(), &name_key(&old.schema, &old.name))?;
         access.delete(self.table(), &definition_key(old.oid))?;
         Ok(())

@@ -129,6 +129,7 @@ const KINDS: &[Kind] = &[
         defaults: &["'{}'", "ARRAY[1, 2]"],
         conditions: &[],
     },
+    Kind { name: "public.grade", values: &["1", "99", "NULL"], defaults: &["7"], conditions: &[] },
     Kind {
         name: "public.mood[]",
         values: &["'{sad,NULL,\"so so\"}'", "NULL"],
@@ -198,7 +199,7 @@ fn quote(name: &str) -> String {
 
 impl Maker {
     fn make(&mut self) {
-        self.enumeration();
+        self.types();
         for _ in 0..self.random.below(3) {
             let name = self.name();
             self.say(&format!("CREATE SCHEMA {name}"));
@@ -216,12 +217,18 @@ impl Maker {
         }
     }
 
-    /// The enum of columns' kinds. Its labels are not made in their order.
-    fn enumeration(&mut self) {
+    /// The types of columns' kinds. The enum's labels are not made in their order.
+    fn types(&mut self) {
         self.say("CREATE TYPE public.mood AS ENUM ('sad', 'never')");
         self.say("ALTER TYPE public.mood ADD VALUE 'it''s \"fine\"' BEFORE 'never'");
         self.say("ALTER TYPE public.mood ADD VALUE 'so so' AFTER 'sad'");
         self.comment("TYPE", "public.mood");
+        self.say("CREATE DOMAIN public.positive AS integer CHECK (VALUE > 0)");
+        self.say("CREATE DOMAIN public.grade AS public.positive DEFAULT 5 CONSTRAINT below CHECK (VALUE < 100 AND VALUE <> 13)");
+        self.say(
+            "CREATE DOMAIN public.code AS character varying(5) DEFAULT 'none' NOT NULL CHECK (VALUE ~ '^[a-z]*$')",
+        );
+        self.comment("DOMAIN", "public.grade");
     }
 
     fn say(&mut self, statement: &str) {

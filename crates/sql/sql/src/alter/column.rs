@@ -52,6 +52,7 @@ fn fill_new_column(change: &mut Change<'_>, old: &Table, table: &mut Table, at: 
         Some(text) => Some(bind::expression(&mut change.names(), &text, &row_columns(table), wanted)?),
         None => None,
     };
+    let rules = bind::rules_of_columns(&mut change.names(), &only_column(table, at))?;
     let shape = table.clone();
     rewrite(change, old, table, |exec, mut row| {
         row.resize(at, Datum::Null);
@@ -59,9 +60,22 @@ fn fill_new_column(change: &mut Change<'_>, old: &Table, table: &mut Table, at: 
         if let Some(generated) = &generated {
             row[at] = evaluate(exec, generated, &row)?;
         }
+        rules.iter().try_for_each(|rules| evaluate(exec, rules, &row).map(|_| ()))?;
         check_new_row(&shape, at, &row)?;
         Ok(row)
     })
+}
+
+/// The table with all columns but one as if they were dropped.
+fn only_column(table: &Table, at: usize) -> Table {
+    let mut table = table.clone();
+    table
+        .columns
+        .iter_mut()
+        .enumerate()
+        .filter(|(other, _)| *other != at)
+        .for_each(|(_, column)| column.dropped = true);
+    table
 }
 
 /// DROP COLUMN: the column is only marked; its values are NULL from now on.

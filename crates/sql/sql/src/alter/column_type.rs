@@ -12,7 +12,7 @@ use crate::context::{Change, Names};
 use crate::dml::rules::{Rules, row_columns};
 use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
-use crate::types::{CastContext, Modifier, Type, cast};
+use crate::types::{CastContext, Type, cast};
 
 /// Changes a column's type, and rewrites the rows. `using` computes the new values; without it they are cast.
 ///
@@ -22,7 +22,7 @@ pub(crate) fn set(
     change: &mut Change<'_>,
     old: Table,
     at: usize,
-    (to, modifier): (Type, Modifier),
+    bind::Named { data_type: to, modifier, domain }: bind::Named,
     using: Option<String>,
 ) -> Result<()> {
     let column = &old.columns[at];
@@ -35,10 +35,16 @@ pub(crate) fn set(
             name::quote(&column.name)
         }
     };
+    let rules = domain.map(|domain| bind::domain_rules(&mut change.names(), domain)).transpose()?;
     let value = bind::expression(&mut change.names(), &text, &row_columns(&old), Some((to, modifier)))?;
+    let value = match rules {
+        Some(rules) => bind::in_domain(value, rules),
+        None => value,
+    };
     let mut table = old.clone();
     table.columns[at].data_type = to;
     table.columns[at].modifier = modifier;
+    table.columns[at].domain = domain;
     check_expressions(&mut change.exec, &table, 0)?;
     index::follow_type(&mut change.names(), &mut table)?;
     Rules::bind(&mut change.names(), &table)?;

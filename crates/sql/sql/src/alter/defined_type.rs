@@ -3,11 +3,12 @@
 
 use super::dependents::{DropSet, Object, describe};
 use super::expression;
+use super::rows::each_row;
 use crate::bind;
-use crate::catalog::{DefinedType, Oid, Relation, Table, View};
+use crate::catalog::{Column, DefinedType, Domain, Oid, Relation, Table, TypeKind, View};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError};
-use crate::types::{Modifier, Scalar, Styles, Type, text};
+use crate::types::{Datum, Modifier, Scalar, Styles, Type, text};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::Command;
@@ -62,8 +63,9 @@ fn finished(walked: ControlFlow<SqlError>) -> Result<()> {
 pub(crate) fn by_identifier(names: &mut Names<'_>, syntax: &mut impl VisitMut) -> Result<()> {
     finished(syntax.visit_mut(&mut TypeNames(|written: &mut DataType| {
         if written.meaning.is_err() {
-            let (data_type, _) = bind::data_type(names, written)?;
-            *written = DataType::defined(data_type);
+            let named = bind::named_type(names, written)?;
+            let domain = named.domain.map(|oid| Type::of(Scalar::Enum(oid)));
+            *written = DataType::defined(domain.unwrap_or(named.data_type));
         }
         Ok(())
     })))
@@ -76,7 +78,9 @@ pub(crate) fn by_identifier(names: &mut Names<'_>, syntax: &mut impl VisitMut) -
 pub(crate) fn by_name(names: &mut Names<'_>, syntax: &mut impl VisitMut) -> Result<()> {
     finished(syntax.visit_mut(&mut TypeNames(|written: &mut DataType| {
         if let Ok((data_type @ Type { scalar: Scalar::Enum(_), .. }, _)) = written.meaning {
-            names.read_type(data_type)?;
+            if let Scalar::Enum(oid) = data_type.scalar {
+                names.defined_type(oid)?;
+            }
             written.text = data_type.name();
         }
         Ok(())
@@ -238,6 +242,12 @@ fn follow(going: &mut DropSet, names: &mut Names<'_>, found: &DefinedType) -> Re
     let mut relations = names.relations()?;
     relations.sort_by_key(Relation::oid);
     relations.retain(|relation| !going.contains(&Object::Relation(relation.oid())));
+    for dependent in names.defined_types()? {
+        if let TypeKind::Domain(domain) = &dependent.kind {
+            names.defined_type(dependent.oid)?;
+            follow_domain(going, names, &dependent, domain, found)?;
+        }
+    }
     // The arrays of the type go first, with what depends on them.
     for relation in &relations {
         if let Relation::Table(table) = relation {
@@ -263,8 +273,33 @@ fn follow(going: &mut DropSet, names: &mut Names<'_>, found: &DefinedType) -> Re
     Ok(())
 }
 
+/// Adds a domain that is over a type.
+fn follow_domain(
+    going: &mut DropSet,
+    names: &mut Names<'_>,
+    dependent: &DefinedType,
+    domain: &Domain,
+    found: &DefinedType,
+) -> Result<()> {
+    let of_type = |is_array| Type { scalar: Scalar::Enum(found.oid), is_array };
+    let on = match domain.over {
+        Some(over) if over == found.oid => described(found),
+        None if domain.data_type == of_type(false) => described(found),
+        None if domain.data_type == of_type(true) => format!("type {}", of_type(true).name()),
+        _ => return Ok(()),
+    };
+    if going.add(Object::Type(dependent.oid), Some((described(dependent), on))) {
+        follow(going, names, dependent)?;
+    }
+    Ok(())
+}
+
 fn follow_columns(going: &mut DropSet, names: &mut Names<'_>, table: &Arc<Table>, data_type: Type) -> Result<()> {
-    for (at, column) in table.live_columns().filter(|(_, column)| column.data_type == data_type) {
+    let is_of = |column: &Column| match data_type.scalar {
+        Scalar::Enum(oid) if column.domain == Some(oid) => !data_type.is_array,
+        _ => column.domain.is_none() && column.data_type == data_type,
+    };
+    for (at, column) in table.live_columns().filter(|(_, column)| is_of(column)) {
         let whole = describe(names, &Relation::Table(table.clone()))?;
         let what = format!("column {} of {whole}", column.name);
         going.add(Object::Column(table.oid, at), Some((what, format!("type {}", data_type.name()))));
@@ -282,9 +317,10 @@ fn follow_expressions(
 ) -> Result<()> {
     let whole = describe(names, &Relation::Table(table.clone()))?;
     let because = |what: String| Some((what, on.to_owned()));
-    let of_type = table.live_columns().filter(|(_, column)| column.data_type.scalar == Scalar::Enum(oid));
+    let is_of = |column: &Column| column.domain == Some(oid) || column.data_type.scalar == Scalar::Enum(oid);
+    let of_type = table.live_columns().filter(|(_, column)| is_of(column));
     let going_columns: Vec<&String> = of_type.map(|(_, column)| &column.name).collect();
-    for (at, column) in table.live_columns().filter(|(_, column)| column.data_type.scalar != Scalar::Enum(oid)) {
+    for (at, column) in table.live_columns().filter(|(_, column)| !is_of(column)) {
         let what = format!("column {} of {whole}", column.name);
         if let Some(default) = &column.default
             && expression_names(default, oid)?
@@ -320,6 +356,20 @@ fn follow_expressions(
 
 /// Renames a label of an enum in the texts that are kept.
 pub(crate) fn rename_label(change: &mut Change<'_>, oid: Oid, from: &str, to: &str) -> Result<()> {
+    for old in change.names().defined_types()? {
+        let mut new = DefinedType::clone(&old);
+        let TypeKind::Domain(domain) = &mut new.kind else { continue };
+        for text in domain.default.iter_mut().chain(domain.checks.iter_mut().map(|check| &mut check.expression)) {
+            if mentions(text, oid) {
+                let mut expression = syntax::expression(text)?;
+                rename_in(&mut expression, oid, from, to)?;
+                *text = expression.to_string();
+            }
+        }
+        if new != *old {
+            change.replace_type(&old, new)?;
+        }
+    }
     for relation in change.names().relations()? {
         match &relation {
             Relation::Table(old) => {
@@ -395,8 +445,7 @@ fn rename_in(syntax: &mut impl VisitMut, oid: Oid, from: &str, to: &str) -> Resu
     finished(syntax.visit_mut(&mut Renamer((oid, rename))))
 }
 
-fn rename_elements(value: &mut crate::types::Datum, from: &str, to: &str) {
-    use crate::types::Datum;
+fn rename_elements(value: &mut Datum, from: &str, to: &str) {
     match value {
         Datum::Array(array) => {
             Arc::make_mut(array).elements.iter_mut().for_each(|element| rename_elements(element, from, to));
@@ -412,4 +461,39 @@ pub(crate) fn kept_name(data_type: Type) -> String {
         Scalar::Enum(_) => DataType::defined(data_type).text,
         _ => data_type.name(),
     }
+}
+
+/// Calls `body` with each stored value of a domain, and of the domains over it, and with its table and column.
+///
+/// # Errors
+/// Errors of the engine and of `body`.
+pub(crate) fn values_of(
+    change: &mut Change<'_>,
+    oid: Oid,
+    body: &mut dyn FnMut(&mut Change<'_>, &Table, usize, &Datum) -> Result<()>,
+) -> Result<()> {
+    for relation in change.names().relations()? {
+        let Relation::Table(table) = relation else { continue };
+        let columns = table.live_columns().filter(|(_, column)| column.domain == Some(oid));
+        let columns: Vec<usize> = columns.map(|(at, _)| at).collect();
+        if columns.is_empty() {
+            continue;
+        }
+        // Read again by its identifier, with the types of its columns.
+        let table = super::table::load(&mut change.names(), table.oid)?;
+        let mut values = Vec::new();
+        each_row(&mut change.exec, &table, |_, _, row| {
+            values.extend(columns.iter().map(|at| (*at, row[*at].clone())));
+            Ok(())
+        })?;
+        values.iter().try_for_each(|(at, value)| body(change, &table, *at, value))?;
+    }
+    for dependent in change.names().defined_types()? {
+        if let TypeKind::Domain(domain) = &dependent.kind
+            && domain.over == Some(oid)
+        {
+            values_of(change, dependent.oid, body)?;
+        }
+    }
+    Ok(())
 }

@@ -131,6 +131,12 @@ pub(crate) fn constraint(table: &Table, second: &str, label: &str) -> String {
         .unwrap_or_default()
 }
 
+/// A free name for a CHECK constraint of a domain.
+pub(crate) fn free_constraint(domain: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let names = (0_u64..).map(|number| compose(domain, "", &numbered("check", number)));
+    names.into_iter().find(|name| !is_taken(name)).unwrap_or_default()
+}
+
 /// Returns whether a table has a constraint of this name.
 pub(crate) fn has_constraint(table: &Table, name: &str) -> bool {
     table.checks.iter().any(|check| check.name == name)

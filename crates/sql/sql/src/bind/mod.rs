@@ -51,7 +51,9 @@ use scope::{Names, Scope, ScopeColumn};
 use std::sync::Arc;
 use syntax::ast;
 
-pub(crate) use data_type::data_type;
+pub(crate) use data_type::{
+    Named, VALUE, data_type, domain_default, domain_rules, in_domain, named_type, rules_of_columns,
+};
 pub(crate) use index::{index_rules, is_immutable, row_columns};
 pub(crate) use meanings::{Meanings, literal_types, meanings, place_of, write_moment};
 pub(crate) use target::column_name;

@@ -73,7 +73,11 @@ impl Names<'_> {
             Some(Relation::View(view)) => &view.columns,
             _ => return Ok(()),
         };
-        columns.iter().filter(|column| !column.dropped).try_for_each(|column| self.read_type(column.data_type))
+        columns.iter().filter(|column| !column.dropped).try_for_each(|column| {
+            // A domain's rules are read by who applies them; that they are others, a plan must notice.
+            column.domain.into_iter().try_for_each(|domain| self.defined_type(domain).map(drop))?;
+            self.read_type(column.data_type)
+        })
     }
 
     /// Reads a type, if a statement has defined it.
@@ -130,7 +134,10 @@ impl Names<'_> {
 }
 
 fn definition(found: &DefinedType) -> Definition {
-    let TypeKind::Enum(labels) = &found.kind;
+    let labels = match &found.kind {
+        TypeKind::Enum(labels) => &labels[..],
+        TypeKind::Domain(_) => &[],
+    };
     let label = |label: &crate::definition::EnumLabel| {
         Arc::new(Label { enumeration: found.oid, name: (&*label.name).into(), rank: label.rank.clone().into() })
     };

@@ -14,7 +14,7 @@ pub(super) fn run(change: &mut Change<'_>, alter: &Alter, notices: &mut Vec<SqlE
     if alter.kind == ObjectKind::Schema {
         return alter.actions.iter().try_for_each(|action| schema::alter(change, &alter.name, action));
     }
-    if alter.kind == ObjectKind::Type {
+    if matches!(alter.kind, ObjectKind::Type | ObjectKind::Domain) {
         return defined_type::alter(change, alter, notices);
     }
     let (schema, name) = split(&alter.name)?;

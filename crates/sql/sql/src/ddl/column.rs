@@ -41,9 +41,9 @@ pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDef
     let name = fold(&written.name);
     check_name(table, &name)?;
     let serial = serial_type(&written.data_type);
-    let (data_type, modifier) = match serial {
-        Some(data_type) => (data_type, Modifier::NONE),
-        None => bind::data_type(&mut change.names(), &written.data_type)?,
+    let bind::Named { data_type, modifier, domain } = match serial {
+        Some(data_type) => bind::Named { data_type, modifier: Modifier::NONE, domain: None },
+        None => bind::named_type(&mut change.names(), &written.data_type)?,
     };
     check_type(&name, data_type)?;
     let mut options = Options::default();
@@ -65,6 +65,7 @@ pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDef
     let mut column = Column {
         not_null: options.nullable == Some(false) || serial.is_some() || identity.is_some(),
         identity,
+        domain,
         generated: options.generated.map(|value| expression::of_table(table, &value.to_string())).transpose()?,
         ..Column::plain(name, data_type, modifier)
     };
@@ -158,7 +159,7 @@ fn read_option<'s>(options: &mut Options<'s>, table: &Table, name: &str, written
 }
 
 /// Texts are ordered by their bytes.
-fn check_collation(collation: &ast::ObjectName) -> Result<()> {
+pub(super) fn check_collation(collation: &ast::ObjectName) -> Result<()> {
     let (_, name) = crate::alter::name::split(collation)?;
     match name.as_str() {
         "default" | "C" | "POSIX" | "ucs_basic" | "C.UTF-8" | "C.utf8" => Ok(()),

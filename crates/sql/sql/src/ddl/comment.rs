@@ -24,7 +24,7 @@ pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
             namespace.comment = text;
             change.insert_namespace(&namespace)
         }
-        ObjectKind::Type => defined_type::comment(change, &comment.name, text),
+        ObjectKind::Type | ObjectKind::Domain => defined_type::comment(change, &comment.name, text),
         ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence => {
             on_relation(change, &comment.kind.word().to_lowercase(), &comment.name, text)
         }

@@ -1,6 +1,6 @@
 //! CREATE TYPE, ALTER TYPE, COMMENT ON TYPE.
 
-use super::owned;
+use super::{domain, owned};
 use crate::alter::defined_type::{rename_label, shown};
 use crate::alter::name::{creation_schema, fold, no_schema, split};
 use crate::catalog::{DefinedType, EnumLabel, Relation, TypeKind};
@@ -8,7 +8,7 @@ use crate::context::{Change, Names, type_taken};
 use crate::error::{Result, SqlError, state};
 use crate::types::{Type, defined};
 use std::sync::Arc;
-use syntax::ast::{Alter, AlterAction, CreateType, LabelPlace, ObjectName};
+use syntax::ast::{Alter, AlterAction, CreateType, LabelPlace, ObjectKind, ObjectName};
 use tables::rank;
 
 /// The longest label in bytes.
@@ -41,7 +41,7 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateType) -> Result<()>
 }
 
 /// A relation with rows has a type of its name.
-fn check_free(names: &mut Names<'_>, schema: &str, name: &str) -> Result<()> {
+pub(super) fn check_free(names: &mut Names<'_>, schema: &str, name: &str) -> Result<()> {
     let has_type = matches!(names.relation_in(schema, name)?, Some(Relation::Table(_) | Relation::View(_)));
     if has_type || names.type_in(schema, name)?.is_some() {
         return Err(type_taken(name));
@@ -100,7 +100,17 @@ pub(super) fn built_in(schema: Option<&str>, name: &str) -> Option<Type> {
 /// Runs ALTER TYPE.
 pub(super) fn alter(change: &mut Change<'_>, alter: &Alter, notices: &mut Vec<SqlError>) -> Result<()> {
     for action in &alter.actions {
-        let old = find(&mut change.names(), &alter.name)?;
+        let old = find(&mut change.names(), &alter.name).map_err(|error| match alter.kind {
+            ObjectKind::Domain if error.code() == state::WRONG_OBJECT_TYPE => {
+                let (_, name) = split(&alter.name).unwrap_or_default();
+                SqlError::new(state::WRONG_OBJECT_TYPE, format!("{name} is not a domain"))
+            }
+            _ => error,
+        })?;
+        if alter.kind == ObjectKind::Domain && !matches!(old.kind, TypeKind::Domain(_)) {
+            let message = format!("{} is not a domain", shown(&old));
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+        }
         apply(change, &old, action, notices)?;
     }
     Ok(())
@@ -108,7 +118,6 @@ pub(super) fn alter(change: &mut Change<'_>, alter: &Alter, notices: &mut Vec<Sq
 
 fn apply(change: &mut Change<'_>, old: &DefinedType, action: &AlterAction, notices: &mut Vec<SqlError>) -> Result<()> {
     let mut new = old.clone();
-    let TypeKind::Enum(labels) = &mut new.kind;
     match action {
         AlterAction::Owner(role) => {
             if owned::must_exist(change, role)? != tables::SUPERUSER {
@@ -133,6 +142,7 @@ fn apply(change: &mut Change<'_>, old: &DefinedType, action: &AlterAction, notic
             check_free(&mut change.names(), &new.schema, &new.name)?;
         }
         AlterAction::AddValue { label, if_not_exists, place } => {
+            let labels = labels_of(&mut new)?;
             check_label(label)?;
             if labels.iter().any(|known| known.name == *label) {
                 let error = label_taken(label);
@@ -147,6 +157,7 @@ fn apply(change: &mut Change<'_>, old: &DefinedType, action: &AlterAction, notic
             add_label(labels, change.fresh_oid()?, label, place.as_ref())?;
         }
         AlterAction::RenameValue { from, to } => {
+            let labels = labels_of(&mut new)?;
             check_label(to)?;
             let at = place_of(labels, from)?;
             if labels.iter().any(|label| label.name == *to) {
@@ -156,12 +167,21 @@ fn apply(change: &mut Change<'_>, old: &DefinedType, action: &AlterAction, notic
             change.replace_type(old, new)?;
             return rename_label(change, old.oid, from, to);
         }
-        _ => {
-            let message = format!("{} is an enum, which has no such property", shown(old));
-            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
-        }
+        action => return domain::alter(change, old, action, notices),
     }
     change.replace_type(old, new)
+}
+
+/// The labels of an enum.
+///
+/// # Errors
+/// 42809
+fn labels_of(found: &mut DefinedType) -> Result<&mut Vec<EnumLabel>> {
+    let name = shown(found);
+    match &mut found.kind {
+        TypeKind::Enum(labels) => Ok(labels),
+        TypeKind::Domain(_) => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("{name} is not an enum"))),
+    }
 }
 
 fn label_taken(label: &str) -> SqlError {

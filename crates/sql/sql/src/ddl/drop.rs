@@ -2,7 +2,7 @@
 
 use crate::alter::drop;
 use crate::alter::name::{kind, no_schema, parts, split};
-use crate::catalog::{self, Relation};
+use crate::catalog::{self, Relation, TypeKind};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
 use crate::types::Type;
@@ -14,7 +14,7 @@ pub(super) fn run(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<S
         ObjectKind::Table | ObjectKind::View | ObjectKind::Index | ObjectKind::Sequence => {
             drop_relations(change, statement, notices)
         }
-        ObjectKind::Type => drop_types(change, statement, notices),
+        ObjectKind::Type | ObjectKind::Domain => drop_types(change, statement, notices),
         ObjectKind::Schema => drop_schemas(change, statement, notices),
         ObjectKind::Function => statement.names.iter().try_for_each(|name| {
             let message = format!("function {}() does not exist, skipping", parts(name).join("."));
@@ -100,6 +100,10 @@ fn drop_types(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<SqlEr
     let mut named = Vec::new();
     for name in &statement.names {
         match super::defined_type::find(&mut change.names(), name) {
+            Ok(found) if statement.kind == ObjectKind::Domain && !matches!(found.kind, TypeKind::Domain(_)) => {
+                let message = format!("\"{}\" is not a domain", found.name);
+                return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+            }
             Ok(found) => named.push(found),
             Err(error)
                 if statement.if_exists

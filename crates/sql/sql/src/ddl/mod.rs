@@ -13,6 +13,7 @@ mod constraint;
 mod create_table;
 pub(crate) mod database;
 mod defined_type;
+mod domain;
 mod drop;
 mod foreign_key;
 mod index;
@@ -57,6 +58,7 @@ pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<S
         Definition::DropRole(drop) => role::drop(change, drop, notices)?,
         Definition::Membership(membership) => role::membership(change, membership, notices)?,
         Definition::Owned(owned) => owned::run(change, owned, notices)?,
+        Definition::CreateDomain(create) => domain::create(change, create)?,
         Definition::Alter(alter) => alter::run(change, alter, notices)?,
         Definition::Drop(drop) => drop::run(change, drop, notices)?,
         Definition::Truncate(truncate) => truncate::run(change, truncate, notices)?,

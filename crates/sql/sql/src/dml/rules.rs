@@ -16,7 +16,7 @@ use crate::types::{Datum, Modifier, Type, cast};
 pub(crate) struct Rules {
     /// The generated columns.
     pub(crate) generated: Vec<(usize, Expr)>,
-    /// The CHECK constraints, by their place in [`Table::checks`].
+    /// The CHECK constraints, by their place in [`Table::checks`]; then the rules of columns' domains.
     pub(crate) checks: Vec<Expr>,
     /// What the table's indexes compute.
     pub(crate) indexes: IndexRules,
@@ -40,6 +40,7 @@ impl Rules {
             let wanted = Some((Type::BOOL, Modifier::NONE));
             rules.checks.push(bind::expression(names, &check.expression, &columns, wanted)?);
         }
+        rules.checks.extend(bind::rules_of_columns(names, table)?);
         Ok(rules)
     }
 
@@ -64,11 +65,14 @@ pub(crate) fn generate(exec: &mut Exec<'_>, generated: &[(usize, Expr)], row: &m
     Ok(())
 }
 
-/// Checks NOT NULL and CHECK. Of several CHECK constraints that fail, the first by name is reported.
+/// Checks the rules of domains, NOT NULL and CHECK. Of several CHECK constraints that fail, the first by name is reported.
 ///
 /// # Errors
 /// 23502, 23514, errors of the expressions.
 pub(crate) fn check(exec: &mut Exec<'_>, table: &Table, checks: &[Expr], row: &[Datum]) -> Result<()> {
+    for in_domain in checks.get(table.checks.len()..).unwrap_or_default() {
+        evaluate(exec, in_domain, row)?;
+    }
     let empty = table.live_columns().find(|(at, column)| column.not_null && matches!(row[*at], Datum::Null));
     if let Some((at, _)) = empty {
         return Err(violation::not_null(exec.env(), table, at, row));
@@ -104,7 +108,11 @@ impl Default {
     /// Errors of binding.
     pub(crate) fn bind(names: &mut Names<'_>, table: &Table, column: usize) -> Result<Default> {
         let column = &table.columns[column];
-        match (&column.default, column.identity, column.sequence) {
+        let of_domain = match (&column.default, column.domain) {
+            (None, Some(domain)) if column.identity.is_none() => bind::domain_default(names, domain)?,
+            _ => None,
+        };
+        match (column.default.as_ref().or(of_domain.as_ref()), column.identity, column.sequence) {
             (Some(expression), ..) => {
                 let wanted = Some((column.data_type, column.modifier));
                 Ok(Default::Expression(bind::expression(names, expression, &[], wanted)?))

@@ -39,6 +39,7 @@ impl Deparser<'_> {
             ExprKind::Cast { input, .. } => {
                 format!("({})::{}", self.text(input), expression.data_type.format(expression.modifier))
             }
+            ExprKind::Domain(input, rules) => format!("({})::{}", self.text(input), rules.shown),
             ExprKind::And(all) => format!("({})", self.joined(all, " AND ")),
             ExprKind::Or(any) => format!("({})", self.joined(any, " OR ")),
             ExprKind::Not(input) => format!("(NOT {})", self.text(input)),

@@ -30,6 +30,7 @@ struct Attribute<'r> {
     relation: Oid,
     name: &'r str,
     data_type: Type,
+    domain: Option<Oid>,
     modifier: Modifier,
     /// From 1.
     number: usize,
@@ -46,6 +47,7 @@ impl<'r> Attribute<'r> {
             relation,
             name,
             data_type,
+            domain: None,
             modifier: Modifier::NONE,
             number,
             not_null: false,
@@ -58,7 +60,9 @@ impl<'r> Attribute<'r> {
 
     fn of(relation: Oid, number: usize, column: &'r Column) -> Attribute<'r> {
         Attribute {
-            modifier: column.modifier,
+            domain: column.domain,
+            // A domain has the modifier itself.
+            modifier: if column.domain.is_some() { Modifier::NONE } else { column.modifier },
             not_null: column.not_null,
             has_default: default(column).is_some(),
             identity: column.identity,
@@ -79,7 +83,7 @@ impl<'r> Attribute<'r> {
         vec![
             oid(self.relation),
             text(if self.dropped { &dropped_name } else { self.name }),
-            oid(if self.dropped { 0 } else { self.data_type.oid() }),
+            oid(if self.dropped { 0 } else { self.domain.unwrap_or_else(|| self.data_type.oid()) }),
             Datum::Int4(if self.dropped { 0 } else { -1 }),
             int2(length),
             count2(self.number),

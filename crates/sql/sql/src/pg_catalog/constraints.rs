@@ -7,7 +7,7 @@ use super::value::{NO, NONE, NULL, YES, array, bool, count2, int2, numbers, oid,
 use super::{derived, seed};
 use crate::Result;
 use crate::bind;
-use crate::catalog::{Action, Check, EXPRESSION, ForeignKey, Index, Oid, Table, VirtualTable};
+use crate::catalog::{Action, Check, DefinedType, EXPRESSION, ForeignKey, Index, Oid, Table, TypeKind, VirtualTable};
 use crate::context::Names;
 use crate::plan::IndexRules;
 use crate::types::{Datum, Row, Scalar, Type};
@@ -151,6 +151,11 @@ fn constraints(names: &mut Names<'_>) -> Result<Vec<Row>> {
         let references = table.foreign_keys.iter().map(|foreign| reference(table, foreign, &tables));
         rows.extend(keys.chain(checks).chain(references).map(|constraint| constraint.row(schema)));
     }
+    for found in names.defined_types()? {
+        let TypeKind::Domain(domain) = &found.kind else { continue };
+        let schema = schemas.get(&found.schema).copied().unwrap_or_default();
+        rows.extend(domain.checks.iter().map(|check| of_domain(&found, check).row(schema)));
+    }
     Ok(rows)
 }
 
@@ -162,6 +167,7 @@ struct Constraint<'t> {
     deferrable: bool,
     deferred: bool,
     table: Oid,
+    domain: Oid,
     index: Oid,
     referenced: Oid,
     on_update: &'static str,
@@ -185,7 +191,7 @@ impl Constraint<'_> {
             bool(self.deferred),
             YES,
             oid(self.table),
-            NONE,
+            oid(self.domain),
             oid(self.index),
             NONE,
             oid(self.referenced),
@@ -207,14 +213,23 @@ impl Constraint<'_> {
     }
 }
 
+fn of_domain<'t>(found: &DefinedType, check: &'t Check) -> Constraint<'t> {
+    Constraint { domain: found.oid, expression: text(&check.expression), ..unnamed(check.oid, &check.name, "c") }
+}
+
 fn plain<'t>(table: &Table, oid: Oid, name: &'t str, kind: &'static str) -> Constraint<'t> {
+    Constraint { table: table.oid, ..unnamed(oid, name, kind) }
+}
+
+fn unnamed<'t>(oid: Oid, name: &'t str, kind: &'static str) -> Constraint<'t> {
     Constraint {
         oid,
         name,
         kind,
         deferrable: false,
         deferred: false,
-        table: table.oid,
+        table: 0,
+        domain: 0,
         index: 0,
         referenced: 0,
         on_update: " ",

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::alter::defined_type::view_uses;
 use crate::alter::expression;
 use crate::alter::reads::reads;
-use crate::catalog::{Column, EXPRESSION, Index, Oid, Relation, Table, View};
+use crate::catalog::{Column, EXPRESSION, Index, Oid, Relation, Table, TypeKind, View};
 use crate::context::Names;
 use crate::types::{Datum, Row, Scalar, Type};
 use std::collections::BTreeSet;
@@ -69,7 +69,19 @@ pub(super) fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
         if let Some(&schema) = schemas.get(&defined.schema) {
             found.add(whole, (PG_NAMESPACE, schema, 0), "n");
         }
-        found.add((PG_TYPE, Type::array_of(Scalar::Enum(defined.oid)).oid(), 0), whole, "i");
+        match &defined.kind {
+            TypeKind::Enum(_) => {
+                found.add((PG_TYPE, Type::array_of(Scalar::Enum(defined.oid)).oid(), 0), whole, "i");
+            }
+            TypeKind::Domain(domain) => {
+                for check in &domain.checks {
+                    found.add((PG_CONSTRAINT, check.oid, 0), whole, "a");
+                }
+                if let Some(over) = defined_type_of(domain.over, domain.data_type) {
+                    found.add(whole, (PG_TYPE, over, 0), "n");
+                }
+            }
+        }
         for relation in &relations {
             if let Relation::View(view) = relation
                 && view_uses(view, defined.oid)?
@@ -79,6 +91,11 @@ pub(super) fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
         }
     }
     Ok(found.0)
+}
+
+/// The identifier of a type that a statement has defined.
+fn defined_type_of(domain: Option<Oid>, data_type: Type) -> Option<Oid> {
+    domain.or(matches!(data_type.scalar, Scalar::Enum(_)).then(|| data_type.oid()))
 }
 
 /// Returns whether a column, by its number, is an identity column.
@@ -113,8 +130,8 @@ fn of_table(names: &mut Names<'_>, table: &Table, found: &mut Dependencies) -> R
         found.add(constraint, (PG_CLASS, foreign.referenced_index, 0), "n");
     }
     for (at, column) in table.live_columns() {
-        if let Scalar::Enum(_) = column.data_type.scalar {
-            found.add((PG_CLASS, table.oid, at + 1), (PG_TYPE, column.data_type.oid(), 0), "n");
+        if let Some(data_type) = defined_type_of(column.domain, column.data_type) {
+            found.add((PG_CLASS, table.oid, at + 1), (PG_TYPE, data_type, 0), "n");
         }
         of_default(names, table, at, column, found)?;
     }

@@ -51,32 +51,34 @@ static VIEWS: &[SystemView] = views! { "information_schema":
                 a.attname AS column_name, a.attnum::integer AS ordinal_position,
                 (CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(ad.adbin, ad.adrelid) END)::varchar AS column_default,
                 (CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END)::varchar AS is_nullable,
-                (CASE WHEN t.typelem <> 0 AND t.typlen = -1 THEN 'ARRAY'
-                    WHEN nt.nspname = 'pg_catalog' THEN pg_catalog.format_type(a.atttypid, NULL)
+                (CASE WHEN b.typelem <> 0 AND b.typlen = -1 THEN 'ARRAY'
+                    WHEN nb.nspname = 'pg_catalog' THEN pg_catalog.format_type(b.oid, NULL)
                     ELSE 'USER-DEFINED' END)::varchar AS data_type,
-                CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod <> -1 THEN a.atttypmod - 4 END AS character_maximum_length,
-                CASE WHEN a.atttypid NOT IN (25, 1042, 1043) THEN NULL
-                    WHEN a.atttypid <> 25 AND a.atttypmod <> -1 THEN (a.atttypmod - 4) * 4
+                CASE WHEN b.oid IN (1042, 1043) AND m.typmod <> -1 THEN m.typmod - 4 END AS character_maximum_length,
+                CASE WHEN b.oid NOT IN (25, 1042, 1043) THEN NULL
+                    WHEN b.oid <> 25 AND m.typmod <> -1 THEN (m.typmod - 4) * 4
                     ELSE 1073741824 END AS character_octet_length,
-                CASE a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
-                    WHEN 1700 THEN CASE WHEN a.atttypmod <> -1 THEN ((a.atttypmod - 4) >> 16) & 65535 END
+                CASE b.oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+                    WHEN 1700 THEN CASE WHEN m.typmod <> -1 THEN ((m.typmod - 4) >> 16) & 65535 END
                     END AS numeric_precision,
-                CASE WHEN a.atttypid IN (21, 23, 20, 700, 701) THEN 2 WHEN a.atttypid = 1700 THEN 10
+                CASE WHEN b.oid IN (21, 23, 20, 700, 701) THEN 2 WHEN b.oid = 1700 THEN 10
                     END AS numeric_precision_radix,
-                CASE WHEN a.atttypid IN (21, 23, 20) THEN 0
-                    WHEN a.atttypid = 1700 AND a.atttypmod <> -1 THEN (a.atttypmod - 4) & 65535 END AS numeric_scale,
-                CASE WHEN a.atttypid = 1082 THEN 0
-                    WHEN a.atttypid IN (1083, 1114, 1184, 1266) THEN CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END
-                    WHEN a.atttypid = 1186 THEN CASE WHEN a.atttypmod < 0 OR (a.atttypmod & 65535) = 65535 THEN 6
-                        ELSE a.atttypmod & 65535 END
+                CASE WHEN b.oid IN (21, 23, 20) THEN 0
+                    WHEN b.oid = 1700 AND m.typmod <> -1 THEN (m.typmod - 4) & 65535 END AS numeric_scale,
+                CASE WHEN b.oid = 1082 THEN 0
+                    WHEN b.oid IN (1083, 1114, 1184, 1266) THEN CASE WHEN m.typmod < 0 THEN 6 ELSE m.typmod END
+                    WHEN b.oid = 1186 THEN CASE WHEN m.typmod < 0 OR (m.typmod & 65535) = 65535 THEN 6
+                        ELSE m.typmod & 65535 END
                     END AS datetime_precision,
                 information_schema._pg_interval_type(a.atttypid, a.atttypmod)::varchar AS interval_type,
                 NULL::integer AS interval_precision, NULL::name AS character_set_catalog,
                 NULL::name AS character_set_schema, NULL::name AS character_set_name,
                 CASE WHEN nco.nspname IS NOT NULL THEN pg_catalog.current_database() END AS collation_catalog,
-                nco.nspname AS collation_schema, co.collname AS collation_name, NULL::name AS domain_catalog,
-                NULL::name AS domain_schema, NULL::name AS domain_name, pg_catalog.current_database() AS udt_catalog,
-                nt.nspname AS udt_schema, t.typname AS udt_name, NULL::name AS scope_catalog, NULL::name AS scope_schema,
+                nco.nspname AS collation_schema, co.collname AS collation_name,
+                CASE WHEN t.typtype = 'd' THEN pg_catalog.current_database() END AS domain_catalog,
+                CASE WHEN t.typtype = 'd' THEN nt.nspname END AS domain_schema,
+                CASE WHEN t.typtype = 'd' THEN t.typname END AS domain_name, pg_catalog.current_database() AS udt_catalog,
+                nb.nspname AS udt_schema, b.typname AS udt_name, NULL::name AS scope_catalog, NULL::name AS scope_schema,
                 NULL::name AS scope_name, NULL::integer AS maximum_cardinality, a.attnum::text::name AS dtd_identifier,
                 'NO'::varchar AS is_self_referencing,
                 (CASE WHEN a.attidentity IN ('a', 'd') THEN 'YES' ELSE 'NO' END)::varchar AS is_identity,
@@ -94,6 +96,9 @@ static VIEWS: &[SystemView] = views! { "information_schema":
                 JOIN pg_catalog.pg_namespace nc ON c.relnamespace = nc.oid
                 JOIN pg_catalog.pg_type t ON a.atttypid = t.oid
                 JOIN pg_catalog.pg_namespace nt ON t.typnamespace = nt.oid
+                JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
+                JOIN pg_catalog.pg_namespace nb ON b.typnamespace = nb.oid
+                CROSS JOIN LATERAL (SELECT CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END AS typmod) m
                 LEFT JOIN pg_catalog.pg_collation co ON a.attcollation = co.oid AND co.collname <> 'default'
                 LEFT JOIN pg_catalog.pg_namespace nco ON co.collnamespace = nco.oid
                 LEFT JOIN pg_catalog.pg_depend dep ON dep.refclassid = 1259 AND dep.refobjid = c.oid

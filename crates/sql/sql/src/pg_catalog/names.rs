@@ -194,6 +194,7 @@ pub(super) fn print_type(names: &mut Names<'_>, oid: Oid, modifier: Option<i32>)
         });
     }
     if let Some((found, is_array)) = defined_type(names, oid)? {
+        // A domain's modifier is its own.
         return Ok(Type { scalar: Scalar::Enum(found.oid), is_array }.name());
     }
     if let Some(relation) = derived::relation_of_row_type(oid) {

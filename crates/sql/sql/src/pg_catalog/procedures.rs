@@ -12,7 +12,9 @@ static REFERRED: LazyLock<HashSet<Oid>> = LazyLock::new(|| {
     let of_types = seed::rows("pg_type").iter().flat_map(|row| row.get(15..22).unwrap_or_default());
     let of_casts = seed::rows("pg_cast").iter().filter_map(|row| row.get(3));
     let of_operators = seed::rows("pg_operator").iter().filter_map(|row| row.get(12));
-    of_types.chain(of_casts).chain(of_operators).filter_map(Datum::as_oid).collect()
+    // Of domains, which have no fixed rows.
+    const OF_DOMAINS: [Oid; 2] = [2597, 2598];
+    of_types.chain(of_casts).chain(of_operators).filter_map(Datum::as_oid).chain(OF_DOMAINS).collect()
 });
 
 static PROCEDURES: LazyLock<Vec<Row>> =

@@ -19,7 +19,7 @@ fn fixed_rows_are_whole() {
         ("pg_opclass", 29),
         ("pg_operator", 449),
         ("pg_opfamily", 21),
-        ("pg_proc", 1889),
+        ("pg_proc", 1891),
         ("pg_tablespace", 2),
         ("pg_type", 86),
     ];

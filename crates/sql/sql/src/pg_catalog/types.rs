@@ -5,7 +5,7 @@ use super::relations::{OWNER, schemas};
 use super::value::{NO, NONE, NULL, YES, bool, int2, oid, text};
 use super::{derived, described, relations, seed};
 use crate::Result;
-use crate::catalog::{DefinedType, Oid, Relation, TypeKind, VirtualTable};
+use crate::catalog::{DefinedType, Domain, Oid, Relation, TypeKind, VirtualTable};
 use crate::context::Names;
 use crate::types::{Datum, Row, Scalar, Type, defined};
 use std::collections::HashMap;
@@ -28,11 +28,30 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
 /// The positions of the columns of `pg_type` that are read here.
 mod position {
     pub(super) const OID: usize = 0;
+    pub(super) const NAME: usize = 1;
+    pub(super) const SCHEMA: usize = 2;
+    pub(super) const OWNER: usize = 3;
     pub(super) const LENGTH: usize = 4;
     pub(super) const BY_VALUE: usize = 5;
+    pub(super) const KIND: usize = 6;
+    pub(super) const PREFERRED: usize = 8;
+    pub(super) const SUBSCRIPT: usize = 12;
+    pub(super) const ELEMENT: usize = 13;
+    pub(super) const ARRAY: usize = 14;
+    pub(super) const INPUT: usize = 15;
+    pub(super) const RECEIVE: usize = 17;
+    pub(super) const MODIFIER_IN: usize = 19;
+    pub(super) const MODIFIER_OUT: usize = 20;
+    pub(super) const ANALYZE: usize = 21;
     pub(super) const ALIGN: usize = 22;
     pub(super) const STORAGE: usize = 23;
+    pub(super) const NOT_NULL: usize = 24;
+    pub(super) const BASE: usize = 25;
+    pub(super) const MODIFIER: usize = 26;
+    pub(super) const DIMENSIONS: usize = 27;
     pub(super) const COLLATION: usize = 28;
+    pub(super) const DEFAULT_EXPRESSION: usize = 29;
+    pub(super) const DEFAULT: usize = 30;
 }
 
 /// How PostgreSQL lays out values of a type, as clients may ask.
@@ -94,25 +113,65 @@ fn types(names: &mut Names<'_>) -> Result<Vec<Row>> {
     }
     for found in names.defined_types()? {
         let schema = schemas.get(&found.schema).copied().unwrap_or_default();
+        let named = Named { oid: found.oid, name: found.name.clone(), schema, relation: 0, element: 0, array: 0 };
+        if let TypeKind::Domain(domain) = &found.kind {
+            rows.push(domain_row(names, named, domain)?);
+            continue;
+        }
         let array = defined::array_of(found.oid);
-        rows.push(Shape::Enum.row(Named {
-            oid: found.oid,
-            name: found.name.clone(),
-            schema,
-            relation: 0,
-            element: 0,
-            array,
-        }));
-        rows.push(Shape::Array.row(Named {
-            oid: array,
-            name: array_name(names, &found)?,
-            schema,
-            relation: 0,
-            element: found.oid,
-            array: 0,
-        }));
+        rows.push(Shape::Enum.row(Named { array, ..named }));
+        let name = array_name(names, &found)?;
+        rows.push(Shape::Array.row(Named { oid: array, name, schema, relation: 0, element: found.oid, array: 0 }));
     }
     Ok(rows)
+}
+
+/// A domain is laid out as the type that it is over, and has functions of its own to read values.
+fn domain_row(names: &mut Names<'_>, named: Named, domain: &Domain) -> Result<Row> {
+    let base = domain.over.unwrap_or_else(|| domain.data_type.oid());
+    let mut row = match seed::rows("pg_type")
+        .iter()
+        .find(|row| row.first().and_then(Datum::as_oid) == Some(domain.data_type.oid()))
+    {
+        Some(row) => row.clone(),
+        None => {
+            let shape = if domain.data_type.is_array { Shape::Array } else { Shape::Enum };
+            shape.row(Named { oid: 0, name: String::new(), schema: 0, relation: 0, element: 0, array: 0 })
+        }
+    };
+    let default = match &domain.default {
+        Some(default) => {
+            names.read_type(domain.data_type)?;
+            text(super::print::expression(names, default, None, false))
+        }
+        None => NULL,
+    };
+    let set = [
+        (position::OID, oid(named.oid)),
+        (position::NAME, text(named.name)),
+        (position::SCHEMA, oid(named.schema)),
+        (position::OWNER, oid(OWNER)),
+        (position::KIND, text("d")),
+        (position::PREFERRED, NO),
+        (position::SUBSCRIPT, NONE),
+        (position::ELEMENT, NONE),
+        (position::ARRAY, NONE),
+        (position::INPUT, oid(function::DOMAIN_IN)),
+        (position::RECEIVE, oid(function::DOMAIN_RECEIVE)),
+        (position::MODIFIER_IN, NONE),
+        (position::MODIFIER_OUT, NONE),
+        (position::ANALYZE, NONE),
+        (position::NOT_NULL, bool(domain.not_null)),
+        (position::BASE, oid(base)),
+        (position::MODIFIER, Datum::Int4(if domain.over.is_some() { -1 } else { domain.modifier.0 })),
+        (position::DIMENSIONS, Datum::Int4(i32::from(domain.data_type.is_array))),
+        (position::DEFAULT_EXPRESSION, domain.default.as_ref().map_or(NULL, text)),
+        (position::DEFAULT, default),
+    ];
+    for (at, value) in set {
+        row[at] = value;
+    }
+    Ok(row)
 }
 
 /// The name of the array of a type: one with so many underscores before it that no other type has it.
@@ -133,7 +192,10 @@ fn array_name(names: &mut Names<'_>, found: &DefinedType) -> Result<String> {
 fn labels(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let types = names.defined_types()?;
     let labels = types.iter().flat_map(|found| {
-        let TypeKind::Enum(labels) = &found.kind;
+        let labels = match &found.kind {
+            TypeKind::Enum(labels) => &labels[..],
+            TypeKind::Domain(_) => &[],
+        };
         labels.iter().map(|label| {
             vec![oid(label.oid), oid(found.oid), Datum::Float4(label.sort_order), text(label.name.as_str())]
         })
@@ -165,6 +227,8 @@ mod function {
     pub(super) const RECORD: [Oid; 4] = [2290, 2291, 2402, 2403];
     pub(super) const ENUM: [Oid; 4] = [3506, 3507, 3532, 3533];
     pub(super) const ARRAY: [Oid; 4] = [750, 751, 2400, 2401];
+    pub(super) const DOMAIN_IN: Oid = 2597;
+    pub(super) const DOMAIN_RECEIVE: Oid = 2598;
     pub(super) const ARRAY_SUBSCRIPT: Oid = 6179;
     pub(super) const ARRAY_ANALYZE: Oid = 3816;
 }

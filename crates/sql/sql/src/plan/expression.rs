@@ -101,6 +101,21 @@ pub enum ExprKind {
     Field(Box<Expr>, usize),
     /// A subquery.
     Subquery(Box<Subquery>),
+    /// The value, if it is one of a domain.
+    Domain(Box<Expr>, Arc<DomainRules>),
+}
+
+/// The rules of a domain, with those of the domain that it restricts before its own.
+#[derive(Debug)]
+pub struct DomainRules {
+    /// The domain's schema and name.
+    pub domain: (String, String),
+    /// Its name as messages show it.
+    pub shown: String,
+    /// Whether it refuses NULL.
+    pub not_null: bool,
+    /// The names of its constraints, and their conditions over a row of the value alone.
+    pub checks: Vec<(String, Expr)>,
 }
 
 /// A subquery in an expression.

@@ -41,7 +41,7 @@ pub struct Insert {
     pub source: Arc<Plan>,
     /// The generated columns over the new row.
     pub generated: Vec<(usize, Expr)>,
-    /// The CHECK constraints over the new row, by their place in [`Table::checks`].
+    /// The CHECK constraints over the new row, by their place in [`Table::checks`]; then the rules of columns' domains.
     pub checks: Vec<Expr>,
     /// What the table's indexes compute of its rows.
     pub rules: IndexRules,
@@ -92,7 +92,7 @@ pub struct Update {
     pub assignments: Vec<(usize, Expr)>,
     /// The generated columns over the new row.
     pub generated: Vec<(usize, Expr)>,
-    /// The CHECK constraints over the new row, by their place in [`Table::checks`].
+    /// The CHECK constraints over the new row, by their place in [`Table::checks`]; then the rules of columns' domains.
     pub checks: Vec<Expr>,
     /// What the table's indexes compute of its rows.
     pub rules: IndexRules,

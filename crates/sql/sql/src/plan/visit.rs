@@ -35,6 +35,7 @@ macro_rules! walks {
                     | ExprKind::Not(input)
                     | ExprKind::IsNull(input)
                     | ExprKind::IsTruth(input, _)
+                    | ExprKind::Domain(input, _)
                     | ExprKind::Field(input, _) => visit(input),
                     ExprKind::IsSame(left, right)
                     | ExprKind::Compare(_, left, right)

@@ -2,6 +2,7 @@
 
 use super::{Description, Session};
 use crate::bind;
+use crate::catalog::TypeKind;
 use crate::context::Names;
 use crate::env::{CatalogLookup, ListsStatements, LockMode, StatementInfo};
 use crate::error::{Result, SqlError, state};
@@ -260,11 +261,17 @@ impl Session {
     /// 42704 for one that is not there.
     fn read_types(&mut self, parameters: &[Option<Type>]) -> Result<()> {
         for data_type in parameters.iter().flatten() {
-            if let Scalar::Enum(oid) = data_type.scalar
-                && self.exec(&[])?.names().defined_type(oid)?.is_none()
-            {
-                let message = format!("type with OID {} does not exist", data_type.oid());
-                return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+            let Scalar::Enum(oid) = data_type.scalar else { continue };
+            match self.exec(&[])?.names().defined_type(oid)? {
+                None => {
+                    let message = format!("type with OID {} does not exist", data_type.oid());
+                    return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+                }
+                Some(found) if matches!(found.kind, TypeKind::Domain(_)) => {
+                    return Err(SqlError::unsupported(format_args!("a parameter of domain {}", found.name))
+                        .hint("Give it the type that the domain is over, and cast it in the statement."));
+                }
+                Some(_) => {}
             }
         }
         Ok(())

@@ -41,6 +41,8 @@ pub enum Definition {
     Membership(Membership),
     /// REASSIGN OWNED, DROP OWNED
     Owned(Owned),
+    /// CREATE DOMAIN
+    CreateDomain(CreateDomain),
     /// ALTER
     Alter(Alter),
     /// DROP
@@ -91,6 +93,7 @@ impl Definition {
             Definition::Membership(_) => "REVOKE ROLE",
             Definition::Owned(Owned { action: OwnedAction::Reassign(_), .. }) => "REASSIGN OWNED",
             Definition::Owned(_) => "DROP OWNED",
+            Definition::CreateDomain(_) => "CREATE DOMAIN",
             Definition::Alter(alter) => return format!("ALTER {}", alter.kind.word()),
             Definition::Drop(drop) => return format!("DROP {}", drop.kind.word()),
             Definition::Truncate(_) => "TRUNCATE TABLE",
@@ -125,6 +128,8 @@ pub enum ObjectKind {
     Function,
     /// TYPE
     Type,
+    /// DOMAIN
+    Domain,
     /// COLLATION
     Collation,
     /// COLUMN
@@ -152,6 +157,7 @@ impl ObjectKind {
             ObjectKind::Extension => "EXTENSION",
             ObjectKind::Function => "FUNCTION",
             ObjectKind::Type => "TYPE",
+            ObjectKind::Domain => "DOMAIN",
             ObjectKind::Collation => "COLLATION",
             ObjectKind::Column => "COLUMN",
             ObjectKind::Constraint => "CONSTRAINT",
@@ -419,6 +425,32 @@ pub struct CreateType {
     pub labels: Vec<String>,
 }
 
+/// CREATE DOMAIN.
+#[derive(Clone, Debug)]
+pub struct CreateDomain {
+    /// Its name.
+    pub name: ObjectName,
+    /// The type of its values.
+    pub data_type: DataType,
+    /// COLLATE
+    pub collation: Option<ObjectName>,
+    /// DEFAULT and constraints, in the order of the text.
+    pub options: Vec<DomainOption>,
+}
+
+/// A property of a domain.
+#[derive(Clone, Debug)]
+pub enum DomainOption {
+    /// NULL
+    Null,
+    /// NOT NULL
+    NotNull,
+    /// DEFAULT
+    Default(Expr),
+    /// CHECK, with the constraint's name.
+    Check(Option<Ident>, Box<Expr>),
+}
+
 /// ALTER of a relation, a type or a schema.
 #[derive(Clone, Debug)]
 pub struct Alter {
@@ -502,6 +534,10 @@ pub enum AlterAction {
     },
     /// Storage, replication, row security that is off: of any relation, without effect.
     Storage,
+    /// SET DEFAULT of a domain; `None`: DROP DEFAULT.
+    SetDefault(Option<Box<Expr>>),
+    /// SET NOT NULL of a domain, or DROP NOT NULL.
+    SetNotNull(bool),
     /// ADD VALUE
     AddValue {
         /// The label.

@@ -23,9 +23,9 @@ pub use data_type::DataType;
 pub use database::{AlterDatabase, AlterDatabaseAction, CreateDatabase, DatabaseOption, DropDatabase, SettingChange};
 pub use definition::{
     Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, Comment, Constraint, ConstraintKind,
-    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableAs, CreateType, CreateView,
-    Definition, Drop, ForeignKey, IndexColumn, Key, LabelPlace, Lock, Maintenance, ObjectKind, Privileges,
-    ReferentialAction, SequenceOptions, Truncate,
+    CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableAs, CreateType,
+    CreateView, Definition, DomainOption, Drop, ForeignKey, IndexColumn, Key, LabelPlace, Lock, Maintenance,
+    ObjectKind, Privileges, ReferentialAction, SequenceOptions, Truncate,
 };
 pub use dml::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, Merge, MergeAction, MergeClause,

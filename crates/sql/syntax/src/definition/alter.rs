@@ -1,14 +1,16 @@
 //! ALTER.
 
 use super::{constraint, object, sequence, table};
-use crate::ast::{Alter, AlterAction, ColumnAction, LabelPlace, ObjectKind, SequenceOptions};
+use crate::ast::{
+    Alter, AlterAction, ColumnAction, Constraint, ConstraintKind, LabelPlace, ObjectKind, SequenceOptions,
+};
 use crate::reader::{Reader, Token};
 use pgtypes::Result;
 
 /// ALTER, from the kind of object on.
 pub(super) fn alter(reader: &mut Reader<'_>) -> Result<Alter> {
-    use ObjectKind::{Index, Schema, Sequence, Table, Type, View};
-    let kind = object::kind(reader, &[Table, Index, Sequence, View, Schema, Type])?;
+    use ObjectKind::{Domain, Index, Schema, Sequence, Table, Type, View};
+    let kind = object::kind(reader, &[Table, Index, Sequence, View, Schema, Type, Domain])?;
     let if_exists = reader.take("IF EXISTS");
     reader.take("ONLY");
     let name = reader.object_name()?;
@@ -21,6 +23,7 @@ pub(super) fn alter(reader: &mut Reader<'_>) -> Result<Alter> {
             View => vec![rename_column(reader)?],
             Index => vec![index_action(reader)?],
             Type => vec![type_action(reader)?],
+            Domain => vec![domain_action(reader)?],
             _ => return Err(reader.unexpected()),
         },
     };
@@ -42,6 +45,40 @@ fn sequence_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
         return Ok(AlterAction::Storage);
     }
     sequence::options(reader).map(AlterAction::Sequence)
+}
+
+fn domain_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
+    let forms = [
+        "SET DEFAULT",
+        "DROP DEFAULT",
+        "SET NOT NULL",
+        "DROP NOT NULL",
+        "ADD",
+        "DROP CONSTRAINT",
+        "VALIDATE CONSTRAINT",
+    ];
+    Ok(match reader.take_any(&forms) {
+        Some("SET DEFAULT") => AlterAction::SetDefault(Some(Box::new(reader.expression()?))),
+        Some("DROP DEFAULT") => AlterAction::SetDefault(None),
+        Some("SET NOT NULL") => AlterAction::SetNotNull(true),
+        Some("DROP NOT NULL") => AlterAction::SetNotNull(false),
+        Some("ADD") => {
+            let name = if reader.take("CONSTRAINT") { Some(reader.name()?) } else { None };
+            reader.expect("CHECK")?;
+            let kind = ConstraintKind::Check(Box::new(reader.expression_in_parentheses()?));
+            // The values are verified all the same.
+            reader.take("NOT VALID");
+            AlterAction::AddConstraint(Constraint { name, kind })
+        }
+        Some("DROP CONSTRAINT") => {
+            let if_exists = reader.take("IF EXISTS");
+            let name = reader.name()?;
+            AlterAction::DropConstraint { name, if_exists, cascade: reader.take_cascade() }
+        }
+        Some(_) => AlterAction::ValidateConstraint(reader.name()?),
+        None if reader.says("RENAME CONSTRAINT") => rename_column(reader)?,
+        None => return Err(reader.unexpected()),
+    })
 }
 
 fn type_action(reader: &mut Reader<'_>) -> Result<AlterAction> {

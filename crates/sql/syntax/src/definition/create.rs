@@ -2,8 +2,8 @@
 
 use super::{database, role, sequence, table};
 use crate::ast::{
-    CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateType, CreateView, Definition, Expr, Ident,
-    IndexColumn,
+    CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateType, CreateView, Definition,
+    DomainOption, Expr, Ident, IndexColumn,
 };
 use crate::reader::{Reader, Token};
 use pgtypes::{Error, Result, state};
@@ -32,12 +32,13 @@ pub(super) fn create(reader: &mut Reader<'_>) -> Result<Definition> {
     if role::is_next(reader) {
         return role::create(reader).map(Definition::CreateRole);
     }
-    match reader.take_any(&["INDEX", "UNIQUE INDEX", "SCHEMA", "TYPE", "EXTENSION", "DATABASE"]) {
+    match reader.take_any(&["INDEX", "UNIQUE INDEX", "SCHEMA", "TYPE", "DOMAIN", "EXTENSION", "DATABASE"]) {
         Some("INDEX") => index(reader, false).map(Definition::CreateIndex),
         Some("UNIQUE INDEX") => index(reader, true).map(Definition::CreateIndex),
         Some("SCHEMA") => schema(reader).map(Definition::CreateSchema),
         Some("TYPE") => data_type(reader).map(Definition::CreateType),
         Some("DATABASE") => database::create(reader).map(Definition::CreateDatabase),
+        Some("DOMAIN") => domain(reader).map(Definition::CreateDomain),
         Some(_) => extension(reader).map(Definition::CreateExtension),
         None => Err(reader.unexpected()),
     }
@@ -75,6 +76,30 @@ fn schema(reader: &mut Reader<'_>) -> Result<CreateSchema> {
         return Err(reader.unsupported("a statement inside CREATE SCHEMA"));
     }
     Ok(CreateSchema { name, if_not_exists, owner })
+}
+
+fn domain(reader: &mut Reader<'_>) -> Result<CreateDomain> {
+    let name = reader.object_name()?;
+    reader.take("AS");
+    let data_type = reader.data_type()?;
+    let mut collation = None;
+    let mut options = vec![];
+    loop {
+        if reader.take("COLLATE") {
+            collation = Some(reader.object_name()?);
+            continue;
+        }
+        let constraint = if reader.take("CONSTRAINT") { Some(reader.name()?) } else { None };
+        options.push(match reader.take_any(&["NOT NULL", "NULL", "CHECK"]) {
+            Some("NOT NULL") => DomainOption::NotNull,
+            Some("NULL") => DomainOption::Null,
+            Some(_) => DomainOption::Check(constraint, Box::new(reader.expression_in_parentheses()?)),
+            None if constraint.is_none() && reader.says("DEFAULT") => DomainOption::Default(reader.column_default()?),
+            None if constraint.is_none() && reader.is_done() => break,
+            None => return Err(reader.unexpected()),
+        });
+    }
+    Ok(CreateDomain { name, data_type, collation, options })
 }
 
 fn data_type(reader: &mut Reader<'_>) -> Result<CreateType> {

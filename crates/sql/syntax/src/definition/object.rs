@@ -12,8 +12,10 @@ pub(super) fn kind(reader: &mut Reader<'_>, kinds: &[ObjectKind]) -> Result<Obje
 
 /// DROP, from the kind of object on.
 pub(super) fn drop(reader: &mut Reader<'_>) -> Result<Drop> {
-    use ObjectKind::{Collation, Extension, Function, Index, MaterializedView, Schema, Sequence, Table, Type, View};
-    let kinds = [Table, View, Index, Sequence, Schema, MaterializedView, Extension, Function, Type, Collation];
+    use ObjectKind::{
+        Collation, Domain, Extension, Function, Index, MaterializedView, Schema, Sequence, Table, Type, View,
+    };
+    let kinds = [Table, View, Index, Sequence, Schema, MaterializedView, Extension, Function, Type, Domain, Collation];
     let kind = kind(reader, &kinds)?;
     if kind == Index {
         reader.take("CONCURRENTLY");
@@ -51,9 +53,11 @@ fn table(reader: &mut Reader<'_>) -> Result<ObjectName> {
 
 /// COMMENT, from ON on.
 pub(super) fn comment(reader: &mut Reader<'_>) -> Result<Comment> {
-    use ObjectKind::{Column, Constraint, Database, Extension, Index, Role, Schema, Sequence, Table, Type, View};
+    use ObjectKind::{
+        Column, Constraint, Database, Domain, Extension, Index, Role, Schema, Sequence, Table, Type, View,
+    };
     reader.expect("ON")?;
-    let kinds = [Table, Column, Constraint, View, Index, Sequence, Schema, Database, Extension, Role, Type];
+    let kinds = [Table, Column, Constraint, View, Index, Sequence, Schema, Database, Extension, Role, Type, Domain];
     let kind = kind(reader, &kinds)?;
     let name = reader.object_name()?;
     let table = if kind == Constraint {

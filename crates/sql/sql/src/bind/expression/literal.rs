@@ -38,10 +38,10 @@ impl Binder<'_, '_> {
 
     /// `date '2020-02-02'`
     pub(super) fn typed_literal(&mut self, data_type: &DataType, text: &Literal) -> Result<Expr> {
-        let (data_type, modifier) = self.data_type(data_type)?;
+        let named = self.named_type(data_type)?;
         let at = text.span.start;
         let literal = self.literal(text)?;
-        self.explicit_cast(literal, data_type, modifier, at)
+        self.cast_to(literal, &named, at)
     }
 
     /// `interval '1 day'`, `interval '1' day`, `interval '1-2' year to month`

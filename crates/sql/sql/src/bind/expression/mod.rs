@@ -106,14 +106,15 @@ impl Binder<'_, '_> {
     }
 
     fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
-        let (wanted, modifier) = self.data_type(data_type)?;
+        let named = self.named_type(data_type)?;
+        let wanted = named.data_type;
         let input = match syntax {
             Syntax::Array { elements, .. } if wanted.is_array => {
                 self.array(elements, super::coerce::element_of(wanted))?
             }
             _ => self.expression(syntax)?,
         };
-        self.explicit_cast(input, wanted, modifier, start(syntax))
+        self.cast_to(input, &named, start(syntax))
     }
 
     /// Binds a cast that the statement contains.

@@ -61,11 +61,14 @@ impl Binder<'_, '_> {
         Ok(generated)
     }
 
-    /// The CHECK constraints of a table over its new row.
+    /// The CHECK constraints of a table over its new row, then the rules of its columns' domains.
     fn checks(&mut self, table: &Table) -> Result<Vec<Expr>> {
         let columns = row_columns(table);
         let wanted = Some((Type::BOOL, Modifier::NONE));
-        table.checks.iter().map(|check| self.definition_over(&check.expression, &columns, wanted)).collect()
+        let checks = table.checks.iter().map(|check| self.definition_over(&check.expression, &columns, wanted));
+        let mut checks = checks.collect::<Result<Vec<_>>>()?;
+        checks.extend(super::rules_of_columns(self.names, table)?);
+        Ok(checks)
     }
 
     fn definition_over(
@@ -80,7 +83,11 @@ impl Binder<'_, '_> {
     /// Value of a column that the statement omits: the next number, its default, or NULL.
     fn default_of(&mut self, column: &Column) -> Result<Expr> {
         let wanted = (column.data_type, column.modifier);
-        match (&column.default, column.sequence) {
+        let of_domain = match (&column.default, column.domain) {
+            (None, Some(domain)) if column.identity.is_none() => super::domain_default(self.names, domain)?,
+            _ => None,
+        };
+        match (column.default.as_ref().or(of_domain.as_ref()), column.sequence) {
             (Some(text), _) => {
                 let value = self.definition_over(text, &[], Some(wanted))?;
                 self.locks |= super::with::is_volatile_expression(&value);

@@ -54,7 +54,7 @@ pub(super) fn alter(
                 return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
             }
             let using = using.as_ref().map(ToString::to_string);
-            let to = bind::data_type(&mut change.names(), data_type)?;
+            let to = bind::named_type(&mut change.names(), data_type)?;
             column_type::set(change, table, at, to, using)
         }
         ColumnAction::AddIdentity { always, sequence } => identity::add(change, table, at, *always, sequence),

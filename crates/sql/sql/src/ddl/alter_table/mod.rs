@@ -46,6 +46,8 @@ pub(super) fn apply(
         | AlterAction::SetSchema(_)
         | AlterAction::Owner(_)
         | AlterAction::Sequence(_)
+        | AlterAction::SetDefault(_)
+        | AlterAction::SetNotNull(_)
         | AlterAction::AddValue { .. }
         | AlterAction::RenameValue { .. }
         | AlterAction::Storage => Err(SqlError::new(state::INTERNAL_ERROR, "this change is not of tables alone")),

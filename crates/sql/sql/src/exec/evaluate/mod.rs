@@ -11,7 +11,7 @@ use super::scope::Run;
 use crate::context::{row_bytes, value_bytes};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Body, Resolved, Series};
-use crate::plan::{Expr, ExprKind};
+use crate::plan::{DomainRules, Expr, ExprKind};
 use crate::types::cast::cast;
 use crate::types::functions as values;
 use crate::types::{Datum, Record, equal_typed};
@@ -129,10 +129,30 @@ impl<'s> Run<'_, 's> {
             }
             ExprKind::Field(record, field) => self.field(record, *field, row),
             ExprKind::Subquery(subquery) => self.subquery(expression, subquery, row),
+            ExprKind::Domain(input, rules) => self.in_domain(input, rules, row),
             ExprKind::Constant(_) | ExprKind::Column(_) | ExprKind::Parameter(_) | ExprKind::Outer { .. } => {
                 self.evaluate(expression, row)
             }
         }
+    }
+
+    /// The value of an expression, if it is one of a domain.
+    fn in_domain(&mut self, input: &Expr, rules: &DomainRules, row: &[Datum]) -> Result<Datum> {
+        let value = [self.evaluate(input, row)?];
+        let (schema, name) = &rules.domain;
+        if rules.not_null && value[0].is_null() {
+            let message = format!("domain {} does not allow null values", rules.shown);
+            return Err(SqlError::new(state::NOT_NULL_VIOLATION, message).schema(schema).data_type(name));
+        }
+        for (constraint, condition) in &rules.checks {
+            if matches!(self.evaluate(condition, &value)?, Datum::Bool(false)) {
+                let message = format!("value for domain {} violates check constraint \"{constraint}\"", rules.shown);
+                let error = SqlError::new(state::CHECK_VIOLATION, message);
+                return Err(error.schema(schema).data_type(name).constraint(constraint));
+            }
+        }
+        let [value] = value;
+        Ok(value)
     }
 
     fn parameter(&self, number: usize) -> Result<&'s Datum> {

@@ -1,7 +1,7 @@
 //! Definitions as SQL, in PostgreSQL's printed form.
 
 use super::{argument_int, argument_is_true, argument_oid, argument_text, optional, reg};
-use crate::catalog::{Action, EXPRESSION, ForeignKey, Index, Oid, Relation, Table, View};
+use crate::catalog::{Action, EXPRESSION, ForeignKey, Index, Oid, Relation, Table, TypeKind, View};
 use crate::context::{Names, System};
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::{derived, names, print};
@@ -124,6 +124,14 @@ pub(super) fn constraint(names: &mut Names<'_>, arguments: &[Datum]) -> Result<D
         }
         if let Some(foreign) = table.foreign_keys.iter().find(|foreign| foreign.oid == oid) {
             return print_reference(names, table, foreign);
+        }
+    }
+    for found in names.defined_types()? {
+        let TypeKind::Domain(domain) = &found.kind else { continue };
+        if let Some(check) = domain.checks.iter().find(|check| check.oid == oid) {
+            names.read_type(domain.data_type)?;
+            let condition = print::of_value(names, &check.expression, domain, pretty);
+            return optional(Some(format!("CHECK ({condition})")));
         }
     }
     Ok(Datum::Null)

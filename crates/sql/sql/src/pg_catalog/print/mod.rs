@@ -15,7 +15,7 @@ pub(super) use query::query;
 
 use super::names;
 use crate::bind;
-use crate::catalog::Table;
+use crate::catalog::{Domain, Table};
 use crate::context::Names;
 use crate::plan::ExprKind;
 use crate::types::{Modifier, Type};
@@ -57,4 +57,18 @@ fn columns_of(table: &Table) -> Vec<(String, Type, Modifier)> {
         (name, column.data_type, column.modifier)
     });
     columns.collect()
+}
+
+/// A condition over the value of a domain. The value of a domain over another is of that other, and converted where it is used.
+pub(super) fn of_value(names: &mut Names<'_>, text: &str, domain: &Domain, pretty: bool) -> String {
+    let value = [(bind::VALUE.to_owned(), domain.data_type, domain.modifier)];
+    let Ok(bound) = bind::expression_as_written(names, text, &value) else { return text.to_owned() };
+    let data_type = domain.data_type.name();
+    let value = match (domain.over, pretty) {
+        (None, _) => "VALUE".to_owned(),
+        (Some(_), true) => format!("VALUE::{data_type}"),
+        (Some(_), false) => format!("(VALUE)::{data_type}"),
+    };
+    let mut printer = tree::Printer { names, columns: vec![value], pretty };
+    printer.top(&bound).unwrap_or_else(|| text.to_owned())
 }

@@ -31,6 +31,10 @@ impl Printer<'_, '_> {
             ExprKind::Column(at) => self.columns.get(*at)?.clone(),
             ExprKind::Call(function, arguments) => self.call(function, arguments, place)?,
             ExprKind::Cast { input, .. } => self.cast(input, expression.data_type, expression.modifier)?,
+            ExprKind::Domain(input, rules) => {
+                let input = self.print(input, Place::Tight)?;
+                if self.pretty { format!("{input}::{}", rules.shown) } else { format!("({input})::{}", rules.shown) }
+            }
             ExprKind::And(parts) => {
                 let printed = self.each(parts, Place::And)?.join(" AND ");
                 self.enclosed(printed, is_plain_and(place))

@@ -21,8 +21,8 @@ pub(super) fn no_class(name: &str) -> SqlError {
 /// A type of SQL, a pseudo-type, or the type of a table's rows; with a modifier, which does not matter, or as an array.
 pub(super) fn find_type(names: &mut Names<'_>, name: &str) -> Result<Option<Oid>> {
     let written = syntax::data_type(name)?;
-    match bind::data_type(names, &written) {
-        Ok((data_type, _)) => return Ok(Some(data_type.oid())),
+    match bind::named_type(names, &written) {
+        Ok(named) => return Ok(Some(named.domain.unwrap_or_else(|| named.data_type.oid()))),
         Err(error) if error.code() == state::UNDEFINED_OBJECT => {}
         Err(error) if error.code() == state::FEATURE_NOT_SUPPORTED => {}
         Err(error) => return Err(error),
