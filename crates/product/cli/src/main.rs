@@ -4,6 +4,7 @@
 //! the disk).
 #![deny(unsafe_code)]
 
+mod address;
 #[allow(unsafe_code)]
 mod allocator;
 mod csv_table;

@@ -1,5 +1,6 @@
 //! The server.
 
+use crate::address;
 use crate::failure::{Failure, Outcome};
 use crate::history::recorded;
 use crate::log::Log;
@@ -29,8 +30,8 @@ pub struct Serve {
     /// Database directory; created if it does not exist.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Address to listen on. Loopback only, since there are no passwords yet. Port 0 picks a free port.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:5432")]
+    /// Address to listen on, or a name: localhost:5433. Loopback only, since there are no passwords yet. Port 0 picks a free port.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5432", value_parser = address::listening)]
     pg: SocketAddr,
     /// What COMMIT waits for before it is acknowledged.
     #[arg(long, value_enum, default_value_t = Wait::Fsync)]

@@ -3,9 +3,9 @@
 mod server;
 
 use server::Server;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use testing::Directory;
 
 /// Returns the answer to a query, up to ReadyForQuery. Works without psql, which may be missing.
@@ -57,6 +57,19 @@ fn it_says_ready_serves_stops_and_finds_everything_again() {
 }
 
 #[test]
+fn it_listens_on_a_name() {
+    let directory = Directory::new("name");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    server.args(["serve", "--pg", "postgres://localhost:0", "--data"]).arg(directory.path());
+    let mut server = server.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let greeting = lines.find(|line| line.contains(" serves "));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(greeting.is_some_and(|greeting| greeting.contains(" on 127.0.0.1:")));
+}
+
+#[test]
 fn checkpoint_writes_one() {
     let directory = Directory::new("checkpoint");
     let server = Server::start(directory.path(), &[]);
@@ -83,6 +96,8 @@ fn what_it_cannot_do_it_says() {
     for (arguments, why) in [
         (&["--engine", "twopl"][..], "--durability none"),
         (&["--pg", "0.0.0.0:0"][..], "without passwords"),
+        (&["--pg", "localhost:many"][..], "\"many\" is not a port"),
+        (&["--pg", "no.such.host.invalid:0"][..], "cannot look up no.such.host.invalid:0"),
         (&["--work-mem", "much"][..], "not a size"),
         (&["--idle-in-transaction-timeout", "soon"][..], "not a time"),
     ] {
