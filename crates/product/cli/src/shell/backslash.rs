@@ -14,58 +14,129 @@ pub enum Then {
 }
 
 const HELP: &str = "\
-  \\d [NAME]     list relations, or describe a table
-  \\dt           list tables
-  \\di           list indexes
+  \\d [NAME]     list relations, or describe one
+  \\dt \\dv \\ds \\di [PATTERN]   list tables, views, sequences, indexes; * and ? match any characters, any one
   \\dn           list schemas
+  \\du           list roles
+  \\l            list databases
   \\i FILE       run the statements of a file
-  \\x            switch expanded output
+  \\x [on|off]   expanded output, or switch it
   \\f FORMAT     table, expanded, unaligned, csv, json, markdown
-  \\timing       switch the time of each statement
-  \\q            quit (also Ctrl-D)
+  \\timing [on|off]   the time of each statement, or switch it
+  \\q            quit (also quit, exit, Ctrl-D)
   Everything else is SQL and ends with a semicolon. Ctrl-C drops what has been typed.";
+
+const SQL_HELP: &str = "\
+  Statements are PostgreSQL 15's: https://www.postgresql.org/docs/15/sql-commands.html
+  docs/sql.md in the repository of Seriatim lists what is supported.";
 
 const RELATIONS: &str = "\
 SELECT n.nspname AS \"Schema\", c.relname AS \"Name\",
-       CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' END AS \"Type\"
+       CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' END AS \"Type\",
+       pg_get_userbyid(c.relowner) AS \"Owner\"
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND c.relkind IN ";
+
+const DATABASES: &str = "\
+SELECT datname AS \"Name\", pg_get_userbyid(datdba) AS \"Owner\", pg_encoding_to_char(encoding) AS \"Encoding\", datcollate AS \"Collate\"
+FROM pg_database ORDER BY 1";
+
+const ROLES: &str = "\
+SELECT rolname AS \"Role name\",
+       concat_ws(', ', CASE WHEN rolsuper THEN 'Superuser' END, CASE WHEN NOT rolinherit THEN 'No inheritance' END,
+                 CASE WHEN rolcreaterole THEN 'Create role' END, CASE WHEN rolcreatedb THEN 'Create DB' END,
+                 CASE WHEN NOT rolcanlogin THEN 'Cannot login' END) AS \"Attributes\"
+FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1";
 
 /// Runs a command (without its backslash).
 pub fn run(shell: &mut Shell, command: &str) -> Outcome<Then> {
     let (name, argument) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-    let argument = argument.trim().trim_end_matches(';');
-    match (name, argument) {
+    let argument = argument.trim().trim_end_matches(';').trim_end();
+    // `\d+` and `\dt+` of psql show more; here they show the same.
+    match (name.trim_end_matches(['+', ';']), argument) {
         ("q" | "quit", _) => return Ok(Then::Quit),
-        ("?" | "h" | "help", _) => writeln!(io::stdout(), "{HELP}")?,
-        ("d", "") => relations(shell, "('r', 'v', 'S')")?,
+        ("?" | "help", _) => writeln!(io::stdout(), "{HELP}")?,
+        ("h", _) => writeln!(io::stdout(), "{SQL_HELP}")?,
+        ("d", "") => relations(shell, "('r', 'v', 'S')", "")?,
         ("d", name) => describe(shell, name)?,
-        ("dt", _) => relations(shell, "('r')")?,
-        ("di", _) => relations(shell, "('i')")?,
+        ("dt", pattern) => relations(shell, "('r')", pattern)?,
+        ("dv", pattern) => relations(shell, "('v')", pattern)?,
+        ("ds", pattern) => relations(shell, "('S')", pattern)?,
+        ("di", pattern) => relations(shell, "('i')", pattern)?,
         ("dn", _) => shell.statement("SELECT nspname AS \"Name\" FROM pg_namespace ORDER BY 1", None)?,
-        ("x", _) => {
-            let expanded = shell.printer.layout == Layout::Expanded;
-            shell.printer.layout = if expanded { Layout::Table } else { Layout::Expanded };
-        }
+        ("du" | "dg", _) => shell.statement(ROLES, None)?,
+        ("l", _) => shell.statement(DATABASES, None)?,
+        ("x", wanted) => expand(shell, wanted)?,
         ("f", name) => match <Layout as clap::ValueEnum>::from_str(name, true) {
             Ok(layout) => shell.printer.layout = layout,
-            Err(why) => eprintln!("\\f: {why}; see \\?"),
+            Err(why) => refuse(shell, &format!("\\f: {why}; see \\?")),
         },
-        ("timing", _) => shell.printer.timing = !shell.printer.timing,
+        ("timing", wanted) => {
+            if let Some(on) = switched(shell, "timing", wanted, shell.printer.timing) {
+                shell.printer.timing = on;
+                shell.printer.say(&format!("Timing is {}.", if on { "on" } else { "off" }))?;
+            }
+        }
+        ("i", "") => refuse(shell, "\\i: missing the name of a file"),
         ("i", file) => match std::fs::File::open(file) {
             Ok(open) => shell.read(&mut io::BufReader::new(open))?,
-            Err(error) => {
-                shell.has_failed = true;
-                eprintln!("{file}: {error}");
-            }
+            Err(error) => refuse(shell, &format!("{file}: {error}")),
         },
-        (name, _) => eprintln!("unknown command \\{name}; \\? lists them"),
+        (name, _) => refuse(
+            shell,
+            &format!(
+                "unknown command \\{name}; \\? lists the commands. psql has more of them, on a database that `seriatim serve` serves"
+            ),
+        ),
     }
     Ok(Then::GoOn)
 }
 
-fn relations(shell: &mut Shell, kinds: &str) -> Outcome {
-    shell.statement(&format!("{RELATIONS}{kinds} ORDER BY 1, 2"), None)
+/// Says why a command did not run. It counts as a failed statement.
+fn refuse(shell: &mut Shell, why: &str) {
+    shell.has_failed = true;
+    eprintln!("{why}");
+}
+
+/// What a switch becomes: the other state, unless one is named.
+fn switched(shell: &mut Shell, name: &str, wanted: &str, now: bool) -> Option<bool> {
+    match wanted.to_ascii_lowercase().as_str() {
+        "" => Some(!now),
+        "on" | "true" | "yes" | "1" => Some(true),
+        "off" | "false" | "no" | "0" => Some(false),
+        _ => {
+            refuse(shell, &format!("\\{name}: {wanted:?} is neither on nor off"));
+            None
+        }
+    }
+}
+
+fn expand(shell: &mut Shell, wanted: &str) -> Outcome {
+    let now = shell.printer.layout == Layout::Expanded;
+    if let Some(on) = switched(shell, "x", wanted, now) {
+        if on != now {
+            shell.printer.layout = if on { Layout::Expanded } else { Layout::Table };
+        }
+        shell.printer.say(&format!("Expanded display is {}.", if on { "on" } else { "off" }))?;
+    }
+    Ok(())
+}
+
+fn relations(shell: &mut Shell, kinds: &str, pattern: &str) -> Outcome {
+    let matches = if pattern.is_empty() { String::new() } else { format!(" AND {}", named_like(pattern)) };
+    shell.statement(&format!("{RELATIONS}{kinds}{matches} ORDER BY 1, 2"), None)
+}
+
+/// Condition of a pattern of psql: `NAME` or `SCHEMA.NAME` in any case, with `*` and `?`.
+fn named_like(pattern: &str) -> String {
+    let like = |column: &str, pattern: &str| {
+        let escaped = pattern.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        format!("{column} LIKE '{}'", escaped.replace('*', "%").replace('?', "_").replace('\'', "''"))
+    };
+    match pattern.split_once('.') {
+        Some((schema, name)) => format!("{} AND {}", like("n.nspname", schema), like("c.relname", name)),
+        None => like("c.relname", pattern),
+    }
 }
 
 fn describe(shell: &mut Shell, name: &str) -> Outcome {

@@ -85,8 +85,7 @@ impl Sql {
 
     fn work(&self, shell: &mut Shell, database: &Database) -> Outcome {
         for text in &self.commands {
-            // A command of the shell's own ends with its line.
-            shell.read(&mut format!("{text}\n").as_bytes())?;
+            shell.read(&mut text.as_bytes())?;
         }
         for file in &self.files {
             if file.as_os_str() == "-" {
@@ -120,6 +119,10 @@ impl Shell {
                 break;
             }
             splitter.feed(&line);
+            // A command on the last line ends with it.
+            if !line.ends_with('\n') {
+                splitter.feed("\n");
+            }
             while let Some(piece) = splitter.next() {
                 match piece {
                     Piece::Statement(text) => self.statement(&text, Some(from))?,

@@ -81,6 +81,14 @@ impl Printer {
         Ok(())
     }
 
+    /// Says something about the output where people read it; not among the rows that a program reads.
+    pub fn say(&self, what: &str) -> Outcome {
+        if matches!(self.layout, Layout::Table | Layout::Expanded) {
+            writeln!(io::stdout(), "{what}")?;
+        }
+        Ok(())
+    }
+
     fn print(&mut self, tag: &str) -> io::Result<()> {
         let mut out = std::mem::take(&mut self.out);
         if self.has_rows {

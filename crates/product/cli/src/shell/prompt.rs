@@ -1,6 +1,6 @@
 //! The prompt: lines with history, statements over several lines.
 
-use super::splitter::{Piece, Splitter};
+use super::splitter::{Piece, Splitter, bare_command};
 use super::{Outcome, Shell, backslash};
 use crate::failure::Failure;
 use rustyline::DefaultEditor;
@@ -27,6 +27,9 @@ pub fn run(shell: &mut Shell, database: &Database) -> Outcome {
                 if !line.trim().is_empty() {
                     let _ = editor.add_history_entry(line.as_str());
                 }
+                if let Some(hint) = hint(&splitter, &line) {
+                    println!("{hint}");
+                }
                 splitter.feed(&line);
                 splitter.feed("\n");
                 if run_pieces(shell, &mut splitter)? == backslash::Then::Quit {
@@ -44,6 +47,18 @@ pub fn run(shell: &mut Shell, database: &Database) -> Outcome {
     }
     shell.has_failed = false;
     Ok(())
+}
+
+/// Way out for someone whose `quit` or `help` has become a line of a statement, as in psql.
+fn hint(splitter: &Splitter, line: &str) -> Option<&'static str> {
+    if splitter.is_empty() {
+        return None;
+    }
+    Some(match (bare_command(line)?, splitter.is_quoted()) {
+        (_, true) => "Quotes or a comment are open. Use control-C to drop what has been typed, or control-D to quit.",
+        ("?", false) => "Use \\? for help or press control-C to drop what has been typed.",
+        (_, false) => "Use \\q to quit.",
+    })
 }
 
 fn run_pieces(shell: &mut Shell, splitter: &mut Splitter) -> Outcome<backslash::Then> {
@@ -67,5 +82,25 @@ fn prompt(session: &mut Session, splitter: &Splitter) -> &'static str {
         (Status::InTransaction, true) => "seriatim=*> ",
         (Status::Failed, true) => "seriatim=!> ",
         (_, false) => "seriatim-> ",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_within_a_statement_get_a_hint() {
+        let hint_after = |begun: &str, line: &str| {
+            let mut splitter = Splitter::default();
+            splitter.feed(begun);
+            assert_eq!(splitter.next(), None);
+            hint(&splitter, line).unwrap_or_default()
+        };
+        assert_eq!(hint_after("", "quit"), "", "a command");
+        assert_eq!(hint_after("select\n", "1;"), "");
+        assert!(hint_after("select\n", "exit").contains("\\q"));
+        assert!(hint_after("select\n", "help;").contains("\\?"));
+        assert!(hint_after("select '\n", "quit").contains("control-D"));
     }
 }

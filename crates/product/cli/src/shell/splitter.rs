@@ -1,12 +1,22 @@
-//! Splits lines into statements, at semicolons that stand in no quotes, comments or parentheses.
+//! Splits lines into statements, at semicolons that stand in no quotes, comments or parentheses, and commands of the shell.
 
 /// Text between two terminators.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
     /// A statement with its semicolon.
     Statement(String),
-    /// A command of the shell, without its backslash.
+    /// A command of the shell, without its backslash. One within a statement leaves the statement as it is.
     Backslash(String),
+}
+
+/// Command of a line that psql understands without a backslash: `help`, `quit` or `exit` alone.
+pub fn bare_command(line: &str) -> Option<&'static str> {
+    let word = line.trim().trim_end_matches(';').trim_end();
+    let is = |name: &str| word.eq_ignore_ascii_case(name);
+    if is("help") {
+        return Some("?");
+    }
+    (is("quit") || is("exit")).then_some("q")
 }
 
 /// Lexical context at the current position.
@@ -52,20 +62,22 @@ impl Splitter {
         if rest.trim().is_empty() { None } else { Some(rest) }
     }
 
+    /// Returns whether quotes or a comment are open, in which a backslash is text.
+    pub fn is_quoted(&self) -> bool {
+        self.inside != Inside::Nothing
+    }
+
     /// The next piece that is complete.
     pub fn next(&mut self) -> Option<Piece> {
-        if self.inside == Inside::Nothing && self.text[..self.at].trim().is_empty() {
-            let begun = self.text.trim_start();
-            if let Some(command) = begun.strip_prefix('\\') {
-                let end = command.find('\n')?;
-                let piece = Piece::Backslash(command[..end].trim().to_owned());
-                let rest = command[end + 1..].to_owned();
-                *self = Splitter { text: rest, ..Splitter::default() };
-                return Some(piece);
-            }
+        if let Some(command) = self.bare_line() {
+            return Some(Piece::Backslash(command.to_owned()));
         }
         while let Some(c) = self.text[self.at..].chars().next() {
             let here = self.at;
+            // No token of SQL has a backslash.
+            if c == '\\' && self.inside == Inside::Nothing {
+                return self.backslash(here);
+            }
             self.at += c.len_utf8();
             if self.step(here, c) {
                 let rest = self.text.split_off(self.at);
@@ -75,6 +87,26 @@ impl Splitter {
             }
         }
         None
+    }
+
+    /// Takes a bare command at the beginning of a statement, where its word would be an error of SQL.
+    fn bare_line(&mut self) -> Option<&'static str> {
+        if self.is_quoted() || !self.text[..self.at].trim().is_empty() {
+            return None;
+        }
+        let begun = self.text.trim_start();
+        let (line, rest) = begun.split_once('\n')?;
+        let command = bare_command(line)?;
+        *self = Splitter { text: rest.to_owned(), ..Splitter::default() };
+        Some(command)
+    }
+
+    /// Takes out a command that begins here, up to the end of its line.
+    fn backslash(&mut self, here: usize) -> Option<Piece> {
+        let end = here + self.text[here..].find('\n')?;
+        let command = self.text[here + 1..end].trim().to_owned();
+        self.text.replace_range(here..end, "");
+        Some(Piece::Backslash(command))
     }
 
     /// Takes one character; whether it ends a statement.
@@ -173,5 +205,21 @@ mod tests {
         assert_eq!(split("select $1; select 2"), ["select $1;", "rest select 2"]);
         assert_eq!(split("\\dt\nselect 1;\n\\q\n"), ["\\dt", "select 1;", "\\q"]);
         assert_eq!(split("insert into t values ('a\n;b');\n"), ["insert into t values ('a\n;b');"]);
+    }
+
+    #[test]
+    fn commands_stand_anywhere_but_in_quotes() {
+        assert_eq!(split("select (1\n\\dt\n);\n"), ["\\dt", "select (1\n\n);"]);
+        assert_eq!(split("select 1 \\q\n"), ["\\q", "rest select 1"]);
+        assert_eq!(split("select 1; \\x on\nselect 2;\n"), ["select 1;", "\\x on", "select 2;"]);
+        assert_eq!(split("select '\n\\q\n', /*\n\\q\n*/ $$\\q\n$$;\n").len(), 1);
+    }
+
+    #[test]
+    fn psqls_words_are_commands_where_a_statement_begins() {
+        assert_eq!(split("help\n HELP ; \nquit;\nexit\n"), ["\\?", "\\?", "\\q", "\\q"]);
+        assert_eq!(split("select 1;\nexit\n"), ["select 1;", "\\q"]);
+        assert_eq!(split("select 1 as\nexit\n;\n"), ["select 1 as\nexit\n;"], "a column's name");
+        assert_eq!(split("helpful;\n"), ["helpful;"]);
     }
 }
