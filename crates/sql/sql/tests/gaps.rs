@@ -456,7 +456,6 @@ fn what_is_absent_is_refused_by_name() {
         ("UPDATE t SET a = 1 WHERE CURRENT OF c", "WHERE CURRENT OF is not supported", 1),
         ("CREATE TYPE r AS RANGE (subtype = int4)", "CREATE TYPE AS RANGE is not supported", 1),
         ("ALTER SYSTEM SET work_mem = '1MB'", "the statement ALTER SYSTEM is not supported", 1),
-        ("MERGE INTO t USING u ON t.id = u.id WHEN MATCHED THEN DELETE", "the statement MERGE is not supported", 1),
     ];
     for (sql, message, position) in cases {
         let error = client.try_run(sql).expect_err(sql);
