@@ -315,6 +315,10 @@ impl<C: Clock> Tables for Mvto<C> {
         self.catalog().get(table).map(|table| table.space().sample(most)).unwrap_or_default()
     }
 
+    fn estimate_bytes(&self, table: TableId) -> Option<u64> {
+        Some(self.catalog().get(table)?.space().estimate_bytes())
+    }
+
     fn checkpoint(&self) -> Result<()> {
         if self.log.is_none() { Ok(()) } else { Mvto::checkpoint(self).map(drop) }
     }

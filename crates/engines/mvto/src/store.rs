@@ -137,7 +137,16 @@ impl Tuple {
         Tuple::layout(key_length).size()
     }
 
-    /// The bytes that the tuple and its versions take. The caller has it to itself, or killed it.
+    /// The bytes that the tuple and its versions take; without the versions while another thread takes some of them out. The
+    /// caller found the tuple under a guard that it still has.
+    pub fn size_about(&self) -> usize {
+        match self.try_trim() {
+            Some(_trimming) => self.size_with_versions(),
+            None => Tuple::size(usize::from(self.key_length)),
+        }
+    }
+
+    /// The bytes that the tuple and its versions take. The caller has it to itself, killed it, or has the right to trim it.
     pub fn size_with_versions(&self) -> usize {
         let mut bytes = Tuple::size(usize::from(self.key_length));
         let mut version = self.newest();

@@ -5,6 +5,7 @@ mod support;
 use env::{Disk, SimClock, SimDisk, SimDiskOptions};
 use model::{
     Access, Begin, ColumnType, Columns, Error, Finish, Key, Limit, LimitKind, RowBuf, RowRef, Schema, Storage, TableId,
+    Tables,
 };
 use seriatim_mvto::{Mvto, Options};
 use std::sync::Arc;
@@ -209,4 +210,20 @@ fn a_long_log_of_one_row_fits_where_the_row_does() {
         db.close().expect("a good disk");
     }
     assert_eq!(open(&disk, Some(100_000)).expect("it fits").recovery().expect("it was opened").rows, 1);
+}
+
+#[test]
+fn a_table_is_weighed_by_some_of_its_rows() {
+    for storage in [Storage::Ordered, Storage::Hash] {
+        let (engine, _) = engine_and_clock(Options::default());
+        let table = engine.create_table(registers("registers", storage)).expect("a new table");
+        assert_eq!(engine.estimate_bytes(table), Some(0), "{storage:?}");
+        write(&engine, table, 0, 1000).expect("memory");
+        let one = engine.estimate_bytes(table).expect("a table");
+        assert!((1000..2000).contains(&one), "{one} of {storage:?}");
+        (1..1000).for_each(|key| write(&engine, table, key, 1000).expect("memory"));
+        let all = engine.estimate_bytes(table).expect("a table");
+        assert!((400 * one..2_500 * one).contains(&all), "{all} of {storage:?}");
+        assert_eq!(engine.estimate_bytes(TableId(table.0 + 1)), None);
+    }
 }

@@ -158,6 +158,12 @@ impl Tables for TwoPhaseLocking {
         TwoPhaseLocking::tables(self)
     }
 
+    fn estimate_bytes(&self, table: TableId) -> Option<u64> {
+        let catalog = self.catalog();
+        let table = catalog.all().find(|known| known.id == table)?;
+        Some(table.rows.estimate_bytes())
+    }
+
     fn checkpoint(&self) -> Result<()> {
         Ok(()) // Everything is in memory.
     }

@@ -13,6 +13,8 @@ use std::sync::{Arc, PoisonError};
 
 /// Parts of a hash map that are latched apart. A power of two, a few times the number of threads.
 const HASH_SHARDS: usize = 64;
+/// Records whose sizes tell those of all.
+const WEIGHED: usize = 16;
 
 /// All tables at one moment. Replaced as a whole when one comes or goes, so that transactions keep a reference.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +94,12 @@ pub(super) struct State {
 impl Record {
     pub(super) fn latch(&self) -> MutexGuard<'_, State> {
         latch(&self.state)
+    }
+
+    /// Bytes of the key, the row and what surrounds them.
+    fn size(&self) -> usize {
+        let row = self.latch().row.as_ref().map_or(0, |row| row.bytes().len());
+        size_of::<Record>() + self.key.len() + row
     }
 }
 
@@ -187,6 +195,20 @@ impl Keyspace {
                 }
             }
         }
+    }
+
+    /// About how many bytes the records take, from the sizes of the first ones.
+    pub(super) fn estimate_bytes(&self) -> u64 {
+        let first: Vec<Arc<Record>> = match &self.map {
+            Map::Ordered(map) => read(map).values().take(WEIGHED).cloned().collect(),
+            Map::Hash(_, shards) => shards
+                .iter()
+                .flat_map(|shard| read(shard).values().take(WEIGHED).cloned().collect::<Vec<_>>())
+                .take(WEIGHED)
+                .collect(),
+        };
+        let bytes: usize = first.iter().map(|record| record.size()).sum();
+        (self.len().max(first.len()) as u64).saturating_mul(bytes as u64) / (first.len() as u64).max(1)
     }
 
     /// Returns the number of records, for tests and figures.

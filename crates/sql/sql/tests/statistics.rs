@@ -146,6 +146,38 @@ fn figures_of_the_log_are_its_own() {
 }
 
 #[test]
+fn sizes_are_those_of_rows_and_entries() {
+    on_each(|client, _| {
+        client.run(
+            "CREATE TABLE t (id int PRIMARY KEY, note text); CREATE INDEX tn ON t (note); CREATE TABLE small (id int)",
+        );
+        let mut number = |query: &str| -> i64 { client.show(&format!("SELECT {query}")).parse().expect(query) };
+        assert_eq!(number("pg_total_relation_size('t')"), 0);
+        let empty = number("pg_database_size(current_database())");
+        assert!(empty > 0, "the catalog takes something");
+        client.run("INSERT INTO t SELECT g, repeat('x', 1000) || g FROM generate_series(1, 2000) g; INSERT INTO small VALUES (1)");
+        let mut number = |query: &str| -> i64 { client.show(&format!("SELECT {query}")).parse().expect(query) };
+        let table = number("pg_table_size('t')");
+        assert!((1_000_000..8_000_000).contains(&table), "{table}");
+        let index = number("pg_relation_size('tn', 'main')");
+        assert!((1_000_000..8_000_000).contains(&index), "{index}");
+        assert_eq!(number("pg_relation_size('t', 'fsm')"), 0);
+        assert_eq!(number("pg_indexes_size('t')"), index);
+        assert_eq!(number("pg_total_relation_size('t')"), table + index);
+        assert_eq!(number("relpages FROM pg_class WHERE relname = 't'"), (table + 8191) / 8192);
+        assert!((1..1000).contains(&number("pg_table_size('small')")));
+        let database = number("pg_database_size(current_database())");
+        assert!(database >= empty + table + index, "{empty} {database}");
+        let oid = number("oid FROM pg_database WHERE datname = 'postgres'");
+        assert_eq!(number(&format!("pg_database_size({oid}::oid)")), database);
+        assert!(number("pg_tablespace_size('pg_default')") >= database);
+        assert_eq!(client.show("SELECT pg_table_size(1::oid) IS NULL, pg_table_size('pg_class')"), "t|0");
+        assert_eq!(client.fails("SELECT pg_relation_size('t', 'other')").code(), "22023");
+        assert_eq!(client.fails("SELECT pg_database_size('nowhere')").code(), "3D000");
+    });
+}
+
+#[test]
 fn rows_of_a_table_are_estimated() {
     let mut client = Client::new(&databases().remove(0));
     client.run("CREATE TABLE t (id int PRIMARY KEY); CREATE VIEW v AS TABLE t");
@@ -154,4 +186,6 @@ fn rows_of_a_table_are_estimated() {
     let rows: u64 = shown.parse().unwrap();
     assert!((2_500..10_000).contains(&rows), "{rows}");
     assert_eq!(client.show("SELECT pg_stat_get_live_tuples('v'::regclass) IS NULL"), "t");
+    let tuples = "SELECT reltuples BETWEEN 2500 AND 10000 FROM pg_class WHERE relname IN ('t', 't_pkey')";
+    assert_eq!(client.show(tuples), "t\nt");
 }

@@ -154,6 +154,14 @@ pub trait Tables {
         Vec::new()
     }
 
+    /// Returns about how many bytes of memory the keys and rows of a table take with the older versions that are kept, from the
+    /// sizes of a few of them: more than 0 for a table with rows. No read of any transaction, like [`Tables::estimate_keys`].
+    /// `None` in an engine that cannot tell quickly, and for an unknown table.
+    fn estimate_bytes(&self, table: TableId) -> Option<u64> {
+        let _ = table;
+        None
+    }
+
     /// Writes a checkpoint, so that the next start is short; if one is being written already, afterwards. No effect in an engine
     /// without a disk.
     ///

@@ -28,6 +28,8 @@ enum Index {
 
 /// Parts of a hash-stored table that grow and are latched apart.
 const HASH_SHARDS: usize = 64;
+/// Tuples whose sizes tell those of all.
+const WEIGHED: usize = 16;
 
 impl Space {
     /// An empty space in the order of its keys.
@@ -147,6 +149,24 @@ impl Space {
         let guard = epoch::pin();
         let tuples = self.ordered().map(|index| index.sample(most, &guard)).unwrap_or_default();
         tuples.into_iter().map(|tuple| Key::from_bytes(tuple.key())).collect()
+    }
+
+    /// About how many bytes the tuples take with their versions, from the sizes of some of them. Stamps nothing.
+    pub fn estimate_bytes(&self) -> u64 {
+        let guard = epoch::pin();
+        let tuples = match &self.index {
+            Index::Ordered(index) => index.sample(WEIGHED, &guard),
+            Index::Hash(index) => {
+                let mut batch = Vec::new();
+                let mut cursor = HashCursor::default();
+                while batch.len() < WEIGHED && index.scan_batch(&mut cursor, &guard, &mut batch) {}
+                batch
+            }
+        };
+        let sizes: Vec<u64> = tuples.iter().take(WEIGHED).map(|tuple| tuple.size_about() as u64).collect();
+        let tuples =
+            self.estimate(Bound::Unbounded, Bound::Unbounded).unwrap_or_default().max(sizes.len().min(1) as u64);
+        tuples.saturating_mul(sizes.iter().sum::<u64>()) / (sizes.len() as u64).max(1)
     }
 
     /// Begins a walk over all tuples.

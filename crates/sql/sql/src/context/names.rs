@@ -1,7 +1,7 @@
 //! Reads the catalog.
 
 use crate::database::Database;
-use crate::definition::{DefinedType, Namespace, Oid, Relation};
+use crate::definition::{Cache, DefinedType, Namespace, Oid, Relation};
 use crate::env::{CatalogLookup, State};
 use crate::error::Result;
 use crate::store::Transaction;
@@ -271,6 +271,14 @@ impl Names<'_> {
     /// Errors of the engine.
     pub fn relations(&mut self) -> Result<Vec<Relation>> {
         Ok(self.database.cache.relations(self.transaction)?)
+    }
+
+    /// All relations of another database, by its catalog.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn relations_in_catalog(&mut self, catalog: &Cache) -> Result<Vec<Relation>> {
+        Ok(catalog.relations(self.transaction)?)
     }
 
     /// The relations of a schema.

@@ -15,6 +15,7 @@ mod functions;
 mod information_schema;
 mod layout;
 mod locks;
+mod measured;
 mod names;
 mod print;
 mod procedures;

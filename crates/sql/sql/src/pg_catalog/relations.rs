@@ -1,11 +1,13 @@
 //! Relations and schemas: `pg_class`, `pg_namespace`, and the tables with rows for whole relations.
 
 use super::layout::{Described, columns, tables};
+use super::measured::measure;
 use super::value::{NO, NONE, NULL, YES, array, bool, count2, oid, text};
 use super::{derived, described};
 use crate::Result;
 use crate::catalog::{Oid, Relation, Table, VirtualTable};
 use crate::context::{Names, temporary_namespace};
+use crate::database::Database;
 use crate::types::{Datum, Row, Scalar};
 use std::collections::HashMap;
 
@@ -88,6 +90,19 @@ struct Class<'r> {
     temporary: bool,
     shared: bool,
     replica_identity: &'static str,
+    measure: Measure,
+}
+
+/// The size of a relation in `pg_class`.
+#[derive(Clone, Copy)]
+pub(super) struct Measure {
+    pub(super) pages: i32,
+    /// -1: nobody knows.
+    pub(super) rows: f32,
+}
+
+impl Measure {
+    const UNKNOWN: Measure = Measure { pages: 0, rows: -1.0 };
 }
 
 impl Class<'_> {
@@ -104,8 +119,8 @@ impl Class<'_> {
             oid(self.access_method),
             oid(if has_storage { self.oid } else { 0 }),
             oid(if self.shared { 1664 } else { 0 }),
-            Datum::Int4(0),
-            Datum::Float4(if has_storage { -1.0 } else { 0.0 }),
+            Datum::Int4(self.measure.pages),
+            Datum::Float4(if has_storage { self.measure.rows } else { 0.0 }),
             Datum::Int4(0),
             NONE,
             bool(self.has_index),
@@ -137,13 +152,28 @@ fn classes(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let relations = names.relations()?;
     let tables: HashMap<Oid, &Table> = tables_of(&relations).map(|table| (table.oid, table)).collect();
     let owners = names.owners()?;
+    let database = names.database().clone();
     let own = relations.iter().map(|relation| {
         let schema = schemas.get(relation.schema()).copied().unwrap_or(PUBLIC);
         let owned = if let Relation::Index(entry) = relation { entry.table } else { relation.oid() };
         let owner = owners.get(&owned).copied().unwrap_or(OWNER);
-        Class { owner, ..class_of(relation, schema, &tables) }.row()
+        let measure = measure_of(&database, relation, &tables);
+        Class { owner, measure, ..class_of(relation, schema, &tables) }.row()
     });
     Ok(described().iter().map(|described| class_of_system(described).row()).chain(own).collect())
+}
+
+fn measure_of(database: &Database, relation: &Relation, tables: &HashMap<Oid, &Table>) -> Measure {
+    let found = database.store.ddl().and_then(|engine| match relation {
+        Relation::Table(table) => Some(measure(engine, Some(table.storage), table.storage)),
+        Relation::Index(entry) => {
+            let table = tables.get(&entry.table)?;
+            let index = table.indexes.iter().find(|index| index.oid == entry.oid)?;
+            Some(measure(engine, index.storage, table.storage))
+        }
+        Relation::Sequence(_) | Relation::View(_) => None,
+    });
+    found.unwrap_or(Measure::UNKNOWN)
 }
 
 /// The tables among relations.
@@ -170,6 +200,7 @@ fn class_of<'r>(relation: &'r Relation, schema: Oid, tables: &HashMap<Oid, &Tabl
         temporary: temporary_namespace(relation.schema()).is_some(),
         shared: false,
         replica_identity: "n",
+        measure: Measure::UNKNOWN,
     };
     match relation {
         Relation::Table(table) => Class {
@@ -224,6 +255,7 @@ fn class_of_system(described: &Described) -> Class<'static> {
         temporary: false,
         shared: SHARED.contains(&described.name),
         replica_identity: "n",
+        measure: Measure::UNKNOWN,
     }
 }
 

@@ -1,31 +1,107 @@
-//! Sizes. The engine keeps all tables in one log and one memory and counts no bytes by table: each says 0.
+//! Sizes: what rows and entries take in the engine's memory, as it estimates them from a few.
 
 use super::{argument_oid, argument_text};
+use crate::catalog::{Cache, Oid, Relation, Table};
 use crate::context::Names;
 use crate::error::{Result, SqlError, state};
+use crate::pg_catalog::measured::{bytes_of, bytes_of_entries};
 use crate::pg_catalog::names;
 use crate::types::{Datum, Numeric};
 use bigdecimal::{BigDecimal, RoundingMode, ToPrimitive};
+use model::Tables;
+
+/// What of a relation is asked for.
+#[derive(Clone, Copy)]
+struct Parts {
+    rows: bool,
+    indexes: bool,
+}
 
 pub(super) fn relation(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
-    let found = names::name_of_relation(names, argument_oid(arguments, 0))?;
-    Ok(found.map_or(Datum::Null, |_| Datum::Int8(0)))
+    let size = sum(names, argument_oid(arguments, 0), Parts { rows: true, indexes: false })?;
+    match arguments.get(1).and_then(Datum::as_text) {
+        None | Some("main") => Ok(size),
+        // Rows have no free space and no map of what is visible.
+        Some("fsm" | "vm" | "init") => Ok(if size.is_null() { Datum::Null } else { Datum::Int8(0) }),
+        Some(_) => Err(SqlError::new(state::INVALID_PARAMETER_VALUE, "invalid fork name")
+            .hint("Valid fork names are \"main\", \"fsm\", \"vm\", and \"init\".")),
+    }
+}
+
+pub(super) fn table(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    sum(names, argument_oid(arguments, 0), Parts { rows: true, indexes: false })
+}
+
+pub(super) fn indexes(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    sum(names, argument_oid(arguments, 0), Parts { rows: false, indexes: true })
+}
+
+pub(super) fn total(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    sum(names, argument_oid(arguments, 0), Parts { rows: true, indexes: true })
+}
+
+/// NULL for an identifier without a relation. What is computed takes nothing.
+fn sum(names: &mut Names<'_>, oid: Oid, parts: Parts) -> Result<Datum> {
+    if names::system_relation(oid).is_some() {
+        return Ok(Datum::Int8(0));
+    }
+    let Some(relation) = names.relation_by_oid(oid)? else { return Ok(Datum::Null) };
+    let table_of_index = match &relation {
+        Relation::Index(entry) => names.relation_by_oid(entry.table)?,
+        _ => None,
+    };
+    let Some(engine) = names.database().store.ddl() else { return Ok(Datum::Null) };
+    Ok(Datum::Int8(match (&relation, &table_of_index) {
+        (Relation::Table(table), _) => {
+            let rows = if parts.rows { bytes_of(engine, table.storage) } else { 0 };
+            rows + if parts.indexes { of_indexes(engine, table) } else { 0 }
+        }
+        (Relation::Index(_), Some(Relation::Table(table))) if parts.rows => {
+            let index = table.indexes.iter().find(|index| index.oid == oid);
+            index.map_or(0, |index| bytes_of_entries(engine, index))
+        }
+        _ => 0,
+    }))
+}
+
+fn of_indexes(engine: &dyn Tables, table: &Table) -> i64 {
+    table.indexes.iter().map(|index| bytes_of_entries(engine, index)).sum()
 }
 
 pub(super) fn database(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let oid = argument_oid(arguments, 0);
     let known = names.databases()?.iter().any(|database| database.oid == oid);
-    Ok(if known { Datum::Int8(0) } else { Datum::Null })
+    if known { of_database(names, oid) } else { Ok(Datum::Null) }
 }
 
 pub(super) fn database_named(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
     let name = argument_text(arguments, 0);
-    let found = names.database_named(name)?;
-    found.map(|_| Datum::Int8(0)).ok_or_else(|| crate::database::missing(name))
+    let found = names.database_named(name)?.ok_or_else(|| crate::database::missing(name))?;
+    of_database(names, found.oid)
 }
 
-pub(super) fn tablespace(_: &[Datum]) -> Result<Datum> {
-    Ok(Datum::Int8(0))
+/// Tables, indexes and the catalog. A database that nobody has used yet has none of them.
+fn of_database(names: &mut Names<'_>, oid: Oid) -> Result<Datum> {
+    let database = names.database().clone();
+    let Some(engine) = database.store.ddl() else { return Ok(Datum::Null) };
+    let Some(catalog) = Cache::find_in(&*database.store, oid) else { return Ok(Datum::Int8(0)) };
+    let relations = if oid == database.oid { names.relations()? } else { names.relations_in_catalog(&catalog)? };
+    let tables = relations.iter().filter_map(|relation| match relation {
+        Relation::Table(table) => Some(bytes_of(engine, table.storage) + of_indexes(engine, table)),
+        _ => None,
+    });
+    let definitions = engine.estimate_bytes(catalog.table()).unwrap_or_default();
+    Ok(Datum::Int8(tables.sum::<i64>() + i64::try_from(definitions).unwrap_or(i64::MAX)))
+}
+
+/// The tablespace `pg_default`, which has everything.
+const DEFAULT: Oid = 1663;
+
+pub(super) fn tablespace(names: &mut Names<'_>, arguments: &[Datum]) -> Result<Datum> {
+    let is_default = argument_oid(arguments, 0) == DEFAULT || argument_text(arguments, 0) == "pg_default";
+    let Some(engine) = names.database().store.ddl().filter(|_| is_default) else { return Ok(Datum::Int8(0)) };
+    let bytes = engine.tables().iter().filter_map(|(table, _)| engine.estimate_bytes(*table)).sum::<u64>();
+    Ok(Datum::Int8(i64::try_from(bytes).unwrap_or(i64::MAX)))
 }
 
 /// The units of [`pretty`], each 1,024 times the one before.
