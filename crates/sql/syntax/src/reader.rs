@@ -395,6 +395,11 @@ impl<'a> Reader<'a> {
         unexpected(self.text, self.tokens, self.parser.peek_token_ref().span.start)
     }
 
+    /// The position of the next token, in characters from 1.
+    pub(crate) fn position(&self) -> u32 {
+        crate::position_of(self.text, self.parser.peek_token_ref().span.start)
+    }
+
     /// The refusal of what PostgreSQL has and this server lacks. It points at the statement.
     pub(crate) fn unsupported(&self, what: &str) -> Error {
         missing::at_first_word(self.text, self.tokens, Error::unsupported(what))

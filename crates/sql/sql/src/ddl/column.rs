@@ -109,7 +109,11 @@ pub(super) fn identity(always: bool) -> Identity {
     if always { Identity::Always } else { Identity::ByDefault }
 }
 
-fn check_name(table: &Table, name: &str) -> Result<()> {
+/// Checks that a table can have another column, and one of this name.
+///
+/// # Errors
+/// 54011, 42701.
+pub(super) fn check_name(table: &Table, name: &str) -> Result<()> {
     if table.columns.len() >= MOST_COLUMNS {
         let message = format!("tables can have at most {MOST_COLUMNS} columns");
         return Err(SqlError::new(state::TOO_MANY_COLUMNS, message));

@@ -1,15 +1,16 @@
 //! CREATE TABLE.
 
-use super::column;
+use super::column::{self, NewColumn};
 use super::constraint::{add_foreign_key, new_key};
+use super::like::Source;
 use crate::alter::column::{define_expressions, keep_generated};
 use crate::alter::constraint::{NewKey, add_check, add_key};
 use crate::alter::name::{NewNames, creation_schema, fold, split};
 use crate::alter::table::{empty, exists, insert, insert_owned, make_storage};
-use crate::catalog::{Index, Table};
+use crate::catalog::{Index, Sequence, Table};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
-use syntax::ast::{Constraint, ConstraintKind, CreateTable};
+use syntax::ast::{ColumnSource, Constraint, ConstraintKind, CreateTable};
 
 /// Runs CREATE TABLE.
 pub(super) fn run(change: &mut Change<'_>, statement: &CreateTable, notices: &mut Vec<SqlError>) -> Result<()> {
@@ -26,23 +27,34 @@ fn create(change: &mut Change<'_>, mut table: Table, statement: &CreateTable) ->
     let mut given = NewNames::default();
     given.take(&table.name)?;
     let mut sequences = Vec::new();
+    let mut sources = Vec::new();
     for written in &statement.columns {
-        let new = column::define(change, &table, written)?;
-        if table.column(&new.column.name).is_some() {
-            let message = format!("column \"{}\" specified more than once", new.column.name);
-            return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+        let new = match written {
+            ColumnSource::Column(written) => vec![column::define(change, &table, written)?],
+            ColumnSource::Like(like) => {
+                let source = Source::of(&mut change.names(), like).map_err(|error| error.at(like.position))?;
+                let columns = source.columns(change, &table)?;
+                sources.push(source);
+                columns
+            }
+        };
+        for new in new {
+            if let Some(sequence) = place(&mut table, &mut given, new)? {
+                sequences.push(sequence);
+            }
         }
-        if let Some(sequence) = new.sequence {
-            given.take(&sequence.name)?;
-            sequences.push((sequence, table.columns.len()));
-        }
-        table.columns.push(new.column);
     }
-    let beside = statement.columns.iter().flat_map(|column| &column.constraints);
+    let beside = statement.columns.iter().flat_map(|column| match column {
+        ColumnSource::Column(column) => &column.constraints[..],
+        ColumnSource::Like(_) => &[],
+    });
     let constraints: Vec<&Constraint> = beside.chain(&statement.constraints).collect();
     keep_generated(change, &mut table, 0)?;
     define_expressions(&mut change.exec, &mut table, 0)?;
     add_keys_and_checks(change, &mut table, &mut given, &constraints)?;
+    for source in sources {
+        source.constraints(change, &mut table, &mut given)?;
+    }
     make_storage(change, &mut table)?;
     for (sequence, at) in sequences {
         insert_owned(change, &table, at, sequence)?;
@@ -53,6 +65,21 @@ fn create(change: &mut Change<'_>, mut table: Table, statement: &CreateTable) ->
         }
     }
     insert(change, table)
+}
+
+/// Adds a column to the definition. Returns its sequence with its position.
+fn place(table: &mut Table, given: &mut NewNames, new: NewColumn) -> Result<Option<(Sequence, usize)>> {
+    let NewColumn { column, sequence } = new;
+    column::check_name(table, &column.name)?;
+    if table.column(&column.name).is_some() {
+        let message = format!("column \"{}\" specified more than once", column.name);
+        return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
+    }
+    if let Some(sequence) = &sequence {
+        given.take(&sequence.name)?;
+    }
+    table.columns.push(column);
+    Ok(sequence.map(|sequence| (sequence, table.columns.len() - 1)))
 }
 
 /// Keys before checks before foreign keys, which may refer to the keys.

@@ -17,6 +17,7 @@ mod domain;
 mod drop;
 mod foreign_key;
 mod index;
+mod like;
 mod owned;
 mod role;
 mod schema;

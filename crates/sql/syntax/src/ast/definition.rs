@@ -177,10 +177,47 @@ pub struct CreateTable {
     pub temporary: bool,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
-    /// The columns, in their order.
-    pub columns: Vec<ColumnDefinition>,
+    /// Where its columns come from, in their order.
+    pub columns: Vec<ColumnSource>,
     /// Constraints that are written by themselves. Those beside a column are in [`ColumnDefinition::constraints`].
     pub constraints: Vec<Constraint>,
+}
+
+/// A part of CREATE TABLE that gives it columns.
+#[derive(Clone, Debug)]
+pub enum ColumnSource {
+    /// A column.
+    Column(ColumnDefinition),
+    /// LIKE: the columns of another relation.
+    Like(Like),
+}
+
+/// LIKE in CREATE TABLE.
+#[derive(Clone, Debug)]
+pub struct Like {
+    /// The relation whose columns are copied.
+    pub source: ObjectName,
+    /// The position of its name, in characters of the text from 1.
+    pub position: u32,
+    /// What is copied beside names, types and NOT NULL.
+    pub includes: Includes,
+}
+
+/// What INCLUDING and EXCLUDING of LIKE leave. Storage, statistics and compression are without effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Includes {
+    /// COMMENTS
+    pub comments: bool,
+    /// CONSTRAINTS: CHECK constraints.
+    pub constraints: bool,
+    /// DEFAULTS
+    pub defaults: bool,
+    /// GENERATED
+    pub generated: bool,
+    /// IDENTITY
+    pub identity: bool,
+    /// INDEXES, with the keys that they are of.
+    pub indexes: bool,
 }
 
 /// A column as CREATE TABLE and ADD COLUMN write it.

@@ -22,10 +22,10 @@ pub(crate) use data_type::BY_IDENTIFIER;
 pub use data_type::DataType;
 pub use database::{AlterDatabase, AlterDatabaseAction, CreateDatabase, DatabaseOption, DropDatabase, SettingChange};
 pub use definition::{
-    Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, Comment, Constraint, ConstraintKind,
-    CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable, CreateTableAs, CreateType,
-    CreateView, Definition, DomainOption, Drop, ForeignKey, IndexColumn, Key, LabelPlace, Lock, Maintenance,
-    ObjectKind, Privileges, ReferentialAction, SequenceOptions, Truncate,
+    Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, ColumnSource, Comment, Constraint,
+    ConstraintKind, CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable,
+    CreateTableAs, CreateType, CreateView, Definition, DomainOption, Drop, ForeignKey, Includes, IndexColumn, Key,
+    LabelPlace, Like, Lock, Maintenance, ObjectKind, Privileges, ReferentialAction, SequenceOptions, Truncate,
 };
 pub use dml::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, Merge, MergeAction, MergeClause,

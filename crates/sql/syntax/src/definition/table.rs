@@ -1,7 +1,10 @@
 //! CREATE TABLE, and columns.
 
 use super::{constraint, sequence};
-use crate::ast::{ColumnDefinition, ColumnOption, Constraint, CreateTable, CreateTableAs, Definition, Ident};
+use crate::ast::{
+    ColumnDefinition, ColumnOption, ColumnSource, Constraint, CreateTable, CreateTableAs, Definition, Ident, Includes,
+    Like,
+};
 use crate::reader::{Reader, Token};
 use pgtypes::Result;
 
@@ -67,7 +70,7 @@ fn storage(reader: &mut Reader<'_>) -> Result<()> {
     Ok(())
 }
 
-fn elements(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, Vec<Constraint>)> {
+fn elements(reader: &mut Reader<'_>) -> Result<(Vec<ColumnSource>, Vec<Constraint>)> {
     let (mut columns, mut constraints) = (vec![], vec![]);
     reader.expect_token(&Token::LParen)?;
     if reader.take_token(&Token::RParen) {
@@ -75,11 +78,12 @@ fn elements(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, Vec<Const
     }
     reader.list(|reader| {
         if reader.take("LIKE") {
-            return Err(like(reader)?);
+            columns.push(ColumnSource::Like(like(reader)?));
+            return Ok(());
         }
         match constraint::begins(reader) {
             true => constraints.push(constraint::table(reader)?),
-            false => columns.push(column(reader)?),
+            false => columns.push(ColumnSource::Column(column(reader)?)),
         }
         Ok(())
     })?;
@@ -87,12 +91,45 @@ fn elements(reader: &mut Reader<'_>) -> Result<(Vec<ColumnDefinition>, Vec<Const
     Ok((columns, constraints))
 }
 
-/// The refusal of `LIKE table`.
-fn like(reader: &mut Reader<'_>) -> Result<pgtypes::Error> {
-    reader.object_name()?;
-    let with_options = reader.says("INCLUDING") || reader.says("EXCLUDING");
-    Ok(reader.unsupported(if with_options { "LIKE with INCLUDING" } else { "LIKE in CREATE TABLE" }))
+/// LIKE, from its table on. A later INCLUDING or EXCLUDING overrides an earlier one.
+fn like(reader: &mut Reader<'_>) -> Result<Like> {
+    let position = reader.position();
+    let source = reader.object_name()?;
+    let mut includes = Includes::default();
+    while let Some(verb) = reader.take_any(&["INCLUDING", "EXCLUDING"]) {
+        let on = verb == "INCLUDING";
+        match reader.take_any(&LIKE_OPTIONS) {
+            Some("ALL") => {
+                includes =
+                    Includes { comments: on, constraints: on, defaults: on, generated: on, identity: on, indexes: on }
+            }
+            Some("COMMENTS") => includes.comments = on,
+            Some("CONSTRAINTS") => includes.constraints = on,
+            Some("DEFAULTS") => includes.defaults = on,
+            Some("GENERATED") => includes.generated = on,
+            Some("IDENTITY") => includes.identity = on,
+            Some("INDEXES") => includes.indexes = on,
+            // Of what tables do not have.
+            Some(_) => {}
+            None => return Err(reader.unexpected()),
+        }
+    }
+    Ok(Like { source, position, includes })
 }
+
+/// What INCLUDING and EXCLUDING name.
+const LIKE_OPTIONS: [&str; 10] = [
+    "ALL",
+    "COMMENTS",
+    "COMPRESSION",
+    "CONSTRAINTS",
+    "DEFAULTS",
+    "GENERATED",
+    "IDENTITY",
+    "INDEXES",
+    "STATISTICS",
+    "STORAGE",
+];
 
 /// A column with all that is beside it.
 pub(super) fn column(reader: &mut Reader<'_>) -> Result<ColumnDefinition> {

@@ -1,6 +1,6 @@
 use crate::ast::{
-    AlterAction, ColumnAction, ColumnOption, ConstraintKind, CopyOption, CopySource, CopyStream, Definition, Ident,
-    ReferentialAction,
+    AlterAction, ColumnAction, ColumnOption, ColumnSource, ConstraintKind, CopyOption, CopySource, CopyStream,
+    Definition, Ident, Includes, ReferentialAction,
 };
 use crate::{Command, statement};
 
@@ -30,7 +30,9 @@ fn columns_have_their_constraints_beside_them() {
         panic!()
     };
     assert!(create.if_not_exists && !create.temporary);
-    let [a, b, c] = &create.columns[..] else { panic!("{:?}", create.columns) };
+    let [ColumnSource::Column(a), ColumnSource::Column(b), ColumnSource::Column(c)] = &create.columns[..] else {
+        panic!("{:?}", create.columns)
+    };
     let [ColumnOption::Identity { always: false, sequence }] = &a.options[..] else { panic!("{:?}", a.options) };
     assert_eq!(
         (sequence.increment, sequence.min, sequence.cache, sequence.cycle),
@@ -52,6 +54,34 @@ fn columns_have_their_constraints_beside_them() {
     let [unique, foreign] = &create.constraints[..] else { panic!("{:?}", create.constraints) };
     assert!(matches!(&unique.kind, ConstraintKind::Key(key) if !key.primary && names(&key.columns) == ["a", "b"]));
     assert!(matches!(&foreign.kind, ConstraintKind::Foreign(key) if names(&key.columns) == ["a", "c"]));
+}
+
+#[test]
+fn the_last_word_about_a_part_of_like_counts() {
+    let all =
+        Includes { comments: true, constraints: true, defaults: true, generated: true, identity: true, indexes: true };
+    let none = Includes::default();
+    for (options, wanted) in [
+        ("", none),
+        ("including all", all),
+        ("including all excluding indexes", Includes { indexes: false, ..all }),
+        ("including indexes excluding all including comments", Includes { comments: true, ..none }),
+        (
+            "excluding defaults including defaults including generated",
+            Includes { defaults: true, generated: true, ..none },
+        ),
+        ("including storage including statistics including compression", none),
+    ] {
+        let Definition::CreateTable(create) =
+            definition(&format!("create table t (a int, like s.u {options}, check (a > 0))"))
+        else {
+            panic!()
+        };
+        let [ColumnSource::Column(_), ColumnSource::Like(like)] = &create.columns[..] else { panic!() };
+        assert_eq!((like.source.to_string(), like.includes), ("s.u".to_owned(), wanted), "{options}");
+    }
+    assert_eq!(statement("create table t (like u including)").unwrap_err().code(), "42601");
+    assert_eq!(statement("create table t (like u including names)").unwrap_err().code(), "42601");
 }
 
 #[test]
@@ -193,8 +223,6 @@ fn indexes_have_columns_and_expressions() {
 #[test]
 fn clauses_that_are_missing_are_refused_by_name() {
     for (sql, what) in [
-        ("create table t (like u)", "LIKE in CREATE TABLE"),
-        ("create table t (a int, like u including all)", "LIKE with INCLUDING"),
         ("create table t () inherits (u)", "INHERITS"),
         ("create table t (a int) partition by range (a)", "partitioning"),
         ("create table t partition of u default", "partitioning"),
