@@ -40,6 +40,7 @@ mod definition;
 mod dependency;
 pub mod entries;
 mod error;
+mod extension_catalog;
 mod keys;
 mod layout;
 mod numbers;

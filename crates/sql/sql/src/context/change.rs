@@ -176,6 +176,24 @@ impl<'s> Change<'s> {
         Ok(database.cache.remove(*transaction, relation)?)
     }
 
+    /// Enters an extension.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn put_extension(&mut self, name: &str, oid: Oid) -> Result<()> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.put_extension(*transaction, name, oid)?)
+    }
+
+    /// Removes an extension. Returns whether there was one.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn remove_extension(&mut self, name: &str) -> Result<bool> {
+        let Exec { transaction, database, .. } = &mut self.exec;
+        Ok(database.cache.remove_extension(*transaction, name)?)
+    }
+
     /// Enters a schema, or replaces it.
     ///
     /// # Errors

@@ -151,6 +151,14 @@ impl Names<'_> {
         Ok(self.database.cache.owners(self.transaction)?)
     }
 
+    /// The extensions that were created, by name, with their identifiers.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn extensions(&mut self) -> Result<Vec<(String, Oid)>> {
+        Ok(self.database.cache.extensions(self.transaction)?)
+    }
+
     /// A setting of the session.
     pub fn setting(&self, name: &str) -> Option<String> {
         self.session.setting(name)

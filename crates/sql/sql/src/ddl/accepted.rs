@@ -2,12 +2,12 @@
 //! everything, memory is reclaimed without a statement, and there are no statistics.
 
 use super::role::named;
-use crate::alter::name::{fold, no_relation, split};
+use crate::alter::name::{no_relation, split};
 use crate::catalog::{self, Relation};
 use crate::context::{Change, Exec, Names};
 use crate::error::{Result, SqlError, state};
 use std::time::Duration;
-use syntax::ast::{CreateExtension, Lock, Maintenance, ObjectName, Privileges};
+use syntax::ast::{Lock, Maintenance, ObjectName, Privileges};
 
 /// GRANT and REVOKE: the relations and roles must be there. Nothing checks privileges.
 ///
@@ -81,33 +81,5 @@ pub(super) fn lock(change: &mut Change<'_>, lock: &Lock) -> Result<()> {
             None => return Err(no_relation(schema.as_deref(), &name)),
         }
     }
-    Ok(())
-}
-
-/// CREATE EXTENSION: some are built in, so that the statement finds what it wants. What is there in part warns.
-///
-/// # Errors
-/// 42710, 0A000
-pub(super) fn create_extension(create: &CreateExtension, notices: &mut Vec<SqlError>) -> Result<()> {
-    let name = fold(&create.name);
-    match name.as_str() {
-        "plpgsql" => {}
-        "uuid-ossp" => return Ok(()),
-        "pgcrypto" => {
-            let message = "of extension \"pgcrypto\" only gen_random_uuid() is built in";
-            notices.push(SqlError::new(state::WARNING, message));
-            return Ok(());
-        }
-        _ => {
-            let message = format!("extension \"{name}\" is not available");
-            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message)
-                .hint("Built in are uuid-ossp, and gen_random_uuid() of pgcrypto."));
-        }
-    }
-    let message = "extension \"plpgsql\" already exists";
-    if !create.if_not_exists {
-        return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
-    }
-    notices.push(SqlError::new(state::DUPLICATE_OBJECT, format!("{message}, skipping")));
     Ok(())
 }

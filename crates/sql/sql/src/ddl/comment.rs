@@ -36,7 +36,7 @@ pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
             [name] => role::comment(change, name, text),
             _ => Err(SqlError::new(state::SYNTAX_ERROR, "role name cannot be qualified")),
         },
-        // Kept nowhere: there is no extension that could be commented on.
+        // Kept nowhere: the comments on extensions are PostgreSQL's.
         _ => Ok(()),
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn run(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<S
             notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, message));
             Ok(())
         }),
+        ObjectKind::Extension => super::extension::drop(change, statement, notices),
         other => {
             let kind = other.word().to_lowercase();
             let skip = |name| skip_absent(&kind, &parts(name).join("."), statement.if_exists, notices);
@@ -30,7 +31,7 @@ pub(super) fn run(change: &mut Change<'_>, statement: &Drop, notices: &mut Vec<S
 }
 
 /// There is none of this kind.
-fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut Vec<SqlError>) -> Result<()> {
+pub(super) fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut Vec<SqlError>) -> Result<()> {
     let message = format!("{kind} \"{name}\" does not exist");
     if if_exists {
         notices.push(SqlError::new(state::SUCCESSFUL_COMPLETION, format!("{message}, skipping")));

@@ -15,6 +15,7 @@ pub(crate) mod database;
 mod defined_type;
 mod domain;
 mod drop;
+mod extension;
 mod foreign_key;
 mod index;
 mod like;
@@ -48,7 +49,7 @@ pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<S
         Definition::CreateView(create) => view::create(change, create)?,
         Definition::CreateSequence(create) => sequence::create(change, create, notices)?,
         Definition::CreateSchema(create) => schema::create(change, create, notices)?,
-        Definition::CreateExtension(create) => accepted::create_extension(create, notices)?,
+        Definition::CreateExtension(create) => extension::create(change, create, notices)?,
         Definition::AlterDatabase(alter) => database::alter(change, alter)?,
         Definition::CreateDatabase(_) | Definition::DropDatabase(_) => {
             return Err(SqlError::new(state::INTERNAL_ERROR, "the session makes and drops databases"));

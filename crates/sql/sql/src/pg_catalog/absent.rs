@@ -15,10 +15,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
     3466 pg_event_trigger = nothing; {
         oid: Oid, evtname: Name, evtevent: Name, evtowner: Oid, evtfoid: Oid, evtenabled: Char, evttags: [Text]
     }
-    3079 pg_extension = nothing; {
-        oid: Oid, extname: Name, extowner: Oid, extnamespace: Oid, extrelocatable: Bool, extversion: Text,
-        extconfig: [Oid], extcondition: [Text]
-    }
     2328 pg_foreign_data_wrapper = nothing; {
         oid: Oid, fdwname: Name, fdwowner: Oid, fdwhandler: Oid, fdwvalidator: Oid, fdwacl: [AclItem],
         fdwoptions: [Text]
@@ -123,13 +119,6 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Fixed:
     }
     1418 pg_user_mapping = nothing; {
         oid: Oid, umuser: Oid, umserver: Oid, umoptions: [Text]
-    }
-    12081 pg_available_extensions = nothing; {
-        name: Name, default_version: Text, installed_version: Text, comment: Text
-    }
-    12085 pg_available_extension_versions = nothing; {
-        name: Name, version: Text, installed: Bool, superuser: Bool, trusted: Bool, relocatable: Bool,
-        schema: Name, requires: [Name], comment: Text
     }
     12090 pg_prepared_xacts = nothing; {
         transaction: Xid, gid: Text, prepared: Timestamptz, owner: Name, database: Name

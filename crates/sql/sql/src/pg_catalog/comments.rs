@@ -2,7 +2,7 @@
 
 use super::relations::class::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_TYPE};
 use super::value::{oid, text};
-use super::{derived, seed};
+use super::{derived, extensions, seed};
 use crate::Result;
 use crate::catalog::{Column, Oid, Relation, Table};
 use crate::context::Names;
@@ -24,6 +24,8 @@ pub(super) fn descriptions(names: &mut Names<'_>) -> Result<Vec<Row>> {
     }
     let types = names.defined_types()?;
     rows.extend(types.iter().filter_map(|found| row(found.oid, PG_TYPE, 0, found.comment.as_deref())));
+    let described = extensions::descriptions(names)?;
+    rows.extend(described.into_iter().filter_map(|(oid, text)| row(oid, extensions::PG_EXTENSION, 0, Some(text))));
     let schemas = names.namespaces()?;
     rows.extend(schemas.iter().filter_map(|schema| row(schema.oid, PG_NAMESPACE, 0, schema.comment.as_deref())));
     Ok(rows)

@@ -10,6 +10,7 @@ mod comments;
 mod constraints;
 mod depend;
 mod derived;
+mod extensions;
 mod fixed;
 mod functions;
 mod information_schema;
@@ -53,6 +54,7 @@ pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
         sessions::TABLES,
         shared::TABLES,
         fixed::TABLES,
+        extensions::TABLES,
         absent::TABLES,
         usage::TABLES,
         information_schema::foreign::TABLES,
