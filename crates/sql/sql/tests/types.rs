@@ -100,6 +100,19 @@ fn a_database_is_opened_with_its_types() {
     assert_eq!(again.show("INSERT INTO person VALUES (4, 'sad') RETURNING *"), "4|sad");
 }
 
+/// The array of a type has a name of its own, by which drivers look for it, unless another type takes the name.
+#[test]
+fn an_underscore_names_the_array_of_a_type() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run(MOODS);
+    assert_eq!(client.show("SELECT '_mood'::regtype, '_mood'::regtype = 'mood[]'::regtype"), "mood[]|t");
+    client.run("CREATE TABLE felt (moods _mood)");
+    assert_eq!(client.show("INSERT INTO felt VALUES ('{sad}') RETURNING moods, pg_typeof(moods)"), "{sad}|mood[]");
+    client.run("CREATE TYPE _mood AS ENUM ('none')");
+    assert_eq!(client.show("SELECT 'none'::_mood, pg_typeof('none'::_mood)"), "none|_mood");
+}
+
 /// Drivers name the types of parameters by identifiers, of arrays too, and send values in binary form: labels.
 #[test]
 fn parameters_are_labels_in_both_forms() {

@@ -75,7 +75,7 @@ pub(crate) fn named_type(names: &mut dyn NameLookup, written: &DataType) -> Resu
         return Err(unknown.clone().into());
     };
     let (schema, name) = split(name)?;
-    let Some(found) = names.type_named(schema.as_deref(), &name)? else {
+    let Some((found, is_array)) = find(names, schema.as_deref(), &name, written.is_array)? else {
         if let Some(schema) = &schema
             && !names.has_schema(schema)?
         {
@@ -88,7 +88,22 @@ pub(crate) fn named_type(names: &mut dyn NameLookup, written: &DataType) -> Resu
         let message = format!("type modifier is not allowed for type \"{name}\"");
         return Err(SqlError::new(state::SYNTAX_ERROR, message));
     }
-    meaning(names, &found, written.is_array)
+    meaning(names, &found, is_array)
+}
+
+/// The type of a name, and whether an array of it is meant: `_mood` names the arrays of `mood`, as `_int4` those of `int4`.
+fn find(
+    names: &mut dyn NameLookup,
+    schema: Option<&str>,
+    name: &str,
+    is_array: bool,
+) -> Result<Option<(Arc<DefinedType>, bool)>> {
+    if let Some(found) = names.type_named(schema, name)? {
+        return Ok(Some((found, is_array)));
+    }
+    let Some(element) = name.strip_prefix('_') else { return Ok(None) };
+    let found = names.type_named(schema, element)?;
+    Ok(found.filter(|found| matches!(found.kind, TypeKind::Enum(_))).map(|found| (found, true)))
 }
 
 fn meaning(names: &mut dyn NameLookup, found: &DefinedType, is_array: bool) -> Result<Named> {
