@@ -39,7 +39,7 @@ endef
 .PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
 
 help: ## List these targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA, PG
 	$(SERIATIM) serve --data $(DATA)/server --pg $(PG)
