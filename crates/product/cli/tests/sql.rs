@@ -53,7 +53,8 @@ fn psqls_commands_work_within_statements_and_without_backslash() {
     assert_eq!(quiet("SELECT 1;\nquit\nSELECT 2;\n"), (0, "1\n".into()));
     assert_eq!(quiet("SELECT 1;\nEXIT;\nSELECT 2;\n"), (0, "1\n".into()));
     assert_eq!(quiet("SELECT 1;\n\\q"), (0, "1\n".into()), "a last line without an end");
-    assert!(quiet("help\n").1.contains("\\timing"));
+    let help = quiet("help\n").1;
+    assert!(help.contains("\\timing") && help.lines().all(|line| line.starts_with("  ")), "{help}");
     assert!(quiet("\\h SELECT\n").1.contains("docs/sql.md"));
     assert_eq!(quiet("\\dt\n").1, "public|items|table|postgres\npublic|orders|table|postgres\n");
     assert_eq!(quiet("\\dt ord*;\n").1, "public|orders|table|postgres\n");
@@ -70,7 +71,7 @@ fn switches_say_what_they_became_and_errors_end_the_script() {
     shell(&directory, &[], "");
     let (code, out, _) = shell(&directory, &[], "\\x\nSELECT 1 AS a;\n\\x off\n\\x off\nSELECT 2 AS a;\n");
     assert_eq!(code, 0);
-    let expanded = "Expanded display is on.\n-[ RECORD 1 ]-\na | 1\n(1 rows)\n\n";
+    let expanded = "Expanded display is on.\n-[ RECORD 1 ]-\na | 1\n(1 row)\n\n";
     let off = "Expanded display is off.\n";
     assert_eq!(out, format!("{expanded}{off}{off} a \n---\n 2 \n(1 row)\n\n"));
     let (_, out, _) = shell(&directory, &[], "\\timing on\nSELECT 1;\n\\timing\nSELECT 1;\n");

@@ -13,21 +13,20 @@ pub enum Then {
     Quit,
 }
 
-const HELP: &str = "\
-  \\d [NAME]     list relations, or describe one
-  \\dt \\dv \\ds \\di [PATTERN]   list tables, views, sequences, indexes; * and ? match any characters, any one
-  \\dn           list schemas
-  \\du           list roles
-  \\l            list databases
-  \\i FILE       run the statements of a file
-  \\x [on|off]   expanded output, or switch it
-  \\f FORMAT     table, expanded, unaligned, csv, json, markdown
-  \\timing [on|off]   the time of each statement, or switch it
-  \\q            quit (also quit, exit, Ctrl-D)
+const HELP: &str = "  \\d [NAME]                 list relations, or describe one
+  \\dt \\dv \\ds \\di [PATTERN] list tables, views, sequences, indexes; in a pattern, * is any text and ? any character
+  \\dn                       list schemas
+  \\du                       list roles
+  \\l                        list databases
+  \\i FILE                   run the statements of a file
+  \\x [on|off]               set or switch expanded output
+  \\f FORMAT                 table, expanded, unaligned, csv, json, markdown
+  \\timing [on|off]          set or switch the time of each statement
+  \\h                        where statements are described
+  \\q                        quit (also quit, exit, Ctrl-D)
   Everything else is SQL and ends with a semicolon. Ctrl-C drops what has been typed.";
 
-const SQL_HELP: &str = "\
-  Statements are PostgreSQL 15's: https://www.postgresql.org/docs/15/sql-commands.html
+const SQL_HELP: &str = "  Statements are PostgreSQL 15's: https://www.postgresql.org/docs/15/sql-commands.html
   docs/sql.md in the repository of Seriatim lists what is supported.";
 
 const RELATIONS: &str = "\

@@ -128,6 +128,11 @@ impl Printer {
             });
             writeln!(out, " {} ", cells.collect::<Vec<_>>().join(" | "))?;
         }
+        self.count(out)
+    }
+
+    /// The last line, below the rows.
+    fn count(&self, out: &mut dyn Write) -> io::Result<()> {
         let count = self.rows.len();
         writeln!(out, "({count} row{})\n", if count == 1 { "" } else { "s" })
     }
@@ -141,7 +146,7 @@ impl Printer {
                 writeln!(out, "{}{space} | {}", column.name, value.as_deref().unwrap_or(""))?;
             }
         }
-        writeln!(out, "({} rows)\n", self.rows.len())
+        self.count(out)
     }
 
     fn unaligned(&self, out: &mut dyn Write) -> io::Result<()> {
