@@ -3,7 +3,8 @@
 use crate::types::{Modifier, Type};
 
 pub use tables::{
-    Action, Check, EXPRESSION, EnumLabel, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace, Oid, Storage,
+    Action, Check, EXPRESSION, EnumLabel, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace, Oid, OnCommit,
+    Storage,
 };
 
 /// Any relation that a name in FROM or DROP can denote.

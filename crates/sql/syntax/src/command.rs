@@ -289,6 +289,7 @@ fn create_table_as(into: parser::SelectInto, query: ast::Query) -> ast::CreateTa
         name: lower::object_name(into.name),
         temporary: into.temporary,
         if_not_exists: false,
+        on_commit: None,
         columns: vec![],
         query,
         with_data: true,

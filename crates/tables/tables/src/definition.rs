@@ -54,6 +54,18 @@ pub struct Table<T = Type, M = Modifier> {
     /// Whether changes of its rows ask and change no other tables: its foreign keys, and those to it, rest.
     #[serde(default, skip_serializing_if = "is_false")]
     pub triggers_disabled: bool,
+    /// What COMMIT does to it. Only temporary tables have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_commit: Option<OnCommit>,
+}
+
+/// ON COMMIT of a temporary table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnCommit {
+    /// Its rows go.
+    DeleteRows,
+    /// It goes.
+    Drop,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

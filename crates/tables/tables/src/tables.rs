@@ -335,6 +335,7 @@ pub(crate) fn define(
         comment: None,
         temporary: false,
         triggers_disabled: false,
+        on_commit: None,
     };
     table.storage = row_storage(engine, sequences, &table, schema.storage())?;
     let name = relation_name(schema.name(), "pkey");

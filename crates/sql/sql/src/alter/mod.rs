@@ -18,6 +18,7 @@ pub(crate) mod foreign_key;
 pub(crate) mod index;
 pub(crate) mod label;
 pub(crate) mod name;
+pub(crate) mod on_commit;
 pub(crate) mod qualify;
 pub(crate) mod reads;
 pub(crate) mod rename;

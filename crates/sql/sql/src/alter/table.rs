@@ -48,6 +48,7 @@ pub(crate) fn empty(change: &mut Change<'_>, schema: String, name: String) -> Re
         comment: None,
         temporary: is_temporary,
         triggers_disabled: false,
+        on_commit: None,
     })
 }
 

@@ -59,6 +59,16 @@ impl<'s> Change<'s> {
         Ok(self.exec.session.temporary_schema.insert(schema).clone())
     }
 
+    /// Notes a temporary table with ON COMMIT, for the session's commits.
+    pub fn note_on_commit(&mut self, table: Oid) {
+        self.exec.session.on_commit.push(table);
+    }
+
+    /// The tables that [`Change::note_on_commit`] noted: all that have ON COMMIT, and some that are gone.
+    pub fn noted_on_commit(&self) -> Vec<Oid> {
+        self.exec.session.on_commit.clone()
+    }
+
     /// Enters a new relation, under a fresh version.
     ///
     /// # Errors

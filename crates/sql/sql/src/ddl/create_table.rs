@@ -6,6 +6,7 @@ use super::like::Source;
 use crate::alter::column::{define_expressions, keep_generated};
 use crate::alter::constraint::{NewKey, add_check, add_key};
 use crate::alter::name::{NewNames, creation_schema, fold, split};
+use crate::alter::on_commit;
 use crate::alter::table::{empty, exists, insert, insert_owned, make_storage};
 use crate::catalog::{Index, Sequence, Table};
 use crate::context::Change;
@@ -19,7 +20,8 @@ pub(super) fn run(change: &mut Change<'_>, statement: &CreateTable, notices: &mu
     if exists(&mut change.names(), &schema, &name, statement.if_not_exists, notices)? {
         return Ok(());
     }
-    let table = empty(change, schema, name)?;
+    let mut table = empty(change, schema, name)?;
+    on_commit::define(change, &mut table, statement.on_commit)?;
     create(change, table, statement)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::alter::column::check_type;
 use crate::alter::name::{creation_schema, fold, split};
+use crate::alter::on_commit;
 use crate::alter::table::{empty, exists, insert, make_storage};
 use crate::bind;
 use crate::catalog::{Column, Table};
@@ -25,6 +26,7 @@ pub(super) fn run(change: &mut Change<'_>, create: &CreateTableAs, notices: &mut
     let names: Vec<String> = create.columns.iter().map(fold).collect();
     let query = bound(&mut change.names(), &ast::Statement::Query(Box::new(create.query.clone())))?;
     let mut table = empty(change, schema, name)?;
+    on_commit::define(change, &mut table, create.on_commit)?;
     table.columns = columns_of(&query, &names)?;
     make_storage(change, &mut table)?;
     let rows = if create.with_data { Some(fill(change, &table, &query)?) } else { None };

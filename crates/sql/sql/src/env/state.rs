@@ -41,6 +41,8 @@ pub struct State {
     pub touched_storage: Vec<TouchedStorage>,
     /// Schema of the session's temporary relations, if it exists.
     pub temporary_schema: Option<String>,
+    /// Temporary tables that may have ON COMMIT: all that have it, and some that are gone.
+    pub(crate) on_commit: Vec<u32>,
     /// Checks deferred to the end of the transaction.
     pub deferred: Deferred,
     /// What LISTEN and NOTIFY will do at COMMIT.
@@ -182,6 +184,7 @@ impl State {
             notices: Vec::new(),
             touched_storage: Vec::new(),
             temporary_schema: None,
+            on_commit: Vec::new(),
             deferred: Deferred::default(),
             lookups: None,
             types: KnownTypes::default(),

@@ -120,6 +120,7 @@ impl Fixture {
             comment: None,
             temporary: false,
             triggers_disabled: false,
+            on_commit: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Transactions of a session: blocks that the client opens, and implicit transactions around all other statements.
 
 use super::{Session, Status};
+use crate::alter::on_commit;
 use crate::cancel::Cancel;
 use crate::context::{Change, Exec};
 use crate::env::{Deferred, KnownTypes};
@@ -276,12 +277,14 @@ impl Session {
             self.end();
             return Ok(());
         }
-        let prepared = self.read_held_cursors().and_then(|()| dml::check_deferred(&mut self.exec(&[])?));
-        if let Err(error) = prepared {
-            let error = self.explain_unless_repeated(error);
-            self.roll_back();
-            return Err(error);
-        }
+        let temporary = match self.prepare_commit() {
+            Ok(temporary) => temporary,
+            Err(error) => {
+                let error = self.explain_unless_repeated(error);
+                self.roll_back();
+                return Err(error);
+            }
+        };
         let reserved = self.reserve_notifications()?;
         let Some(transaction) = self.open.as_mut().and_then(|open| open.transaction.take()) else { return Ok(()) };
         // The client has received what a failed COMMIT's transaction has read.
@@ -290,6 +293,7 @@ impl Session {
             Ok(committed) => {
                 self.awaited = self.awaited.max(committed.log_position);
                 self.state.settings.commit();
+                self.state.on_commit = temporary;
                 self.hold_cursors();
                 catalog::after_commit(&self.database, &mut self.state);
                 self.publish(reserved);
@@ -304,6 +308,13 @@ impl Session {
                 Err(error)
             }
         }
+    }
+
+    /// Does what COMMIT does within the transaction. Returns the temporary tables that still have ON COMMIT.
+    fn prepare_commit(&mut self) -> Result<Vec<u32>> {
+        self.read_held_cursors()?;
+        dml::check_deferred(&mut self.exec(&[])?)?;
+        if self.state.on_commit.is_empty() { Ok(Vec::new()) } else { on_commit::run(&mut self.change()?) }
     }
 
     /// Rolls back.

@@ -179,8 +179,21 @@ pub struct CreateTable {
     pub if_not_exists: bool,
     /// Where its columns come from, in their order.
     pub columns: Vec<ColumnSource>,
+    /// ON COMMIT
+    pub on_commit: Option<OnCommit>,
     /// Constraints that are written by themselves. Those beside a column are in [`ColumnDefinition::constraints`].
     pub constraints: Vec<Constraint>,
+}
+
+/// ON COMMIT: what happens to a temporary table when its transaction commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnCommit {
+    /// PRESERVE ROWS
+    PreserveRows,
+    /// DELETE ROWS
+    DeleteRows,
+    /// DROP
+    Drop,
 }
 
 /// A part of CREATE TABLE that gives it columns.
@@ -334,6 +347,8 @@ pub struct CreateTableAs {
     pub temporary: bool,
     /// IF NOT EXISTS
     pub if_not_exists: bool,
+    /// ON COMMIT
+    pub on_commit: Option<OnCommit>,
     /// Names of the first columns.
     pub columns: Vec<Ident>,
     /// Its rows.

@@ -25,7 +25,8 @@ pub use definition::{
     Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, ColumnSource, Comment, Constraint,
     ConstraintKind, CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable,
     CreateTableAs, CreateType, CreateView, Definition, DomainOption, Drop, ForeignKey, Includes, IndexColumn, Key,
-    LabelPlace, Like, Lock, Maintenance, ObjectKind, Privileges, ReferentialAction, SequenceOptions, Truncate,
+    LabelPlace, Like, Lock, Maintenance, ObjectKind, OnCommit, Privileges, ReferentialAction, SequenceOptions,
+    Truncate,
 };
 pub use dml::{
     Assignment, AssignmentTarget, ConflictTarget, Delete, DoUpdate, Insert, Merge, MergeAction, MergeClause,

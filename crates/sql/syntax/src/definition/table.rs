@@ -3,7 +3,7 @@
 use super::{constraint, sequence};
 use crate::ast::{
     ColumnDefinition, ColumnOption, ColumnSource, Constraint, CreateTable, CreateTableAs, Definition, Ident, Includes,
-    Like,
+    Like, OnCommit,
 };
 use crate::reader::{Reader, Token};
 use pgtypes::Result;
@@ -20,12 +20,13 @@ pub(super) fn create(reader: &mut Reader<'_>, temporary: bool) -> Result<Definit
     }
     let names = if *reader.peek() == Token::LParen { names_only(reader) } else { Some(vec![]) };
     if let Some(columns) = names {
-        storage(reader)?;
+        let on_commit = storage(reader)?;
         reader.expect("AS")?;
         let query = reader.query()?;
         let with_data = reader.take_any(&["WITH NO DATA", "WITH DATA"]) != Some("WITH NO DATA");
         let is_select_into = false;
-        let create = CreateTableAs { name, temporary, if_not_exists, columns, query, with_data, is_select_into };
+        let create =
+            CreateTableAs { name, temporary, if_not_exists, on_commit, columns, query, with_data, is_select_into };
         return Ok(Definition::CreateTableAs(create));
     }
     let (columns, constraints) = elements(reader)?;
@@ -35,8 +36,8 @@ pub(super) fn create(reader: &mut Reader<'_>, temporary: bool) -> Result<Definit
     if reader.says("PARTITION BY") {
         return Err(reader.unsupported("partitioning"));
     }
-    storage(reader)?;
-    Ok(Definition::CreateTable(CreateTable { name, temporary, if_not_exists, columns, constraints }))
+    let on_commit = storage(reader)?;
+    Ok(Definition::CreateTable(CreateTable { name, temporary, if_not_exists, columns, on_commit, constraints }))
 }
 
 /// Names in parentheses and something after them, without types: the columns of CREATE TABLE AS. Reads nothing else.
@@ -51,8 +52,8 @@ fn names_only(reader: &mut Reader<'_>) -> Option<Vec<Ident>> {
     }
 }
 
-/// Where and how the table is stored: without effect, but for when its rows go.
-fn storage(reader: &mut Reader<'_>) -> Result<()> {
+/// Where and how the table is stored, which is without effect, and when it or its rows go.
+fn storage(reader: &mut Reader<'_>) -> Result<Option<OnCommit>> {
     if reader.take("USING") {
         reader.name()?;
     }
@@ -60,14 +61,20 @@ fn storage(reader: &mut Reader<'_>) -> Result<()> {
         reader.skip_parentheses()?;
     }
     reader.take("WITHOUT OIDS");
-    match reader.take_any(&["ON COMMIT PRESERVE ROWS", "ON COMMIT DELETE ROWS", "ON COMMIT DROP"]) {
-        None | Some("ON COMMIT PRESERVE ROWS") => {}
-        Some(_) => return Err(reader.unsupported("ON COMMIT")),
-    }
+    let on_commit = if reader.take("ON COMMIT") { Some(on_commit(reader)?) } else { None };
     if reader.take("TABLESPACE") {
         reader.name()?;
     }
-    Ok(())
+    Ok(on_commit)
+}
+
+fn on_commit(reader: &mut Reader<'_>) -> Result<OnCommit> {
+    match reader.take_any(&["PRESERVE ROWS", "DELETE ROWS", "DROP"]) {
+        Some("PRESERVE ROWS") => Ok(OnCommit::PreserveRows),
+        Some("DELETE ROWS") => Ok(OnCommit::DeleteRows),
+        Some(_) => Ok(OnCommit::Drop),
+        None => Err(reader.unexpected()),
+    }
 }
 
 fn elements(reader: &mut Reader<'_>) -> Result<(Vec<ColumnSource>, Vec<Constraint>)> {

@@ -1,6 +1,6 @@
 use crate::ast::{
     AlterAction, ColumnAction, ColumnOption, ColumnSource, ConstraintKind, CopyOption, CopySource, CopyStream,
-    Definition, Ident, Includes, ReferentialAction,
+    Definition, Ident, Includes, OnCommit, ReferentialAction,
 };
 use crate::{Command, statement};
 
@@ -30,6 +30,7 @@ fn columns_have_their_constraints_beside_them() {
         panic!()
     };
     assert!(create.if_not_exists && !create.temporary);
+    assert_eq!(create.on_commit, Some(OnCommit::PreserveRows));
     let [ColumnSource::Column(a), ColumnSource::Column(b), ColumnSource::Column(c)] = &create.columns[..] else {
         panic!("{:?}", create.columns)
     };
@@ -226,7 +227,6 @@ fn clauses_that_are_missing_are_refused_by_name() {
         ("create table t () inherits (u)", "INHERITS"),
         ("create table t (a int) partition by range (a)", "partitioning"),
         ("create table t partition of u default", "partitioning"),
-        ("create temp table t (a int) on commit drop", "ON COMMIT"),
         ("create table t (a int unique deferrable)", "a deferrable unique constraint"),
         ("create table t (a int, primary key (a) initially deferred)", "a deferrable unique constraint"),
         ("create table t (a int check (a > 0) not enforced)", "NOT ENFORCED"),
