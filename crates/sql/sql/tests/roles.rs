@@ -105,6 +105,20 @@ fn options_memberships_settings_and_comments_are_kept() {
     }
 }
 
+/// As pg_dump needs it, which gives a table its owner before a column its identity.
+#[test]
+fn sequences_of_new_columns_belong_to_the_owner_of_their_table() {
+    for instance in engines().into_iter().map(|subject| open(subject.store)) {
+        let mut first = client(&instance, "postgres", "postgres");
+        first.run("CREATE USER app; CREATE TABLE t (a int NOT NULL); ALTER TABLE t OWNER TO app");
+        first.run("ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY; ALTER TABLE t ADD b serial");
+        let owners = "SELECT relname, relowner::regrole FROM pg_class WHERE relkind = 'S' ORDER BY 1";
+        assert_eq!(first.show(owners), "t_a_seq|app\nt_b_seq|app");
+        first.run("SET ROLE app; CREATE TABLE own (a serial)");
+        assert_eq!(first.show(owners), "own_a_seq|app\nt_a_seq|app\nt_b_seq|app");
+    }
+}
+
 #[test]
 fn roles_own_what_they_make() {
     for instance in engines().into_iter().map(|subject| open(subject.store)) {

@@ -14,6 +14,7 @@ use crate::dml::rules::{Default, row_columns};
 use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::types::{Datum, Modifier, Type};
+use tables::SUPERUSER;
 
 /// Adds a column, with the sequence that it owns. The rows are rewritten, since an engine table keeps the columns that it was
 /// created with.
@@ -25,7 +26,7 @@ pub(crate) fn add(change: &mut Change<'_>, old: &Table, column: Column, sequence
     let mut table = old.clone();
     table.columns.push(column);
     if let Some(sequence) = sequence {
-        insert_owned(change, &table, at, sequence)?;
+        add_owned(change, &table, at, sequence)?;
     }
     keep_generated(change, &mut table, at)?;
     define_expressions(&mut change.exec, &mut table, at)?;
@@ -331,6 +332,14 @@ pub(crate) fn add_identity(
 ) -> Result<()> {
     table.columns[at].identity = Some(identity);
     table.columns[at].sequence = Some(sequence.oid);
-    insert_owned(change, &table, at, sequence)?;
+    add_owned(change, &table, at, sequence)?;
     store(change, &table)
+}
+
+/// Enters the sequence of a column of a table that there is: it belongs to the table's owner, whoever alters the table.
+fn add_owned(change: &mut Change<'_>, table: &Table, at: usize, sequence: Sequence) -> Result<()> {
+    let oid = sequence.oid;
+    insert_owned(change, table, at, sequence)?;
+    let owner = change.names().owners()?.get(&table.oid).copied().unwrap_or(SUPERUSER);
+    change.set_owner(oid, owner)
 }
