@@ -811,3 +811,46 @@ pg_attribute a on attrelid=adrelid and attnum=adnum where adrelid='t'::regclass 
     }
     assert_eq!(found.lines().count(), PRINTED.lines().count());
 }
+
+/// The queries of psql's `\dAo+`, `\dL+` and `\dP+`: operators of families, languages, partitioned relations.
+#[test]
+fn lists_of_what_no_statement_defines_are_answered() {
+    let mut client = Client::new(&common::database());
+    let operators = client.run(
+        r#"SELECT am.amname AS "AM", CASE WHEN pg_catalog.pg_opfamily_is_visible(of.oid) THEN pg_catalog.format('%I', of.opfname)
+           ELSE pg_catalog.format('%I.%I', nsf.nspname, of.opfname) END AS "Operator family",
+           o.amopopr::pg_catalog.regoperator AS "Operator", o.amopstrategy AS "Strategy",
+           CASE o.amoppurpose WHEN 'o' THEN 'ordering' WHEN 's' THEN 'search' END AS "Purpose", ofs.opfname AS "Sort opfamily"
+           FROM pg_catalog.pg_amop o LEFT JOIN pg_catalog.pg_opfamily of ON of.oid = o.amopfamily
+           LEFT JOIN pg_catalog.pg_am am ON am.oid = of.opfmethod AND am.oid = o.amopmethod
+           LEFT JOIN pg_catalog.pg_namespace nsf ON of.opfnamespace = nsf.oid
+           LEFT JOIN pg_catalog.pg_opfamily ofs ON ofs.oid = o.amopsortfamily
+           WHERE am.amname = 'btree' AND of.opfname = 'integer_ops'
+           ORDER BY 1, 2, o.amoplefttype = o.amoprighttype DESC, pg_catalog.format_type(o.amoplefttype, NULL),
+           pg_catalog.format_type(o.amoprighttype, NULL), o.amopstrategy"#,
+    );
+    assert_eq!(operators.rows.len(), 45);
+    assert_eq!(operators.rows[0], ["btree", "integer_ops", "<(bigint,bigint)", "1", "search", "<null>"]);
+    let languages = r#"SELECT l.lanname AS "Name", pg_catalog.pg_get_userbyid(l.lanowner) as "Owner", l.lanpltrusted AS "Trusted",
+        NOT l.lanispl AS "Internal language", l.lanplcallfoid::pg_catalog.regprocedure AS "Call handler",
+        l.lanvalidator::pg_catalog.regprocedure AS "Validator", l.laninline::pg_catalog.regprocedure AS "Inline handler",
+        pg_catalog.array_to_string(l.lanacl, E'\n') AS "Access privileges", d.description AS "Description"
+        FROM pg_catalog.pg_language l LEFT JOIN pg_catalog.pg_description d ON d.classoid = l.tableoid AND d.objoid = l.oid
+        AND d.objsubid = 0"#;
+    assert_eq!(
+        client.show(&format!("{languages} WHERE l.lanname = 'sql' ORDER BY 1")),
+        "sql|postgres|t|t|-|fmgr_sql_validator(oid)|-||SQL-language functions"
+    );
+    let partitioned = r#"SELECT n.nspname as "Schema", c.relname as "Name", pg_catalog.pg_get_userbyid(c.relowner) as "Owner",
+        CASE c.relkind WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type",
+        c2.oid::pg_catalog.regclass as "Table", s.tps as "Total size", pg_catalog.obj_description(c.oid, 'pg_class') as "Description"
+        FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_catalog.pg_class c2 ON i.indrelid = c2.oid,
+        LATERAL (SELECT pg_catalog.pg_size_pretty(sum( CASE WHEN ppt.isleaf AND ppt.level = 1
+        THEN pg_catalog.pg_table_size(ppt.relid) ELSE 0 END)) AS dps,
+        pg_catalog.pg_size_pretty(sum(pg_catalog.pg_table_size(ppt.relid))) AS tps
+        FROM pg_catalog.pg_partition_tree(c.oid) ppt) s
+        WHERE c.relkind IN ('p','I','') AND n.nspname !~ '^pg_toast' ORDER BY "Schema", "Type" DESC, "Name""#;
+    assert_eq!(client.show(partitioned), "");
+    assert_eq!(client.show("SELECT relid, level FROM pg_partition_tree('pg_class')"), "");
+}

@@ -152,7 +152,8 @@ const OTHERS: &[Function] = &[
     // Of the types of a function's arguments: the columns of a function that returns rows are known by its name.
     set("_pg_expand_types", &[Type::array_of(Scalar::Oid)], RECORD, sets::expand_vector),
     set("_pg_expandarray", &[Type::of(Scalar::Int2Vector)], RECORD, sets::expand_vector),
-    set("pg_partition_ancestors", &[REGCLASS], REGCLASS, sets::partition_ancestors),
+    set("pg_partition_ancestors", &[REGCLASS], REGCLASS, sets::no_partitions),
+    set("pg_partition_tree", &[REGCLASS], RECORD, sets::no_partitions),
     set("pg_show_all_settings", &[], RECORD, sets::all_settings),
     system("pg_conf_load_time", &[], TIMESTAMPTZ, server::start_time),
     pure("pg_is_wal_replay_paused", &[], BOOL, server::no_recovery).volatile(),
@@ -205,6 +206,7 @@ pub const FUNCTION_COLUMNS: &RowColumns = &[
             ("pending_restart", BOOL),
         ],
     ),
+    ("pg_partition_tree", &[("relid", REGCLASS), ("parentrelid", REGCLASS), ("isleaf", BOOL), ("level", INT4)]),
     ("pg_options_to_table", &[("option_name", TEXT), ("option_value", TEXT)]),
     (
         "pg_get_keywords",

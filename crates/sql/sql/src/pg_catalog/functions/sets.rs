@@ -69,8 +69,8 @@ pub(super) fn sequence_parameters(system: &mut System<'_>, arguments: &[Datum]) 
     Ok(vec![Datum::record(columns)])
 }
 
-/// No table is a partition.
-pub(super) fn partition_ancestors(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+/// No table is a partition, and none is partitioned.
+pub(super) fn no_partitions(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
     Ok(Vec::new())
 }
 
