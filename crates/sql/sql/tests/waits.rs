@@ -156,6 +156,29 @@ fn nowait_leaves_its_savepoint() {
     assert_eq!(owner.show("SELECT x FROM t ORDER BY id"), "1\n20");
 }
 
+/// Rows that ORDER BY reads and LIMIT leaves out are not locked. OFFSET passes locked rows over, as in PostgreSQL.
+#[test]
+fn limit_bounds_the_rows_that_are_locked() {
+    for (query, locked, free) in [
+        ("SELECT id FROM t ORDER BY x DESC LIMIT 1 FOR UPDATE", &[4][..], &[1, 2, 3][..]),
+        ("SELECT id FROM t ORDER BY id LIMIT 2 FOR UPDATE", &[1, 2], &[3, 4]),
+        ("SELECT id FROM t ORDER BY x + 0 LIMIT 1 OFFSET 1 FOR UPDATE", &[1, 2], &[3, 4]),
+    ] {
+        let database = database();
+        let mut owner = with_rows(&database);
+        owner.run("INSERT INTO t VALUES (3, 3), (4, 4)");
+        owner.run("BEGIN");
+        owner.run(query);
+        let mut hasty = Client::new(&database);
+        for id in free {
+            assert_eq!(hasty.show(&format!("SELECT id FROM t WHERE id = {id} FOR UPDATE NOWAIT")), id.to_string());
+        }
+        for id in locked {
+            assert_eq!(hasty.fails(&format!("SELECT id FROM t WHERE id = {id} FOR UPDATE NOWAIT")).code(), "55P03");
+        }
+    }
+}
+
 #[test]
 fn lock_table_nowait_does_not_wait() {
     let database = database();
