@@ -34,6 +34,8 @@ struct Blocks {
     free: [Option<NonNull<FreeBlock>>; SIZES],
     /// The rest, from this offset on, has never been used.
     unused: usize,
+    /// Bytes that are handed out.
+    taken: usize,
 }
 
 struct FreeBlock {
@@ -56,7 +58,10 @@ unsafe impl Send for Blocks {}
 impl Reserve {
     const fn new() -> Reserve {
         let memory = Memory { _bytes: [const { MaybeUninit::uninit() }; RESERVE] };
-        Reserve { memory: UnsafeCell::new(memory), blocks: Mutex::new(Blocks { free: [None; SIZES], unused: 0 }) }
+        Reserve {
+            memory: UnsafeCell::new(memory),
+            blocks: Mutex::new(Blocks { free: [None; SIZES], unused: 0, taken: 0 }),
+        }
     }
 
     /// Returns whether a block is the reserve's.
@@ -75,6 +80,7 @@ impl Reserve {
         if let Some(block) = *free {
             // SAFETY: `release` has written it; whoever has the lock has all free blocks.
             *free = unsafe { block.read() }.next;
+            blocks.count(|taken| taken + size);
             return block.as_ptr().cast();
         }
         let start = blocks.unused.next_multiple_of(size.min(ALIGNMENT));
@@ -82,6 +88,7 @@ impl Reserve {
             return ptr::null_mut();
         }
         blocks.unused = start + size;
+        blocks.count(|taken| taken + size);
         // SAFETY: within the memory.
         unsafe { self.memory.get().cast::<u8>().add(start) }
     }
@@ -100,6 +107,14 @@ impl Reserve {
         // SAFETY: no block is smaller or less aligned than this, and it is the caller's to give.
         unsafe { block.write(FreeBlock { next: *free }) };
         *free = Some(block);
+        blocks.count(|taken| taken.saturating_sub(size));
+    }
+}
+
+impl Blocks {
+    fn count(&mut self, change: impl FnOnce(usize) -> usize) {
+        self.taken = change(self.taken);
+        memory::set_reserve_taken(self.taken);
     }
 }
 

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::hint;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Smaller pieces are not checked.
 pub const PIECE: usize = 1 << 20;
@@ -19,6 +19,12 @@ const HINT: &str = "Make it in smaller parts, or raise \"work_mem\", or give the
 /// Whether the allocator has taken its reserve into use. Relaxed: it orders nothing, and a statement that misses a change sees it at
 /// its next row.
 static RESERVE_IN_USE: AtomicBool = AtomicBool::new(false);
+/// Bytes of the reserve that are handed out.
+static RESERVE_TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// More than this is a part of the reserve that another statement may not take.
+const RESERVE_LOW: usize = 8 << 20;
+/// Room in which any allocator finds a place for its own blocks, aligned as it wants.
+const SYSTEM_ROOM: usize = 128 << 20;
 
 thread_local! {
     /// Length limit of one value, for the statement on this thread. A pure function has no other way to the statement.
@@ -38,6 +44,11 @@ pub fn set_reserve_in_use() {
     RESERVE_IN_USE.store(true, Ordering::Relaxed);
 }
 
+/// Tells how many bytes of the reserve are handed out.
+pub fn set_reserve_taken(bytes: usize) {
+    RESERVE_TAKEN.store(bytes, Ordering::Relaxed);
+}
+
 /// Returns whether small requests are served from the allocator's reserve. Cheap enough for each row.
 #[inline]
 pub fn is_reserve_in_use() -> bool {
@@ -50,7 +61,10 @@ pub fn is_reserve_in_use() -> bool {
 /// 53200.
 pub fn check_reserve() -> Result<()> {
     if is_reserve_in_use() {
-        check_room(0)
+        // An allocator may find room for a trial among what it has, and none for blocks of another size: where much of the
+        // reserve is gone, the room must be the system's.
+        let is_low = RESERVE_TAKEN.load(Ordering::Relaxed) > RESERVE_LOW;
+        check_room(if is_low { SYSTEM_ROOM } else { 0 })
             .map_err(|_| Error::new(state::OUT_OF_MEMORY, "out of memory: the system has none left").hint(HINT))?;
         RESERVE_IN_USE.store(false, Ordering::Relaxed);
     }
