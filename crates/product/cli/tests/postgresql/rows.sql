@@ -41,3 +41,14 @@ RESET timezone;
 SELECT json_agg(DISTINCT j) FROM (VALUES (json '1'), ('2')) v(j);
 SELECT DISTINCT j FROM (VALUES (json '1'), ('2')) v(j);
 SELECT j FROM (VALUES (json '1'), ('2')) v(j) GROUP BY j;
+
+RESET search_path;
+-- Rows that are values have an order in which NULLs are equal; rows that are written out compare field by field.
+CREATE TABLE one (x int, y int);
+CREATE TABLE two (x int, y int);
+INSERT INTO one VALUES (1, NULL);
+INSERT INTO two VALUES (1, NULL), (1, 2);
+SELECT one.* = two.* AS equal, one = two AS same, one.* < two.* AS less, one.* <> two.* AS other, ROW(one.x, one.y) = ROW(two.x, two.y) AS written, (one.x, one.y) < (two.x, two.y) AS before FROM one, two ORDER BY two.y;
+SELECT count(*) FROM one JOIN two ON one.* = two.*;
+SELECT count(*) FROM one JOIN two ON one.* IS DISTINCT FROM two.*;
+DROP TABLE one, two;

@@ -85,7 +85,10 @@ impl Binder<'_, '_> {
         symbol: &str,
         right: LocatedExpr,
     ) -> Result<Expr> {
-        if let (ExprKind::Row(..), ExprKind::Row(..)) = (&left.0.kind, &right.0.kind) {
+        // Rows of the same types are values, in which NULLs are equal: only rows that are written out compare field by field.
+        if let (ExprKind::Row(fields, _), ExprKind::Row(others, _)) = (&left.0.kind, &right.0.kind)
+            && !fields.iter().map(|field| field.data_type).eq(others.iter().map(|field| field.data_type))
+        {
             return self.compare_bound_rows(left.0, comparison, right.0);
         }
         let (left, right) = self.comparable(left, symbol, right)?;

@@ -4,7 +4,7 @@ use super::super::scope::Run;
 use super::is_null;
 use crate::error::{Result, SqlError, state};
 use crate::functions::Resolved;
-use crate::plan::{Comparison, Expr, ExprKind};
+use crate::plan::{Comparison, Expr};
 use crate::types::{Datum, Type, compare_typed};
 use std::cmp::Ordering;
 
@@ -30,9 +30,6 @@ impl Run<'_, '_> {
         right: &Expr,
         row: &[Datum],
     ) -> Result<Option<bool>> {
-        if let (ExprKind::Row(lefts, _), ExprKind::Row(rights, _)) = (&left.kind, &right.kind) {
-            return self.row_comparison(comparison, lefts, rights, row);
-        }
         let left_value = self.operand(left, row)?;
         if is_null(&left_value) {
             return Ok(None);
@@ -42,29 +39,6 @@ impl Run<'_, '_> {
             return Ok(None);
         }
         Ok(Some(comparison.accepts(compare_typed(left.data_type, &left_value, &right_value))))
-    }
-
-    /// `(a, b) op (c, d)`: the first pair that differs decides. For `=` and `<>` a pair that differs decides even after an
-    /// unknown one.
-    fn row_comparison(
-        &mut self,
-        comparison: Comparison,
-        lefts: &[Expr],
-        rights: &[Expr],
-        row: &[Datum],
-    ) -> Result<Option<bool>> {
-        let ordered = !matches!(comparison, Comparison::Equal | Comparison::NotEqual);
-        let mut known = true;
-        for (left, right) in lefts.iter().zip(rights) {
-            let (left_value, right_value) = (self.evaluate(left, row)?, self.evaluate(right, row)?);
-            match order(left.data_type, &left_value, &right_value) {
-                None if ordered => return Ok(None),
-                None => known = false,
-                Some(Ordering::Equal) => {}
-                Some(ordering) => return Ok(Some(comparison.accepts(ordering))),
-            }
-        }
-        Ok(known.then_some(comparison.accepts(Ordering::Equal)))
     }
 
     pub(super) fn null_if(&mut self, left: &Expr, right: &Expr, row: &[Datum]) -> Result<Datum> {
