@@ -1,7 +1,7 @@
 //! All ends of the matches of a part of a pattern that begin at one place.
 
 use super::regex::{COMPILED_BYTES, Options, too_complex};
-use super::search::{Closure, STEP, Threads, syntax};
+use super::search::{Closure, Threads, each_end, syntax, target};
 use crate::error::Result;
 use crate::interrupt::work;
 use crate::memory::check_piece;
@@ -78,49 +78,13 @@ impl Ends {
     }
 
     fn each(&self, text: &[u8], span: Range<usize>, visit: &mut Visit<'_>) -> Result<()> {
+        let input = Input::new(text).span(span.clone()).anchored(Anchored::Yes);
         if let Some((dfa, cache)) = &self.dfa
-            && self.each_by_dfa(dfa, &mut cache.borrow_mut(), text, span.clone(), visit)?
+            && each_end(dfa, &mut cache.borrow_mut(), &input, visit)?
         {
             return Ok(());
         }
         self.each_by_threads(text, span, visit)
-    }
-
-    /// Returns false if the DFA cannot say. A state says that a match ended one byte late.
-    fn each_by_dfa(
-        &self,
-        dfa: &DFA,
-        cache: &mut Cache,
-        text: &[u8],
-        span: Range<usize>,
-        visit: &mut Visit<'_>,
-    ) -> Result<bool> {
-        let input = Input::new(text).span(span.clone()).anchored(Anchored::Yes);
-        let Ok(mut state) = dfa.start_state_forward(cache, &input) else { return Ok(false) };
-        for at in span.start..=span.end {
-            if (at - span.start).is_multiple_of(STEP) {
-                work(self.nfa.states().len().saturating_mul(STEP))?;
-            }
-            let next = match text.get(at) {
-                Some(byte) => dfa.next_state(cache, state, *byte),
-                None => dfa.next_eoi_state(cache, state),
-            };
-            let Ok(next) = next else { return Ok(false) };
-            state = next;
-            if !state.is_tagged() {
-                continue;
-            }
-            if state.is_match() {
-                if visit(at).is_break() {
-                    break;
-                }
-            } else if state.is_dead() {
-                break;
-            } else if state.is_quit() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     fn each_by_threads(&self, text: &[u8], span: Range<usize>, visit: &mut Visit<'_>) -> Result<()> {
@@ -139,13 +103,7 @@ impl Ends {
                 break;
             }
             for state in &now.list {
-                let target = match self.nfa.state(*state) {
-                    State::ByteRange { trans } => trans.matches(text, at).then_some(trans.next),
-                    State::Sparse(transitions) => transitions.matches(text, at),
-                    State::Dense(transitions) => transitions.matches(text, at),
-                    _ => None,
-                };
-                if let Some(target) = target {
+                if let Some(target) = target(&self.nfa, *state, text, at) {
                     closure.follow(target, at + 1, &mut next);
                 }
             }

@@ -17,14 +17,14 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// Shorter texts are searched in one call: at most about 0.2 s with the largest pattern.
 const SHORT: usize = 1024;
 /// States times bytes of a search that is one call: at most about 0.1 s.
 const QUICK: usize = 1 << 24;
 /// Bytes between two counts of work.
-pub(super) const STEP: usize = 64;
+const STEP: usize = 64;
 /// Mark of a group's end that was not passed.
 const ABSENT: usize = usize::MAX;
 /// Slots of threads that are kept for the next search: half a megabyte in each set.
@@ -218,41 +218,19 @@ impl Automata {
         })
     }
 
-    /// Counts a step of a DFA: each of its bytes may make a state, from all of the NFA's.
-    fn count_step(&self) -> Result<()> {
-        work(self.states().saturating_mul(STEP))
-    }
-
-    /// The end of the first match from a byte on; the end of any if `earliest`. A state says so one byte late.
+    /// The end of the first match from a byte on; the end of any if `earliest`.
     fn end(&self, dfa: &DFA, cache: &mut Cache, text: &[u8], from: usize, earliest: bool) -> Result<Found<usize>> {
-        let input = Input::new(text).span(from..text.len());
-        let Ok(mut state) = dfa.start_state_forward(cache, &input) else { return Ok(Found::Unknown) };
         let mut end = None;
-        for (at, byte) in text.iter().enumerate().skip(from) {
-            if (at - from).is_multiple_of(STEP) {
-                self.count_step()?;
-            }
-            let Ok(next) = dfa.next_state(cache, state, *byte) else { return Ok(Found::Unknown) };
-            state = next;
-            if !state.is_tagged() {
-                continue;
-            }
-            if state.is_match() {
-                end = Some(at);
-                if earliest {
-                    return Ok(Found::Some(at));
-                }
-            } else if state.is_dead() {
-                return Ok(end.map_or(Found::None, Found::Some));
-            } else if state.is_quit() {
-                return Ok(Found::Unknown);
-            }
-        }
-        match dfa.next_eoi_state(cache, state) {
-            Ok(state) if state.is_match() => Ok(Found::Some(text.len())),
-            Ok(_) => Ok(end.map_or(Found::None, Found::Some)),
-            Err(_) => Ok(Found::Unknown),
-        }
+        let input = Input::new(text).span(from..text.len());
+        let is_known = each_end(dfa, cache, &input, &mut |at| {
+            end = Some(at);
+            if earliest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(match end {
+            _ if !is_known => Found::Unknown,
+            Some(end) => Found::Some(end),
+            None => Found::None,
+        })
     }
 
     /// The start of the match that ends where the span does: the leftmost in the span.
@@ -262,7 +240,7 @@ impl Automata {
         let mut start = None;
         for (at, byte) in text[..span.end].iter().enumerate().skip(span.start).rev() {
             if (span.end - at).is_multiple_of(STEP) {
-                self.count_step()?;
+                count_step(&self.nfa)?;
             }
             let Ok(next) = dfa.next_state(cache, state, *byte) else { return Ok(Found::Unknown) };
             state = next;
@@ -311,19 +289,14 @@ impl Automata {
             work(8 * (now.list.len() + 1))?;
             for number in 0..now.list.len() {
                 let state = now.list[number];
-                let target = match self.nfa.state(state) {
-                    State::Match { .. } => {
-                        found = Some(now.slots_of(state).to_vec());
-                        break;
-                    }
-                    // A byte beyond the span has no part in the match.
-                    _ if at == span.end => None,
-                    State::ByteRange { trans } => trans.matches(text, at).then_some(trans.next),
-                    State::Sparse(transitions) => transitions.matches(text, at),
-                    State::Dense(transitions) => transitions.matches(text, at),
-                    _ => None,
-                };
-                if let Some(target) = target {
+                if let State::Match { .. } = self.nfa.state(state) {
+                    found = Some(now.slots_of(state).to_vec());
+                    break;
+                }
+                // A byte beyond the span has no part in the match.
+                if at < span.end
+                    && let Some(target) = target(&self.nfa, state, text, at)
+                {
                     closure.slots.copy_from_slice(now.slots_of(state));
                     closure.follow(target, at + 1, &mut next);
                 }
@@ -339,6 +312,60 @@ impl Automata {
         }
         let place = |pair: &[usize]| (pair[0] != ABSENT && pair[1] != ABSENT).then(|| pair[0]..pair[1]);
         Ok(found.map(|slots| slots.chunks_exact(2).map(place).collect()))
+    }
+}
+
+/// Shows where the matches end that a DFA finds, until `visit` breaks. A state says so one byte late. Returns false if the DFA
+/// cannot say.
+///
+/// # Errors
+/// 57014 and its kin when the statement must stop.
+pub(super) fn each_end(
+    dfa: &DFA,
+    cache: &mut Cache,
+    input: &Input<'_>,
+    visit: &mut dyn FnMut(usize) -> ControlFlow<()>,
+) -> Result<bool> {
+    let (text, span) = (input.haystack(), input.get_range());
+    let Ok(mut state) = dfa.start_state_forward(cache, input) else { return Ok(false) };
+    for at in span.start..=span.end {
+        if (at - span.start).is_multiple_of(STEP) {
+            count_step(dfa.get_nfa())?;
+        }
+        let next = match text.get(at) {
+            Some(byte) => dfa.next_state(cache, state, *byte),
+            None => dfa.next_eoi_state(cache, state),
+        };
+        let Ok(next) = next else { return Ok(false) };
+        state = next;
+        if !state.is_tagged() {
+            continue;
+        }
+        if state.is_match() {
+            if visit(at).is_break() {
+                break;
+            }
+        } else if state.is_dead() {
+            break;
+        } else if state.is_quit() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Counts a step of a DFA: each of its bytes may make a state, from all of the NFA's.
+fn count_step(nfa: &NFA) -> Result<()> {
+    work(nfa.states().len().saturating_mul(STEP))
+}
+
+/// Where a thread in a state goes by the byte at a place.
+pub(super) fn target(nfa: &NFA, state: StateID, text: &[u8], at: usize) -> Option<StateID> {
+    match nfa.state(state) {
+        State::ByteRange { trans } => trans.matches(text, at).then_some(trans.next),
+        State::Sparse(transitions) => transitions.matches(text, at),
+        State::Dense(transitions) => transitions.matches(text, at),
+        _ => None,
     }
 }
 
