@@ -56,7 +56,7 @@ pub struct State {
     /// The session's prepared statements.
     pub(crate) prepared: Option<Arc<dyn ListsStatements>>,
     /// The session's cursors.
-    pub(crate) cursors: Vec<CursorInfo>,
+    pub(crate) cursors: Vec<Arc<CursorInfo>>,
     /// Types that statements have defined, as the transaction has read them.
     pub(crate) types: KnownTypes,
     /// Whether the binder has read a literal whose value depends on the time or the time zone.
@@ -156,7 +156,7 @@ impl State {
     }
 
     /// The session's cursors.
-    pub fn cursors(&self) -> &[CursorInfo] {
+    pub fn cursors(&self) -> &[Arc<CursorInfo>] {
         &self.cursors
     }
 

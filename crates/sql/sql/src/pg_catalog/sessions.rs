@@ -242,7 +242,7 @@ fn prepared_statements(system: &mut System<'_>) -> Result<Vec<Row>> {
 }
 
 fn cursors(system: &mut System<'_>) -> Result<Vec<Row>> {
-    let row = |cursor: &CursorInfo| {
+    let row = |cursor: &Arc<CursorInfo>| {
         let flags = [cursor.is_holdable, false, cursor.is_scrollable].map(Datum::Bool);
         let named = [text(&cursor.name), text(&cursor.text)];
         named.into_iter().chain(flags).chain([Datum::Timestamptz(cursor.at)]).collect()

@@ -37,8 +37,8 @@ pub(super) struct Portal {
     pub place: Place,
     /// Portals are numbered in the order in which they were entered.
     pub number: u64,
-    /// Time at which it was entered. Microseconds since 1970.
-    since: i64,
+    /// What `pg_cursors` shows of it, if it has a name.
+    shown: Option<Arc<CursorInfo>>,
 }
 
 /// Progress of a portal.
@@ -67,7 +67,7 @@ impl Portal {
             memory: None,
             place: Place::default(),
             number: 0,
-            since: 0,
+            shown: None,
         }
     }
 
@@ -282,21 +282,21 @@ impl Session {
     /// Lists the cursors for `pg_cursors`.
     pub(super) fn list_cursors(&mut self) {
         self.state.cursors.clear();
-        let named = self.portals.iter().filter(|(name, _)| !name.is_empty());
-        self.state.cursors.extend(named.map(|(name, portal)| CursorInfo {
-            name: name.clone(),
-            text: portal.prepared.parsed.as_ref().map(|parsed| parsed.source().to_owned()).unwrap_or_default(),
-            at: portal.since,
-            is_holdable: portal.hold,
-            is_scrollable: portal.scrolls(),
-        }));
+        self.state.cursors.extend(self.portals.values().filter_map(|portal| portal.shown.clone()));
     }
 
     /// Stores a new portal under a name.
     pub(super) fn enter_portal(&mut self, name: &str, mut portal: Portal) {
         self.portals_entered += 1;
         portal.number = self.portals_entered;
-        portal.since = self.state.statement_time;
+        let shown = || CursorInfo {
+            name: name.to_owned(),
+            text: portal.prepared.parsed.as_ref().map(|parsed| parsed.source().to_owned()).unwrap_or_default(),
+            at: self.state.statement_time,
+            is_holdable: portal.hold,
+            is_scrollable: portal.scrolls(),
+        };
+        portal.shown = (!name.is_empty()).then(|| Arc::new(shown()));
         self.portals.insert(name.to_owned(), portal);
     }
 
