@@ -9,8 +9,7 @@ use bytes::{Buf, BytesMut};
 use sql::error::{Result, SqlError, state};
 use sql::memory::Memory;
 use sql::notify::Received;
-use sql::session::{Outcome, Session, Status};
-use std::collections::HashMap;
+use sql::session::{ByName, Outcome, Session, Status};
 use std::time::{Duration, Instant};
 
 /// Bytes of a message in addition to a statement's text: names, types, terminators.
@@ -31,7 +30,7 @@ pub struct Conversation {
     /// Memory of the message that is being received, counted in the limit of all statements.
     received: Option<Memory>,
     /// Formats requested by Bind, by portal; `""` is the unnamed one.
-    formats: HashMap<String, Formats>,
+    formats: ByName<Formats>,
 }
 
 /// Messages that may come next.
@@ -90,7 +89,7 @@ impl Conversation {
             mode: Mode::Ready,
             partial: None,
             received: None,
-            formats: HashMap::new(),
+            formats: ByName::default(),
         }
     }
 

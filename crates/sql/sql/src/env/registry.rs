@@ -334,9 +334,8 @@ impl Entry {
         let mut activity = self.latch();
         let passed = activity.since(at);
         activity.times += passed;
-        let end = query.char_indices().map(|(at, _)| at).take_while(|at| *at <= QUERY_BYTES).last().unwrap_or(0);
         activity.query.clear();
-        activity.query.push_str(if query.len() <= QUERY_BYTES { query } else { &query[..end] });
+        activity.query.push_str(&query[..query.floor_char_boundary(QUERY_BYTES)]);
         (activity.is_active, activity.query_since, activity.state_since) = (true, at, at);
     }
 

@@ -256,6 +256,9 @@ pub fn find(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name))
 }
 
+/// The setting that limits idle time inside a transaction. A session begins with the server's limit.
+pub const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
+
 /// The values that a session has set.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {

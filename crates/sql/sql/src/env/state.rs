@@ -81,6 +81,8 @@ pub(crate) struct DerivedSettings {
     pub statement_timeout: u64,
     /// Milliseconds; 0 means none.
     pub lock_timeout: u64,
+    /// Milliseconds; 0 means none.
+    pub idle_in_transaction: u64,
     pub work_bytes: Option<usize>,
     /// `synchronous_commit = off`
     pub is_commit_asynchronous: bool,
@@ -290,6 +292,7 @@ impl State {
             application: settings.get("application_name").unwrap_or_default().into(),
             statement_timeout: settings.milliseconds("statement_timeout"),
             lock_timeout: settings.milliseconds("lock_timeout"),
+            idle_in_transaction: settings.milliseconds(settings::IDLE_IN_TRANSACTION),
             work_bytes: settings.bytes("work_mem").and_then(|bytes| usize::try_from(bytes).ok()),
             is_commit_asynchronous: settings.get("synchronous_commit").as_deref() == Some("off"),
             is_read_only_by_default: settings.is_on("default_transaction_read_only"),

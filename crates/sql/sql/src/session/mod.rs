@@ -33,8 +33,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use transaction::Open;
 
-/// The setting that limits idle time inside a transaction. A session begins with the server's limit.
-const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
+/// A client's names for its statements and portals. Each message looks one up.
+pub type ByName<V> = HashMap<String, V, foldhash::fast::RandomState>;
 
 /// Start-up parameters of a connection.
 #[derive(Clone, Debug, Default)]
@@ -162,7 +162,7 @@ pub struct Session {
     prepared: Arc<PreparedStatements>,
     /// Recent statements of the simple protocol, by their text.
     recent: prepared::Recent,
-    portals: HashMap<String, Portal>,
+    portals: ByName<Portal>,
     /// Number of portals created so far.
     portals_entered: u64,
     copy: Option<copy::Running>,
@@ -201,7 +201,9 @@ impl Session {
         let mut state = State::new(how.user.clone(), definition.name.clone(), entry.process);
         state.settings.set_reported("max_connections", database.options.connections.to_string());
         state.settings.set_reported("work_mem", format!("{}kB", database.options.work_bytes >> 10));
-        state.settings.set_reported(IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
+        state
+            .settings
+            .set_reported(settings::IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
         let mut session = Session {
             wake: Arc::new(|| ()),
             state,
@@ -210,7 +212,7 @@ impl Session {
             open: None,
             prepared: Arc::default(),
             recent: prepared::Recent::default(),
-            portals: HashMap::new(),
+            portals: ByName::default(),
             portals_entered: 0,
             copy: None,
             rest: VecDeque::new(),
@@ -294,7 +296,7 @@ impl Session {
 
     /// Returns the limit on idle time inside a transaction; zero means no limit.
     pub fn idle_in_transaction(&self) -> std::time::Duration {
-        std::time::Duration::from_millis(self.state.settings.milliseconds(IDLE_IN_TRANSACTION))
+        std::time::Duration::from_millis(self.state.derived.idle_in_transaction)
     }
 
     /// The settings that are reported to a client at start-up (`server_version`, `client_encoding`, ...).
@@ -339,6 +341,9 @@ impl Session {
     }
 
     fn send_notices(&mut self, sink: &mut dyn Sink) {
+        if self.state.notices.is_empty() {
+            return;
+        }
         let least = self.state.settings.get("client_min_messages").unwrap_or_default();
         for notice in std::mem::take(&mut self.state.notices) {
             // Classes 01 (accepted with a quirk) and 25 (state of the transaction): WARNING. Others ("skipping"): NOTICE.

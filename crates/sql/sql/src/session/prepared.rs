@@ -1,6 +1,6 @@
 //! Prepared statements: their syntax, their parameters, and the plan, which is valid as long as its names mean the same.
 
-use super::{Description, Session};
+use super::{ByName, Description, Session};
 use crate::bind;
 use crate::catalog::TypeKind;
 use crate::context::Names;
@@ -11,7 +11,6 @@ use crate::optimize::{Noted, Sizes};
 use crate::plan::{Field, Statement};
 use crate::types::{Scalar, Type};
 use model::RowBuf;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use syntax::ast::{DataType, SetExpr};
@@ -48,7 +47,7 @@ struct Plan {
 
 /// A session's prepared statements, which it shows in `pg_prepared_statements`.
 #[derive(Default)]
-pub(super) struct PreparedStatements(Mutex<HashMap<String, Named>>);
+pub(super) struct PreparedStatements(Mutex<ByName<Named>>);
 
 #[derive(Clone)]
 struct Named {
@@ -58,7 +57,7 @@ struct Named {
 }
 
 impl PreparedStatements {
-    fn latch(&self) -> MutexGuard<'_, HashMap<String, Named>> {
+    fn latch(&self) -> MutexGuard<'_, ByName<Named>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -104,7 +103,7 @@ impl ListsStatements for PreparedStatements {
 /// Statements of the simple protocol by text, so that a repeated one is not planned again.
 #[derive(Default)]
 pub(super) struct Recent {
-    by_text: HashMap<String, CachedPlan>,
+    by_text: ByName<CachedPlan>,
     /// Bytes of the texts.
     bytes: usize,
     /// Uses so far.
