@@ -6,7 +6,7 @@ use crate::{
     Schema, Storage, TableId,
 };
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 type Rows = BTreeMap<Key, Vec<u8>>;
@@ -119,14 +119,11 @@ impl Access for Twin {
         }
         schema.check_columns(scan.columns)?;
         scan.filter.map_or(Ok(()), |filter| schema.check_predicate(filter))?;
-        let mut found: Vec<(&Key, &[u8])> = rows
-            .iter()
-            .map(|(key, row)| (key, &row[..]))
-            .filter(|(key, _)| within(key, &scan.lower, &scan.upper))
-            .collect();
-        if scan.direction == Direction::Backward {
-            found.reverse();
-        }
+        let found = rows_between(rows, &scan.lower, &scan.upper).map(|(key, row)| (key, &row[..]));
+        let found: &mut dyn Iterator<Item = (&Key, &[u8])> = match scan.direction {
+            Direction::Forward => &mut { found },
+            Direction::Backward => &mut found.rev(),
+        };
         let mut shown = RowBuf::new();
         let most = scan.examine.unwrap_or(usize::MAX);
         for (examined, (key, row)) in (1..).zip(found) {
@@ -145,8 +142,21 @@ impl Access for Twin {
     }
 }
 
-fn within(key: &Key, lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
-    (lower.as_ref(), upper.as_ref()).contains(key)
+/// The rows between two bounds; none if they are the wrong way round.
+fn rows_between<'r>(
+    rows: &'r Rows,
+    lower: &Bound<Key>,
+    upper: &Bound<Key>,
+) -> impl DoubleEndedIterator<Item = (&'r Key, &'r Vec<u8>)> + use<'r> {
+    let is_empty = match (lower, upper) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => {
+            lower >= upper
+        }
+    };
+    let range = (!is_empty).then(|| rows.range::<Key, _>((lower.as_ref(), upper.as_ref())));
+    range.into_iter().flatten()
 }
 
 impl Schema {

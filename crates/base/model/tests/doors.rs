@@ -276,6 +276,8 @@ fn footprints_cover_what_they_declare() {
     }
     assert_eq!(footprint.keys().len(), 7, "what is declared twice stands once");
     assert!(footprint.keys().is_sorted());
+    let collected: Footprint = footprint.keys().iter().rev().chain(footprint.keys()).cloned().collect();
+    assert_eq!(collected.keys(), footprint.keys(), "in whatever order they come, and how often");
     assert!(!footprint.covers(TableId(1), &k(8), Touch::Read));
     use Bound::{Excluded, Included, Unbounded};
     for (lower, upper, expected) in [

@@ -123,6 +123,16 @@ impl Footprint {
     }
 }
 
+/// Sorts once: for procedures of many keys.
+impl FromIterator<FootprintEntry> for Footprint {
+    fn from_iter<I: IntoIterator<Item = FootprintEntry>>(entries: I) -> Footprint {
+        let mut keys: Vec<FootprintEntry> = entries.into_iter().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        Footprint { keys, ranges: Vec::new() }
+    }
+}
+
 impl FootprintRange {
     fn contains(&self, key: &[u8]) -> bool {
         let above = match &self.lower {
