@@ -5,7 +5,10 @@ use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
 use crate::options::{Format, number, seconds, seconds_or_none};
 use crate::soak::arguments::SoakArguments;
 use crate::trial::DurabilityName;
+use crate::workloads::parameters;
+use crate::workloads::ycsb::StorageName;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -62,6 +65,12 @@ pub enum WorkloadCommand {
     /// Transfers between accounts, and audits of their sum
     #[command(after_help = BANK_EXAMPLES)]
     Bank(BankArguments),
+    /// Short transactions on two accounts of each customer
+    #[command(after_help = SMALLBANK_EXAMPLES)]
+    Smallbank(SmallbankArguments),
+    /// Lookups and updates of telephone subscribers
+    #[command(after_help = TATP_EXAMPLES)]
+    Tatp(TatpArguments),
 }
 
 /// Which experiment.
@@ -77,6 +86,8 @@ Examples:
     lab workload ycsb --engine mvto --compare twopl --reads 50 --threads 1,2 --seconds 3
   Four keys with popular ones among them, beside eight readers of 10,000 keys each:
     lab workload ycsb --engine mvto --keys-per-txn 4 --reads 50 --theta 0.85 --long-readers 8
+  Ten read-modify-writes of popular records, as BOHM was measured:
+    lab workload ycsb --preset bohm-10rmw --engine mvto --compare twopl --theta 0.9 --threads 2
   Group commit on the disk under /mnt/disk:
     lab workload ycsb --engine mvto --reads 0 --threads 8 --durability fsync --data /mnt/disk";
 
@@ -84,6 +95,16 @@ const BANK_EXAMPLES: &str = "\
 Examples:
   lab workload bank --engine mvto --compare twopl --threads 2 --seconds 3
   lab workload bank --engine mvto --accounts 100 --audits 10 --history bank.jsonl && seriatim check bank.jsonl";
+
+const SMALLBANK_EXAMPLES: &str = "\
+Examples:
+  lab workload smallbank --engine mvto --compare twopl --threads 2
+  lab workload smallbank --preset contended --engine mvto --compare twopl --threads 1,2";
+
+const TATP_EXAMPLES: &str = "\
+Examples:
+  lab workload tatp --engine mvto --compare twopl --threads 1,2
+  lab workload tatp --engine mvto --subscribers 1000000";
 
 /// What every workload takes.
 #[derive(Debug, Args)]
@@ -95,6 +116,10 @@ pub struct CommonArguments {
     /// Engines to run beside it, in turns
     #[arg(long, value_enum, value_delimiter = ',', value_name = "ENGINE,...")]
     pub compare: Vec<EngineName>,
+
+    /// Parameters to begin with, by name: a file of `crates/lab/lab/workloads` lists those of each workload
+    #[arg(long, default_value = parameters::DEFAULT, value_name = "NAME")]
+    pub preset: String,
 
     /// Numbers of client threads, each measured by itself
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "N,...",
@@ -120,6 +145,10 @@ pub struct CommonArguments {
     /// Threads that meanwhile run long reading transactions, counted apart
     #[arg(long, default_value = "0", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_THREADS))]
     pub long_readers: u32,
+
+    /// Milliseconds from the begin of a long reader's transaction to the begin of its next, at least
+    #[arg(long, default_value = "0", value_name = "MS", value_parser = clap::value_parser!(u64).range(0..=86_400_000))]
+    pub long_reader_interval: u64,
 
     /// Take hold of a row at the statement that writes it instead of at commit
     #[arg(long)]
@@ -158,37 +187,57 @@ pub struct YcsbArguments {
     #[expect(missing_docs, reason = "its arguments are documented one by one")]
     pub common: CommonArguments,
 
-    /// Keys that a transaction reads or writes
-    #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub keys_per_txn: u32,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub changes: YcsbChanges,
+}
 
-    /// Percentage of keys that are read; the others are written
-    #[arg(long, default_value = "50", value_name = "PERCENT", value_parser = percentage)]
-    pub reads: f64,
+/// Changes of a preset of YCSB. The names are those of its parameters.
+#[derive(Debug, Default, Args, Serialize)]
+pub struct YcsbChanges {
+    /// Keys that a transaction reads or writes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub keys_per_txn: Option<u32>,
+
+    /// Keys of them that are read and written back
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub rmws: Option<u32>,
+
+    /// Percentage of the other keys that are read; the rest is overwritten
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub reads: Option<f64>,
 
     /// How uneven popularity is (Gray et al. 1994); 0 is even
-    #[arg(long, default_value = "0", value_name = "T", value_parser = theta)]
-    pub theta: f64,
+    #[arg(long, value_name = "T", value_parser = theta)]
+    pub theta: Option<f64>,
 
     /// Records in the table
-    #[arg(long, default_value = "1000000", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=crate::draw::Zipf::MAX_COUNT))]
-    pub records: u64,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=crate::draw::Zipf::MAX_COUNT))]
+    pub records: Option<u64>,
 
     /// Bytes of a row
-    #[arg(long, default_value = "100", value_name = "N", value_parser = clap::value_parser!(u32).range(8..=1 << 20))]
-    pub record_bytes: u32,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=1 << 20))]
+    pub record_bytes: Option<u32>,
+
+    /// Access method of the table
+    #[arg(long, value_enum)]
+    pub storage: Option<StorageName>,
 
     /// Percentage of transactions that are one scan instead
-    #[arg(long, default_value = "0", value_name = "PERCENT", value_parser = percentage)]
-    pub scans: f64,
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub scans: Option<f64>,
 
     /// Keys that a scan visits
-    #[arg(long, default_value = "100", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub scan_length: u64,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub scan_length: Option<u64>,
 
-    /// Keys that a long reader's transaction reads
-    #[arg(long, default_value = "10000", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
-    pub long_reader_keys: u32,
+    /// Percentage of transactions that are one long read instead
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub long_reads: Option<f64>,
+
+    /// Keys that a long read, or a long reader's transaction, reads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub long_reader_keys: Option<u32>,
 }
 
 /// `lab workload bank`.
@@ -198,13 +247,73 @@ pub struct BankArguments {
     #[expect(missing_docs, reason = "its arguments are documented one by one")]
     pub common: CommonArguments,
 
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub changes: BankChanges,
+}
+
+/// Changes of a preset of Bank. The names are those of its parameters.
+#[derive(Debug, Default, Args, Serialize)]
+pub struct BankChanges {
     /// Accounts
-    #[arg(long, default_value = "1000", value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1 << 32))]
-    pub accounts: u64,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1 << 32))]
+    pub accounts: Option<u64>,
 
     /// Percentage of transactions that are audits: scans of all accounts. Long readers do nothing else
-    #[arg(long, default_value = "1", value_name = "PERCENT", value_parser = percentage)]
-    pub audits: f64,
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub audits: Option<f64>,
+}
+
+/// `lab workload smallbank`.
+#[derive(Debug, Args)]
+pub struct SmallbankArguments {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub common: CommonArguments,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub changes: SmallbankChanges,
+}
+
+/// Changes of a preset of SmallBank. The names are those of its parameters.
+#[derive(Debug, Default, Args, Serialize)]
+pub struct SmallbankChanges {
+    /// Customers, each with two accounts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=crate::draw::Zipf::MAX_COUNT))]
+    pub customers: Option<u64>,
+
+    /// How uneven the customers' popularity is; 0 is even
+    #[arg(long, value_name = "T", value_parser = theta)]
+    pub theta: Option<f64>,
+
+    /// Microseconds that each transaction computes besides
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub spin_us: Option<u64>,
+
+    /// Access method of the tables
+    #[arg(long, value_enum)]
+    pub storage: Option<StorageName>,
+}
+
+/// `lab workload tatp`.
+#[derive(Debug, Args)]
+pub struct TatpArguments {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub common: CommonArguments,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub changes: TatpChanges,
+}
+
+/// Changes of a preset of TATP. The names are those of its parameters.
+#[derive(Debug, Default, Args, Serialize)]
+pub struct TatpChanges {
+    /// Subscribers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub subscribers: Option<u64>,
 }
 
 /// `lab history`.

@@ -1,9 +1,6 @@
 //! The `lab` command.
 
-use crate::cli::{
-    Arguments, BankArguments, Command, CommonArguments, ExperimentCommand, HistoryArguments, WorkloadCommand,
-    YcsbArguments,
-};
+use crate::cli::{Arguments, Command, CommonArguments, ExperimentCommand, HistoryArguments, WorkloadCommand};
 use crate::driver::Extent;
 use crate::engines::{EngineName, Settings};
 use crate::experiments::paxos_order;
@@ -11,9 +8,12 @@ use crate::failure::Failure;
 use crate::options::Format;
 use crate::report::{self, Row, grouped};
 use crate::trial::{self, DurabilityName, Measurement, Plan, WorkloadPlan};
-use crate::workloads::{bank, ycsb};
+use crate::workloads::parameters::Presets;
+use crate::workloads::{bank, smallbank, tatp, ycsb};
 use crate::{histories, machine, soak};
 use clap::CommandFactory;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -37,11 +37,9 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Soak(arguments)) => soak::run(&arguments, out),
         Some(Command::History(arguments)) => judge_history(&arguments, out),
         Some(Command::Experiment(ExperimentCommand::PaxosOrder(arguments))) => paxos_order::run(arguments, out),
-        Some(Command::Workload(WorkloadCommand::Ycsb(arguments))) => {
-            run_workload(&arguments.common, ycsb_plan(&arguments), out)
-        }
-        Some(Command::Workload(WorkloadCommand::Bank(arguments))) => {
-            run_workload(&arguments.common, bank_plan(&arguments), out)
+        Some(Command::Workload(workload)) => {
+            let (common, plan) = workload_plan(&workload).map_err(Failure::Arguments)?;
+            run_workload(common, plan, out)
         }
     }
 }
@@ -63,26 +61,50 @@ fn judge_history(arguments: &HistoryArguments, out: &mut dyn Write) -> Result<()
     if report.valid { Ok(()) } else { Err(Failure::Verdict) }
 }
 
-fn ycsb_plan(arguments: &YcsbArguments) -> WorkloadPlan {
-    WorkloadPlan::Ycsb(ycsb::Parameters {
-        records: arguments.records,
-        record_bytes: arguments.record_bytes as usize,
-        keys_per_txn: arguments.keys_per_txn as usize,
-        reads: arguments.reads,
-        theta: arguments.theta,
-        scans: arguments.scans,
-        scan_length: arguments.scan_length,
-        long_reader_keys: arguments.long_reader_keys as usize,
-        own_at_statement: arguments.common.own_at_statement,
-    })
+/// The workload that the arguments request: a preset with changes.
+fn workload_plan(command: &WorkloadCommand) -> Result<(&CommonArguments, WorkloadPlan), String> {
+    let plan = match command {
+        WorkloadCommand::Ycsb(arguments) => {
+            let common = &arguments.common;
+            let parameters: ycsb::Parameters = preset(ycsb::NAME, ycsb::PRESETS, common, &arguments.changes)?;
+            parameters.check()?;
+            if common.history.is_some() && !parameters.has_stamps() {
+                return Err("rows of less than 16 bytes name no writes: request more for a history".to_owned());
+            }
+            (common, WorkloadPlan::Ycsb(parameters))
+        }
+        WorkloadCommand::Bank(arguments) => {
+            let parameters = preset(bank::NAME, bank::PRESETS, &arguments.common, &arguments.changes)?;
+            (&arguments.common, WorkloadPlan::Bank(parameters))
+        }
+        WorkloadCommand::Smallbank(arguments) => {
+            let parameters = preset(smallbank::NAME, smallbank::PRESETS, &arguments.common, &arguments.changes)?;
+            (&arguments.common, WorkloadPlan::Smallbank(parameters))
+        }
+        WorkloadCommand::Tatp(arguments) => {
+            let parameters = preset(tatp::NAME, tatp::PRESETS, &arguments.common, &arguments.changes)?;
+            (&arguments.common, WorkloadPlan::Tatp(parameters))
+        }
+    };
+    Ok(plan)
 }
 
-fn bank_plan(arguments: &BankArguments) -> WorkloadPlan {
-    WorkloadPlan::Bank(bank::Parameters {
-        accounts: arguments.accounts,
-        audits: arguments.audits,
-        own_at_statement: arguments.common.own_at_statement,
-    })
+/// Changes that every workload knows.
+#[derive(Serialize)]
+struct Changes<'a, C> {
+    #[serde(flatten)]
+    own: &'a C,
+    own_at_statement: Option<bool>,
+}
+
+fn preset<P: DeserializeOwned>(
+    workload: &'static str,
+    file: &str,
+    common: &CommonArguments,
+    changes: &impl Serialize,
+) -> Result<P, String> {
+    let changes = Changes { own: changes, own_at_statement: common.own_at_statement.then_some(true) };
+    Presets::read(workload, file)?.parameters(&common.preset, &changes)
 }
 
 fn run_workload(common: &CommonArguments, workload: WorkloadPlan, out: &mut dyn Write) -> Result<(), Failure> {
@@ -130,6 +152,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
         workload: workload.clone(),
         threads,
         long_readers: common.long_readers,
+        long_reader_interval: Duration::from_millis(common.long_reader_interval),
         extent,
         durability: common.durability,
         history: common.history.clone(),

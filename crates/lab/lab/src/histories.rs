@@ -8,6 +8,7 @@ use crate::trial::Failure;
 use crate::workloads::Workload;
 use crate::workloads::mixed::Mixed;
 use check::{History, Model, Record, Report};
+use env::time::Duration;
 use model::Durability;
 
 /// Records that one transaction loads: no more than small limits allow.
@@ -24,6 +25,7 @@ pub fn record(arguments: &HistoryArguments) -> Result<Vec<Record>, Failure> {
         workload: &workload,
         clients: arguments.threads,
         long_readers: 0,
+        long_reader_interval: Duration::ZERO,
         extent: Extent::Operations(arguments.operations),
         durability: Durability::None,
         is_recorded: true,

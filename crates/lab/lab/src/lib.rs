@@ -8,8 +8,10 @@
 //!   `model`'s doors.
 //! - [`driver`] fills the tables, starts the clients behind one starting line, and counts. A client draws a transaction,
 //!   the engine runs it until it commits ([`retry`]: what is done after an abort), its result is checked.
-//! - [`workloads`] are `model::Program`s, written once: [`workloads::ycsb`], [`workloads::bank`], and
-//!   [`workloads::mixed`], which measures nothing.
+//! - [`workloads`] are `model::Procedure`s, written once: [`workloads::ycsb`], [`workloads::bank`], [`workloads::smallbank`],
+//!   [`workloads::tatp`]. Their parameters are presets in `workloads/*.toml`, which the command line changes. A program
+//!   without a footprint is [`workloads::mixed`], which measures nothing.
+//! - [`workloads::audit`] checks the whole database after each run, against what the clients' transactions returned.
 //! - [`report`] makes rows of the measurements: medians, spread, abort reasons, commit, cores.
 //! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`histories`] is the
 //!   command that does nothing else.
@@ -27,10 +29,10 @@
 //! - L4. A client's loop allocates nothing of its own (scans and reads fill buffers made before), and reads the clock only
 //!   for the transactions that it times.
 //! - L5. Equal seeds draw equal transactions, on every engine; how threads interleave is up to the machine.
-//! - L6. A wrong result (a loaded key that is missing, an audit with another sum) ends the run with an error: there are no
-//!   figures for wrong answers.
-//! - L7. No two writes of a run write the same bytes, retries and failed attempts included, so that every read of a history
-//!   names the write that it saw, and bytes mixed from two writes name none.
+//! - L6. A wrong result (a loaded key that is missing, an audit with another sum), or a wrong state at the end, ends the run with
+//!   an error: there are no figures for wrong answers.
+//! - L7. No two writes of a run write the same bytes, retries and failed attempts included (but for those of the load, which nothing
+//!   can read), so that every read of a history names the write that it saw, and bytes mixed from two writes name none.
 //!
 //! # Deliberately absent
 //! Pinning of threads; rates of arrival of transactions (their clients are closed loops); the papers' experiments that

@@ -1,5 +1,6 @@
 //! The machine on which a row of figures was measured.
 
+use env::time::Instant;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -40,6 +41,30 @@ pub fn busy_time() -> Option<Duration> {
     let ticks: Vec<u64> = fields.take(8).map(|field| field.parse().ok()).collect::<Option<_>>()?;
     let [user, nice, system, _idle, _disks, interrupts, soft_interrupts, _stolen] = ticks[..] else { return None };
     Some(ticks_long(user + nice + system + interrupts + soft_interrupts))
+}
+
+/// Observes how much of the machine programs other than this one use.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherPrograms {
+    start: Instant,
+    own: Duration,
+    all: Duration,
+}
+
+impl OtherPrograms {
+    /// From now on; `None` where the operating system does not say.
+    pub fn observe() -> Option<OtherPrograms> {
+        let own = cpu_time_of(std::process::id())?;
+        Some(OtherPrograms { start: Instant::now(), own, all: busy_time()? })
+    }
+
+    /// Processors that they have used since, on average.
+    pub fn cores(self) -> Option<f64> {
+        let now = OtherPrograms::observe()?;
+        let elapsed = (now.start - self.start).as_secs_f64();
+        let of_others = (now.all.saturating_sub(self.all)).saturating_sub(now.own.saturating_sub(self.own));
+        (elapsed > 0.0).then(|| of_others.as_secs_f64() / elapsed)
+    }
 }
 
 /// Times in `/proc` are in units of `USER_HZ`, which is 100 a second on every architecture that Rust runs on.

@@ -2,7 +2,6 @@
 //!
 //! Values name the write that they come from; how keys are shown is `check`'s business ([`KeyForm`]).
 
-use crate::workloads::Client;
 pub use check::KeyForm;
 use check::{Operation, Record, Scalar, Status};
 use env::{Clock, MonotonicClock};
@@ -68,17 +67,17 @@ impl<'a> Log<'a> {
         self.records
     }
 
-    /// Runs one transaction through `execute`, which is handed the client's program under observation and calls the
+    /// Runs one transaction through `execute`, which is handed its program under observation and calls the
     /// given function just before each further attempt. `execute` returns when the outcome is known to the client.
-    pub fn observe<C: Client, T>(
+    pub fn observe<P: Program<Error = Error>, T>(
         &mut self,
-        client: &mut C,
-        execute: impl FnOnce(&mut Observed<'_, 'a, C>, &dyn Fn()) -> Result<(T, Committed), Error>,
+        program: &mut P,
+        execute: impl FnOnce(&mut Observed<'_, 'a, P>, &dyn Fn()) -> Result<(T, Committed), Error>,
     ) -> Result<(T, Committed), Error> {
         let clock = self.clock;
         let attempt_start = Cell::new(clock.now());
         let first = self.records.len();
-        let mut observed = Observed { client, log: self, attempt_start: &attempt_start };
+        let mut observed = Observed { program, log: self, attempt_start: &attempt_start };
         let outcome = execute(&mut observed, &|| attempt_start.set(clock.now()));
         self.settle(first, &outcome);
         outcome
@@ -115,21 +114,21 @@ impl<'a> Log<'a> {
     }
 }
 
-/// A client's program whose every attempt is written down.
+/// A program whose every attempt is written down.
 #[derive(Debug)]
-pub struct Observed<'o, 'a, C> {
-    client: &'o mut C,
+pub struct Observed<'o, 'a, P> {
+    program: &'o mut P,
     log: &'o mut Log<'a>,
     attempt_start: &'o Cell<u64>,
 }
 
-impl<C: Client> Program for Observed<'_, '_, C> {
-    type Output = C::Output;
+impl<P: Program<Error = Error>> Program for Observed<'_, '_, P> {
+    type Output = P::Output;
     type Error = Error;
 
-    fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<C::Output, Error> {
+    fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<P::Output, Error> {
         let mut recorder = history::Recorder::new(access);
-        let output = self.client.run(&mut recorder);
+        let output = self.program.run(&mut recorder);
         let (_, operations) = recorder.into_parts();
         self.log.add(self.attempt_start.get(), operations);
         output

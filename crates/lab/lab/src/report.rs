@@ -33,6 +33,9 @@ pub struct Row {
     pub p999_us: f64,
     /// Memory in use at the end, in MiB: the largest of the repeats.
     pub rss_mb: f64,
+    /// Processors that other programs used meanwhile, on average: the most of the repeats. Figures of a row where this is much
+    /// are worth little.
+    pub other_cores: Option<f64>,
     /// Isolation level of the transactions.
     pub isolation: &'static str,
     /// Durability of acknowledgements.
@@ -97,6 +100,7 @@ impl Row {
             p99_us: median(clients.iter().map(|figures| figures.p99_us)),
             p999_us: median(clients.iter().map(|figures| figures.p999_us)),
             rss_mb: repeats.iter().map(|repeat| repeat.rss_mb).fold(0.0, f64::max),
+            other_cores: repeats.iter().filter_map(|repeat| repeat.other_cores).reduce(f64::max),
             isolation: plan.engine.isolation(),
             durability: plan.durability,
             storage: if plan.settings.data.is_some() { "disk" } else { "memory" },
@@ -191,8 +195,8 @@ fn name_of(durability: DurabilityName) -> &'static str {
     }
 }
 
-const TITLES: [&str; 10] =
-    ["engine", "threads", "txn/s", "min", "max", "aborts %", "p50 us", "p99 us", "p99.9 us", "RSS MiB"];
+const TITLES: [&str; 11] =
+    ["engine", "threads", "txn/s", "min", "max", "aborts %", "p50 us", "p99 us", "p99.9 us", "RSS MiB", "others'"];
 
 fn cells(rows: &[Row]) -> Vec<[String; TITLES.len()]> {
     let cells = rows.iter().map(|row| {
@@ -207,6 +211,7 @@ fn cells(rows: &[Row]) -> Vec<[String; TITLES.len()]> {
             format!("{:.2}", row.p99_us),
             format!("{:.2}", row.p999_us),
             format!("{:.0}", row.rss_mb),
+            row.other_cores.map_or_else(|| "-".to_owned(), |cores| format!("{cores:.2}")),
         ]
     });
     std::iter::once(TITLES.map(str::to_owned)).chain(cells).collect()

@@ -4,8 +4,9 @@
 
 use crate::driver::{Extent, Outcome, Run, Tally};
 use crate::engines::{EngineName, Settings, on_engine};
-use crate::workloads::{Workload, bank, ycsb};
+use crate::workloads::{Workload, bank, smallbank, tatp, ycsb};
 use check::{Record, Writer};
+use env::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use model::Durability;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct Plan {
     pub threads: u32,
     /// Long readers, one more thread each.
     pub long_readers: u32,
+    /// Time from the begin of a long reader's transaction to the begin of its next, at least.
+    pub long_reader_interval: Duration,
     /// Length of the run.
     pub extent: Extent,
     /// Durability of acknowledgements.
@@ -45,14 +48,20 @@ pub enum WorkloadPlan {
     Ycsb(ycsb::Parameters),
     /// Transfers and audits.
     Bank(bank::Parameters),
+    /// Short transactions on two accounts of each customer.
+    Smallbank(smallbank::Parameters),
+    /// Telephone subscribers.
+    Tatp(tatp::Parameters),
 }
 
 impl WorkloadPlan {
     /// The workload's name.
     pub fn name(&self) -> &'static str {
         match self {
-            WorkloadPlan::Ycsb(_) => "ycsb",
-            WorkloadPlan::Bank(_) => "bank",
+            WorkloadPlan::Ycsb(_) => ycsb::NAME,
+            WorkloadPlan::Bank(_) => bank::NAME,
+            WorkloadPlan::Smallbank(_) => smallbank::NAME,
+            WorkloadPlan::Tatp(_) => tatp::NAME,
         }
     }
 
@@ -61,6 +70,8 @@ impl WorkloadPlan {
         match self {
             WorkloadPlan::Ycsb(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Bank(parameters) => serde_json::to_value(parameters),
+            WorkloadPlan::Smallbank(parameters) => serde_json::to_value(parameters),
+            WorkloadPlan::Tatp(parameters) => serde_json::to_value(parameters),
         }
         .expect("parameters are numbers and flags")
     }
@@ -98,6 +109,8 @@ pub struct Measurement {
     pub long_readers: Option<Figures>,
     /// Memory of the process at the end, a recorded history included. MiB; 0 where it is unknown.
     pub rss_mb: f64,
+    /// Processors that other programs used meanwhile, where the operating system says.
+    pub other_cores: Option<f64>,
 }
 
 /// Figures of one kind of client.
@@ -151,6 +164,8 @@ pub fn perform(plan: &Plan) -> Result<Measurement, Failure> {
     match &plan.workload {
         WorkloadPlan::Ycsb(parameters) => perform_workload(plan, &ycsb::Ycsb::new(parameters.clone())),
         WorkloadPlan::Bank(parameters) => perform_workload(plan, &bank::Bank::new(parameters.clone())),
+        WorkloadPlan::Smallbank(parameters) => perform_workload(plan, &smallbank::Smallbank::new(parameters.clone())),
+        WorkloadPlan::Tatp(parameters) => perform_workload(plan, &tatp::Tatp::new(parameters.clone())),
     }
 }
 
@@ -160,6 +175,7 @@ fn perform_workload(plan: &Plan, workload: &impl Workload) -> Result<Measurement
         workload,
         clients: plan.threads,
         long_readers: plan.long_readers,
+        long_reader_interval: plan.long_reader_interval,
         extent: plan.extent,
         durability: plan.durability.durability(),
         is_recorded: plan.history.is_some(),
@@ -194,6 +210,7 @@ fn measurement(plan: &Plan, outcome: &Outcome) -> Measurement {
         clients: Figures::of(&outcome.clients),
         long_readers: (plan.long_readers > 0).then(|| Figures::of(&outcome.long_readers)),
         rss_mb: outcome.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20),
+        other_cores: outcome.other_cores,
     }
 }
 

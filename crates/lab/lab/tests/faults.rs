@@ -12,6 +12,8 @@ use seriatim_lab::engines::{OnEngine, OneMutex};
 use seriatim_lab::workloads::Workload;
 use seriatim_lab::workloads::bank::{self, Bank};
 use seriatim_lab::workloads::mixed::Mixed;
+use seriatim_lab::workloads::smallbank::{self, Smallbank};
+use seriatim_lab::workloads::tatp::{self, Tatp};
 use seriatim_lab::workloads::ycsb::{self, Ycsb};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -29,6 +31,10 @@ enum Fault {
     NoRollback,
     /// One put in fifty does nothing.
     LosesPuts,
+    /// One write in fifty does nothing, whatever its kind.
+    LosesWrites,
+    /// Every third commit takes effect and is reported as an abort.
+    CommitsWhatItAborts,
     /// Index scans leave out one entry in ten.
     IndexPhantoms,
     /// Rows come back with their last byte changed, one read in fifty.
@@ -88,16 +94,17 @@ impl Access for Transaction<'_> {
     }
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         assert!(!self.engine.strikes(Fault::Panics, 100), "the engine panics on purpose");
-        if self.engine.strikes(Fault::LosesPuts, 50) { Ok(()) } else { self.inner().put(table, key, row) }
+        let is_lost = self.engine.strikes(Fault::LosesPuts, 50) || self.engine.strikes(Fault::LosesWrites, 50);
+        if is_lost { Ok(()) } else { self.inner().put(table, key, row) }
     }
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        self.inner().insert(table, key, row)
+        if self.engine.strikes(Fault::LosesWrites, 50) { Ok(()) } else { self.inner().insert(table, key, row) }
     }
     fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
-        self.inner().update(table, key, delta)
+        if self.engine.strikes(Fault::LosesWrites, 50) { Ok(true) } else { self.inner().update(table, key, delta) }
     }
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
-        self.inner().delete(table, key)
+        if self.engine.strikes(Fault::LosesWrites, 50) { Ok(true) } else { self.inner().delete(table, key) }
     }
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         let engine = self.engine;
@@ -131,6 +138,10 @@ impl Finish for Transaction<'_> {
     fn begin_commit(mut self) -> Pending<Result<Committed>> {
         let inner = self.inner.take().expect("there until it ends");
         if self.engine.strikes(Fault::AbortsEveryThird, 3) {
+            return Pending::ready(Err(conflict()));
+        }
+        if self.engine.strikes(Fault::CommitsWhatItAborts, 3) {
+            inner.commit().expect("it never fails");
             return Pending::ready(Err(conflict()));
         }
         let is_backward = self.engine.fault == Fault::BackwardPoints;
@@ -190,6 +201,7 @@ fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {
         workload,
         clients,
         long_readers: 0,
+        long_reader_interval: Duration::ZERO,
         extent,
         durability: Durability::None,
         is_recorded: true,
@@ -240,30 +252,82 @@ fn aborted_attempts_are_counted_recorded_and_run_again() {
 #[test]
 fn a_wrong_sum_ends_the_run() {
     let workload = Bank::new(bank::Parameters { accounts: 10, audits: 20.0, own_at_statement: false });
-    let error = run(Fault::LosesPuts, &workload, plan(&workload, 2, Extent::Transactions(1000))).unwrap_err();
+    let error = run(Fault::LosesWrites, &workload, plan(&workload, 2, Extent::Transactions(1000))).unwrap_err();
     assert!(matches!(&error, RunError::Wrong(_)), "{error}");
     // Also when no client ever audits: the closing audit finds it.
     let workload = Bank::new(bank::Parameters { accounts: 10, audits: 0.0, own_at_statement: false });
-    let error = run(Fault::LosesPuts, &workload, plan(&workload, 2, Extent::Transactions(1000))).unwrap_err();
+    let error = run(Fault::LosesWrites, &workload, plan(&workload, 2, Extent::Transactions(1000))).unwrap_err();
     assert!(matches!(&error, RunError::Wrong(_)), "{error}");
 }
 
-#[test]
-fn a_missing_key_ends_the_run() {
-    let parameters = ycsb::Parameters {
-        records: 100,
-        record_bytes: 20,
-        keys_per_txn: 10,
-        reads: 100.0,
-        theta: 0.0,
-        scans: 50.0,
-        scan_length: 100,
-        long_reader_keys: 1,
+/// Runs the workload, unrecorded, on an engine with this fault.
+fn audited<W: Workload>(fault: Fault, workload: &W) -> std::result::Result<Outcome, RunError> {
+    run(fault, workload, Run { is_recorded: false, ..plan(workload, 2, Extent::Transactions(3000)) })
+}
+
+/// Checks that a sound engine passes the workload's audit, and that each of these faults fails it.
+fn assert_caught<W: Workload>(workload: &W, faults: &[Fault]) {
+    let name = std::any::type_name::<W>();
+    audited(Fault::None, workload).unwrap_or_else(|error| panic!("{name}: {error}"));
+    audited(Fault::AbortsEveryThird, workload).unwrap_or_else(|error| panic!("{name}, with aborts: {error}"));
+    for &fault in faults {
+        match audited(fault, workload) {
+            Err(RunError::Wrong(_)) => {}
+            Err(error) => panic!("{name} on an engine with {fault:?}: {error}"),
+            Ok(_) => panic!("{name} does not catch {fault:?}"),
+        }
+    }
+}
+
+fn ycsb_parameters() -> ycsb::Parameters {
+    ycsb::Parameters {
+        records: 1000,
+        record_bytes: 24,
+        storage: ycsb::StorageName::Ordered,
+        keys_per_txn: 4,
+        rmws: 0,
+        reads: 50.0,
+        theta: 0.5,
+        scans: 5.0,
+        scan_length: 20,
+        long_reads: 5.0,
+        long_reader_keys: 50,
         own_at_statement: false,
-    };
-    let workload = Ycsb::new(parameters);
-    let error = run(Fault::LosesPuts, &workload, plan(&workload, 1, Extent::Transactions(1000))).unwrap_err();
-    assert!(matches!(&error, RunError::Wrong(_)), "{error}");
+    }
+}
+
+#[test]
+fn blind_writes_are_audited_in_tables_of_both_kinds() {
+    assert_caught(&Ycsb::new(ycsb_parameters()), &[Fault::LosesWrites, Fault::TornReads]);
+    let storage = ycsb::StorageName::Hash;
+    let by_hash = ycsb::Parameters { storage, scans: 0.0, ..ycsb_parameters() };
+    assert_caught(&Ycsb::new(by_hash), &[Fault::LosesWrites, Fault::TornReads]);
+}
+
+#[test]
+fn read_modify_writes_are_counted() {
+    let faults = [Fault::LosesWrites, Fault::CommitsWhatItAborts];
+    for record_bytes in [8, 100] {
+        let parameters = ycsb::Parameters { record_bytes, rmws: 2, reads: 100.0, ..ycsb_parameters() };
+        assert_caught(&Ycsb::new(parameters), &faults);
+    }
+}
+
+#[test]
+fn banks_are_audited() {
+    let workload = Bank::new(bank::Parameters { accounts: 200, audits: 1.0, own_at_statement: false });
+    assert_caught(&workload, &[Fault::LosesWrites]);
+    for storage in [ycsb::StorageName::Ordered, ycsb::StorageName::Hash] {
+        let parameters =
+            smallbank::Parameters { customers: 200, theta: 0.5, spin_us: 0, storage, own_at_statement: false };
+        assert_caught(&Smallbank::new(parameters), &[Fault::LosesWrites, Fault::CommitsWhatItAborts]);
+    }
+}
+
+#[test]
+fn subscribers_are_audited() {
+    let workload = Tatp::new(tatp::Parameters { subscribers: 300, own_at_statement: false });
+    assert_caught(&workload, &[Fault::LosesWrites, Fault::CommitsWhatItAborts]);
 }
 
 #[test]

@@ -140,6 +140,46 @@ fn workload_histories_pass_both_judges() {
 }
 
 #[test]
+fn every_workload_runs_on_every_engine_and_its_histories_pass_both_judges() {
+    let workloads = [
+        ("smallbank", "--customers 30"),
+        ("smallbank", "--preset bohm-contended --spin-us 1"),
+        ("tatp", "--subscribers 40"),
+        ("ycsb", "--preset bohm-2rmw8r --records 50 --record-bytes 40 --theta 0.9"),
+    ];
+    for (_, engine) in engines() {
+        for (number, (workload, arguments)) in workloads.into_iter().enumerate() {
+            let file = scratch(&format!("{workload}-{number}-{engine}.jsonl"));
+            let common = format!("--threads 2 --transactions 600 --long-readers 1 --history {}", file.display());
+            let rows = rows(&format!("workload {workload} --engine {engine} {arguments} {common}"));
+            check_row(&rows[0], &engine, workload, 2);
+            judge_file(&file);
+        }
+    }
+}
+
+#[test]
+fn presets_can_be_changed_and_are_checked() {
+    let first = engines().next().expect("an engine").1;
+    let rows = rows(&format!(
+        "workload ycsb --engine {first} --preset vmvcc-four-keys --records 500 --transactions 50 --reads 10"
+    ));
+    let parameters = &rows[0]["parameters"];
+    assert_eq!((&parameters["keys_per_txn"], &parameters["theta"]), (&4.into(), &0.85.into()));
+    assert_eq!((&parameters["records"], &parameters["reads"]), (&500.into(), &10.0.into()));
+    for (arguments, named) in [
+        ("ycsb --preset vmvcc", "it has bohm-10rmw"),
+        ("ycsb --rmws 1 --reads 0 --keys-per-txn 2", "blind writes beside"),
+        ("ycsb --storage hash --scans 1", "ordered storage"),
+        ("ycsb --preset bohm-10rmw --record-bytes 8 --history x", "name no writes"),
+    ] {
+        let output = lab(&format!("workload {arguments} --engine {first}"));
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(named), "lab {arguments}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn mixed_histories_pass_both_judges() {
     for (_, engine) in engines() {
         for (threads, limits) in [(2, "small"), (4, "small"), (3, "default")] {
@@ -197,7 +237,15 @@ fn tables_are_for_people() {
 fn without_arguments_it_prints_help() {
     let output = lab("");
     assert!(output.status.success() && text(&output.stdout).contains("Usage: lab"));
-    for arguments in ["--help", "workload --help", "workload ycsb --help", "workload bank --help", "history --help"] {
+    for arguments in [
+        "--help",
+        "workload --help",
+        "workload ycsb --help",
+        "workload bank --help",
+        "workload smallbank --help",
+        "workload tatp --help",
+        "history --help",
+    ] {
         let output = lab(arguments);
         assert!(output.status.success(), "lab {arguments}");
         assert_eq!(text(&output.stdout).contains("Examples:"), arguments != "workload --help", "lab {arguments}");

@@ -1,16 +1,30 @@
 //! Bank: transfers between two accounts, and an auditor who must always find the same sum.
+//!
+//! # What is checked
+//! Every audit finds all accounts and the opening sum. At the end: the same, and accounts that are followed hold the last
+//! committed write of some client.
 
-use super::{Client, ClientSlot, Stamp, Stamps, Workload};
+use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
+use super::{Call, Client, ClientSlot, Record, Stamp, Stamps, Workload, decode, encode};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use check::Scalar;
 use env::Randomness;
-use model::{Access, Error, Key, Mode, Program, Result, RowBuf, RowRef, Scan, Schema, TableId};
+use model::{
+    Access, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef, Scan, Schema, TableId,
+    Touch,
+};
 use serde::{Deserialize, Serialize};
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
+
+/// Its name on the command line and in rows.
+pub const NAME: &str = "bank";
+/// The file of its presets.
+pub const PRESETS: &str = include_str!("../../workloads/bank.toml");
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Parameters {
     /// Accounts.
     pub accounts: u64,
@@ -38,23 +52,32 @@ impl Bank {
         Bank { parameters }
     }
 
+    fn sum(&self) -> i64 {
+        OPENING_BALANCE.wrapping_mul(self.parameters.accounts as i64)
+    }
+
     fn seated(&self, at: ClientSlot<'_>, audits: f64) -> Transactions {
         Transactions {
-            table: at.tables[0],
             accounts: self.parameters.accounts,
+            sum: self.sum(),
             audits: Chance::percent(audits),
             transfer_mode: if self.parameters.own_at_statement { Mode::OwnAtStatement } else { Mode::ReadWrite },
             randomness: at.randomness,
-            stamps: at.stamps,
-            current: Current::Audit,
-            from: RowBuf::new(),
-            to: RowBuf::new(),
+            call: Transaction {
+                table: at.tables[0].0,
+                kind: Kind::Audit,
+                stamps: at.stamps,
+                from: RowBuf::new(),
+                to: RowBuf::new(),
+            },
+            last_writes: LastWrites::default(),
         }
     }
 }
 
 impl Workload for Bank {
     type Client = Transactions;
+    type Audit = BankAudit;
 
     fn schemas(&self) -> Vec<Schema> {
         vec![Schema::bytes("accounts").u64_key().build().expect("a schema without columns")]
@@ -68,11 +91,12 @@ impl Workload for Bank {
         self.parameters.accounts
     }
 
-    fn record(&self, number: u64, stamp: Stamp, key: &mut Key, row: &mut RowBuf) -> usize {
-        key.clear();
-        key.push_u64(number);
-        row.set_bytes(&account(stamp, OPENING_BALANCE));
-        0
+    fn load(&self, mut stamps: Stamps) -> impl Iterator<Item = Record> {
+        (0..self.parameters.accounts).map(move |number| Record {
+            table: 0,
+            key: Key::from_u64(number),
+            row: RowBuf::from_bytes(&account(stamps.draw(), OPENING_BALANCE)),
+        })
     }
 
     fn client(&self, at: ClientSlot<'_>) -> Transactions {
@@ -83,50 +107,70 @@ impl Workload for Bank {
         self.seated(at, 100.0)
     }
 
-    fn closing(&self, at: ClientSlot<'_>) -> Option<Transactions> {
-        Some(self.seated(at, 100.0))
+    fn audit(&self, clients: &[&Transactions]) -> Option<BankAudit> {
+        Some(BankAudit {
+            last_writes: LastWritesAudit::new(clients.iter().map(|client| &client.last_writes)),
+            seen: (0, 0),
+            expected: (self.parameters.accounts, self.sum()),
+        })
     }
 }
 
 const ACCOUNT_BYTES: usize = 16;
 
-/// The row of an account: the stamp of its last write, then the balance, little-endian.
-fn account(Stamp(stamp): Stamp, balance: i64) -> [u8; ACCOUNT_BYTES] {
+/// A row with a balance: the stamp of its last write, then the balance, little-endian.
+pub(super) fn account(Stamp(stamp): Stamp, balance: i64) -> [u8; ACCOUNT_BYTES] {
     let mut bytes = [0; ACCOUNT_BYTES];
     bytes[..8].copy_from_slice(&stamp.to_le_bytes());
     bytes[8..].copy_from_slice(&balance.to_le_bytes());
     bytes
 }
 
-/// The stamp and balance of an account.
-///
-/// # Panics
-/// If it is not the row of an account: then an engine has returned bytes that were never written.
-fn read_account(row: RowRef<'_>) -> (Stamp, i64) {
-    let bytes: &[u8; ACCOUNT_BYTES] = row.bytes().try_into().expect("all rows are accounts");
+/// The stamp and balance of such a row; `None` if it is none: then an engine has returned bytes that were never written.
+pub(super) fn read_account(row: RowRef<'_>) -> Option<(Stamp, i64)> {
+    let bytes: &[u8; ACCOUNT_BYTES] = row.bytes().try_into().ok()?;
     let (stamp, balance) = bytes.split_at(8);
     let word = |half: &[u8]| u64::from_le_bytes(half.try_into().expect("half of sixteen bytes"));
-    (Stamp(word(stamp)), word(balance) as i64)
+    Some((Stamp(word(stamp)), word(balance) as i64))
 }
 
-fn show_account(row: RowRef<'_>) -> Scalar {
-    let (Stamp(stamp), balance) = read_account(row);
-    Scalar::from(format!("{stamp} holds {balance}"))
+/// Value of such a row in a history.
+pub(super) fn show_account(row: RowRef<'_>) -> Scalar {
+    match read_account(row) {
+        Some((Stamp(stamp), balance)) => Scalar::from(format!("{stamp} holds {balance}")),
+        None => super::ycsb::stamp_value(None, row),
+    }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Current {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Kind {
     Transfer { from: u64, to: u64, amount: i64 },
     Audit,
+}
+
+/// A transfer or an audit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Transaction {
+    table: u32,
+    kind: Kind,
+    stamps: Stamps,
+    #[serde(skip)]
+    from: RowBuf,
+    #[serde(skip)]
+    to: RowBuf,
 }
 
 /// Observations of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// A transfer found both accounts, or not.
+    /// A transfer found an account missing, or a row that is no account.
+    Damage,
+    /// A transfer found too little on an account, and wrote nothing.
+    TooLittle,
+    /// A transfer wrote both accounts.
     Transfer {
-        /// Whether both accounts were found.
-        found_both: bool,
+        /// The accounts, each with its write.
+        written: [(u64, Stamp); 2],
     },
     /// An audit found this.
     Audit {
@@ -137,81 +181,148 @@ pub enum Seen {
     },
 }
 
-/// A client and its current transaction. It allocates nothing.
-#[derive(Debug)]
-pub struct Transactions {
-    table: TableId,
-    accounts: u64,
-    audits: Chance,
-    transfer_mode: Mode,
-    randomness: Randomness,
-    stamps: Stamps,
-    current: Current,
-    from: RowBuf,
-    to: RowBuf,
-}
+impl Transaction {
+    fn table(&self) -> TableId {
+        TableId(self.table)
+    }
 
-impl Transactions {
     /// Moves the amount if the account has it; otherwise the transaction only reads.
     fn transfer<A: Access + ?Sized>(&mut self, access: &mut A, from: u64, to: u64, amount: i64) -> Result<Seen> {
         let (from_key, to_key) = (from.to_be_bytes(), to.to_be_bytes());
-        let found_both = access.read_for_update(self.table, &from_key, &mut self.from)?
-            && access.read_for_update(self.table, &to_key, &mut self.to)?;
-        if !found_both {
-            return Ok(Seen::Transfer { found_both });
+        let found_both = access.read_for_update(self.table(), &from_key, &mut self.from)?
+            && access.read_for_update(self.table(), &to_key, &mut self.to)?;
+        let accounts = (read_account(self.from.row()), read_account(self.to.row()));
+        let (true, (Some((_, has)), Some((_, gets)))) = (found_both, accounts) else { return Ok(Seen::Damage) };
+        if has < amount {
+            return Ok(Seen::TooLittle);
         }
-        let ((_, has), (_, gets)) = (read_account(self.from.row()), read_account(self.to.row()));
-        if has >= amount {
-            access.put(self.table, &from_key, RowRef::new(&account(self.stamps.draw(), has - amount)))?;
-            access.put(self.table, &to_key, RowRef::new(&account(self.stamps.draw(), gets + amount)))?;
-        }
-        Ok(Seen::Transfer { found_both })
+        let (taken, given) = (self.stamps.draw(), self.stamps.draw());
+        access.put(self.table(), &from_key, RowRef::new(&account(taken, has - amount)))?;
+        access.put(self.table(), &to_key, RowRef::new(&account(given, gets + amount)))?;
+        Ok(Seen::Transfer { written: [(from, taken), (to, given)] })
     }
 
     fn audit<A: Access + ?Sized>(&self, access: &mut A) -> Result<Seen> {
-        let (mut accounts, mut sum) = (0, 0);
-        access.scan(&Scan::table(self.table), &mut |item| {
-            accounts += 1;
-            sum += read_account(item.row).1;
+        let (mut accounts, mut sum, mut is_damaged) = (0, 0i64, false);
+        access.scan(&Scan::table(self.table()), &mut |item| {
+            match read_account(item.row) {
+                Some((_, balance)) => (accounts, sum) = (accounts + 1, sum.wrapping_add(balance)),
+                None => is_damaged = true,
+            }
             ControlFlow::Continue(())
         })?;
-        Ok(Seen::Audit { accounts, sum })
+        Ok(if is_damaged { Seen::Damage } else { Seen::Audit { accounts, sum } })
     }
 }
 
-impl Program for Transactions {
+impl Program for Transaction {
     type Output = Seen;
     type Error = Error;
 
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<Seen> {
-        match self.current {
-            Current::Transfer { from, to, amount } => self.transfer(access, from, to, amount),
-            Current::Audit => self.audit(access),
+        match self.kind {
+            Kind::Transfer { from, to, amount } => self.transfer(access, from, to, amount),
+            Kind::Audit => self.audit(access),
         }
     }
 }
 
+impl Procedure for Transaction {
+    const NAME: &'static str = "bank";
+
+    fn encode_arguments(&self, out: &mut Vec<u8>) {
+        encode(self, out);
+    }
+
+    fn decode_arguments(arguments: &[u8]) -> std::result::Result<Transaction, Malformed> {
+        decode(arguments)
+    }
+
+    fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> Result<Footprint> {
+        let it = Footprint::default();
+        Ok(match self.kind {
+            Kind::Transfer { from, to, .. } => {
+                it.touches(self.table(), from, Touch::Update).touches(self.table(), to, Touch::Update)
+            }
+            Kind::Audit => it.reads_range(self.table(), Bound::Unbounded, Bound::Unbounded),
+        })
+    }
+}
+
+impl Call for Transaction {
+    fn stamps(&mut self) -> &mut Stamps {
+        &mut self.stamps
+    }
+}
+
+/// A client. It allocates nothing.
+#[derive(Debug)]
+pub struct Transactions {
+    accounts: u64,
+    sum: i64,
+    audits: Chance,
+    transfer_mode: Mode,
+    randomness: Randomness,
+    call: Transaction,
+    last_writes: LastWrites,
+}
+
 impl Client for Transactions {
+    type Call = Transaction;
+
     fn draw(&mut self) -> Mode {
         if self.audits.draw(&mut self.randomness) {
-            self.current = Current::Audit;
+            self.call.kind = Kind::Audit;
             return Mode::ReadOnly;
         }
         let from = self.randomness.in_range(0..self.accounts);
         let others = self.randomness.in_range(0..self.accounts - 1);
         let to = if others < from { others } else { others + 1 };
         let amount = self.randomness.in_range(1..MAX_AMOUNT + 1) as i64;
-        self.current = Current::Transfer { from, to, amount };
+        self.call.kind = Kind::Transfer { from, to, amount };
         self.transfer_mode
     }
 
+    fn call(&mut self) -> &mut Transaction {
+        &mut self.call
+    }
+
     fn check(&mut self, seen: Seen) -> std::result::Result<(), String> {
-        let expected = Seen::Audit { accounts: self.accounts, sum: OPENING_BALANCE.wrapping_mul(self.accounts as i64) };
         match seen {
-            Seen::Transfer { found_both: true } => Ok(()),
-            Seen::Transfer { found_both: false } => Err("a transfer found an account missing".to_owned()),
-            audit if audit == expected => Ok(()),
-            audit => Err(format!("the audit found {audit:?} instead of {expected:?}")),
+            Seen::TooLittle => Ok(()),
+            Seen::Damage => Err("an account was missing or damaged".to_owned()),
+            Seen::Transfer { written } => {
+                let followed = written.into_iter().filter(|(account, _)| is_followed(*account));
+                followed.for_each(|(account, stamp)| self.last_writes.note(account, stamp));
+                Ok(())
+            }
+            Seen::Audit { accounts, sum } => {
+                expect("accounts in an audit", accounts, self.accounts)?;
+                expect("the sum of an audit", sum, self.sum)
+            }
         }
+    }
+}
+
+/// The closing audit.
+#[derive(Debug)]
+pub struct BankAudit {
+    last_writes: LastWritesAudit,
+    /// Accounts and their sum.
+    seen: (u64, i64),
+    expected: (u64, i64),
+}
+
+impl Audit for BankAudit {
+    fn see(&mut self, _: usize, key: &[u8], row: RowRef<'_>) -> std::result::Result<(), String> {
+        let key = Key::to_u64(key).ok_or("a key that is no account's")?;
+        let (stamp, balance) = read_account(row).ok_or_else(|| format!("account {key} is damaged"))?;
+        self.seen = (self.seen.0 + 1, self.seen.1.wrapping_add(balance));
+        self.last_writes.check(key, stamp)
+    }
+
+    fn finish(self) -> std::result::Result<(), String> {
+        expect("accounts in the closing audit", self.seen.0, self.expected.0)?;
+        expect("the sum of the closing audit", self.seen.1, self.expected.1)
     }
 }

@@ -10,7 +10,7 @@
 //! in an index is as visible as one in any table.
 
 use super::ycsb::stamp_value;
-use super::{Client, ClientSlot, Stamp, StampedBytes, Stamps, Workload};
+use super::{Audit, Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Workload};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use check::Scalar;
@@ -88,6 +88,7 @@ fn entries_schema(name: &str) -> Schema {
 
 impl Workload for Mixed {
     type Client = Transactions;
+    type Audit = NoAudit;
 
     fn schemas(&self) -> Vec<Schema> {
         let cells = Schema::bytes("cells").u64_key().build().expect("a schema without columns");
@@ -112,11 +113,13 @@ impl Workload for Mixed {
         self.keys / 2
     }
 
-    fn record(&self, number: u64, stamp: Stamp, key: &mut Key, row: &mut RowBuf) -> usize {
-        key.clear();
-        key.push_u64(number * 2);
-        row.set_bytes(StampedBytes::new(CELL_BYTES).fill(stamp).bytes());
-        CELLS
+    fn load(&self, mut stamps: Stamps) -> impl Iterator<Item = Record> {
+        let mut bytes = StampedBytes::new(CELL_BYTES);
+        (0..self.records()).map(move |number| Record {
+            table: CELLS,
+            key: Key::from_u64(number * 2),
+            row: RowBuf::from_bytes(bytes.fill(stamps.draw()).bytes()),
+        })
     }
 
     fn client(&self, at: ClientSlot<'_>) -> Transactions {
@@ -136,8 +139,23 @@ impl Workload for Mixed {
         self.client(at)
     }
 
-    fn closing(&self, _: ClientSlot<'_>) -> Option<Transactions> {
+    /// None: the judges look at the whole history.
+    fn audit(&self, _: &[&Transactions]) -> Option<NoAudit> {
         None
+    }
+}
+
+/// The audit that [`Mixed`] does not have.
+#[derive(Debug)]
+pub enum NoAudit {}
+
+impl Audit for NoAudit {
+    fn see(&mut self, _: usize, _: &[u8], _: RowRef<'_>) -> std::result::Result<(), String> {
+        match *self {}
+    }
+
+    fn finish(self) -> std::result::Result<(), String> {
+        match self {}
     }
 }
 
@@ -239,6 +257,13 @@ pub struct Transactions {
 }
 
 impl Client for Transactions {
+    /// A client is its own transaction: nothing submits what only the judges look at.
+    type Call = Transactions;
+
+    fn call(&mut self) -> &mut Transactions {
+        self
+    }
+
     fn draw(&mut self) -> Mode {
         let mode = match self.randomness.in_range(0..100) {
             0..60 => Mode::ReadWrite,

@@ -1,25 +1,46 @@
-//! YCSB: reads and blind writes of keys drawn by popularity, optionally scans, optionally beside long readers.
+//! YCSB: reads, blind writes and read-modify-writes of keys drawn by popularity, scans, and long reads, as a share of the
+//! transactions or beside them.
+//!
+//! # What is checked
+//! Every key that was loaded is found, and bytes that are read begin and end as one write left them. At the end: every row is
+//! whole; the rows of keys that are followed hold the last committed write of some client; the counts in the rows add up to the
+//! read-modify-writes that committed.
 
-use super::{Client, ClientSlot, Stamp, StampedBytes, Stamps, Workload};
+mod books;
+mod call;
+
+pub use books::{Books, YcsbAudit};
+pub use call::{Seen, Transaction};
+
+use super::{Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Workload};
 use crate::draw::{Chance, Zipf};
 use crate::record::{Form, KeyForm};
+use call::Step;
 use check::Scalar;
 use env::Randomness;
-use model::{Access, Columns, Error, Key, Mode, Program, Result, RowBuf, RowRef, Scan, Schema, TableId};
+use model::{Key, Mode, RowBuf, RowRef, Schema, Storage};
 use serde::{Deserialize, Serialize};
-use std::hint::black_box;
-use std::ops::{Bound, ControlFlow};
+
+/// Its name on the command line and in rows.
+pub const NAME: &str = "ycsb";
+/// The file of its presets.
+pub const PRESETS: &str = include_str!("../../workloads/ycsb.toml");
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Parameters {
     /// Records in the table.
     pub records: u64,
     /// Bytes of a row.
     pub record_bytes: usize,
-    /// Keys that a transaction (other than a scan) reads or writes.
+    /// Access method of the table.
+    pub storage: StorageName,
+    /// Keys of a transaction (other than a scan or a long read).
     pub keys_per_txn: usize,
-    /// Percentage of keys that are read; the others are written.
+    /// How many of them are read and written back; these transactions' keys are distinct.
+    pub rmws: usize,
+    /// Percentage of the other keys that are read; the rest is overwritten.
     pub reads: f64,
     /// Popularity of keys, see [`Zipf`].
     pub theta: f64,
@@ -27,10 +48,102 @@ pub struct Parameters {
     pub scans: f64,
     /// Keys that a scan visits.
     pub scan_length: u64,
-    /// Keys that a transaction of a long reader reads, uniformly.
+    /// Percentage of transactions that are a long read.
+    pub long_reads: f64,
+    /// Keys of a long read, drawn evenly; long readers do nothing else.
     pub long_reader_keys: usize,
     /// Whether writers lock a row at the statement that writes it.
     pub own_at_statement: bool,
+}
+
+/// Access method of a table, as parameters name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StorageName {
+    /// In order
+    Ordered,
+    /// By hash
+    Hash,
+}
+
+impl StorageName {
+    /// The same, in the engines' words.
+    pub fn storage(self) -> Storage {
+        match self {
+            StorageName::Ordered => Storage::Ordered,
+            StorageName::Hash => Storage::Hash,
+        }
+    }
+}
+
+impl Parameters {
+    /// Checks that the parameters make sense together.
+    ///
+    /// # Errors
+    /// Names what does not.
+    pub fn check(&self) -> Result<(), String> {
+        let others_write = self.rmws < self.keys_per_txn && self.reads < 100.0;
+        let problems = [
+            (self.rmws > self.keys_per_txn, "more keys are read and written back than a transaction has"),
+            (self.rmws > 0 && others_write, "blind writes beside read-modify-writes: request 100 % reads"),
+            (self.rmws > 0 && self.records < self.keys_per_txn as u64, "a transaction needs that many distinct keys"),
+            (self.scans > 0.0 && self.storage == StorageName::Hash, "scans need ordered storage"),
+            (self.scans + self.long_reads > 100.0, "more than 100 % scans and long reads"),
+            (self.record_bytes < 8, "a row has at least 8 bytes"),
+        ];
+        match problems.iter().find(|(is_problem, _)| *is_problem) {
+            Some((_, problem)) => Err(format!("workload ycsb: {problem}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whether the writes of a history can be told apart.
+    pub fn has_stamps(&self) -> bool {
+        self.layout().has_stamp()
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { bytes: self.record_bytes, has_count: self.rmws > 0 }
+    }
+}
+
+/// Layout of a row: a count of the read-modify-writes, if there are any, and the bytes of a stamp, if they have room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Layout {
+    bytes: usize,
+    has_count: bool,
+}
+
+const COUNT_BYTES: usize = 8;
+
+impl Layout {
+    fn has_stamp(self) -> bool {
+        !self.has_count || self.bytes >= COUNT_BYTES + StampedBytes::MIN_BYTES
+    }
+
+    /// The count, and the bytes of the stamp; `None` if the row has another length.
+    fn split(self, row: &[u8]) -> Option<(u64, &[u8])> {
+        if row.len() != self.bytes {
+            return None;
+        }
+        match row.split_first_chunk() {
+            Some((count, stamped)) if self.has_count => Some((u64::from_le_bytes(*count), stamped)),
+            _ => Some((0, row)),
+        }
+    }
+
+    /// Fills in a row.
+    fn write(self, row: &mut [u8], count: u64, stamp: Stamp) {
+        let mut stamped = row;
+        if self.has_count {
+            let (head, rest) = stamped.split_at_mut(COUNT_BYTES);
+            head.copy_from_slice(&count.to_le_bytes());
+            stamped = rest;
+        }
+        if self.has_stamp() {
+            StampedBytes::write(stamped, stamp);
+        }
+    }
 }
 
 /// The workload.
@@ -42,62 +155,75 @@ pub struct Ycsb {
 
 impl Ycsb {
     /// Prepares the popularity of keys, in time linear in the number of records.
+    ///
+    /// # Panics
+    /// If the parameters make no sense together: [`Parameters::check`].
     pub fn new(parameters: Parameters) -> Ycsb {
+        parameters.check().unwrap_or_else(|problem| panic!("{problem}"));
         Ycsb { keys: Zipf::new(parameters.records, parameters.theta), parameters }
     }
 
-    fn seated(&self, at: ClientSlot<'_>, role: Role) -> Transactions {
+    fn seated(&self, at: ClientSlot<'_>, is_long_reader: bool) -> Transactions {
+        let Parameters { reads, scans, long_reads, .. } = self.parameters;
+        // Drawn one after another: a long read is drawn among what is not a scan.
+        let of_the_rest = if scans < 100.0 { (long_reads * 100.0 / (100.0 - scans)).min(100.0) } else { 0.0 };
         Transactions {
-            table: at.tables[0],
-            role,
+            parameters: self.parameters.clone(),
+            is_long_reader,
             keys: self.keys,
-            records: self.parameters.records,
-            reads: Chance::percent(self.parameters.reads),
-            scans: Chance::percent(self.parameters.scans),
-            scan_length: self.parameters.scan_length,
-            writing_mode: if self.parameters.own_at_statement { Mode::OwnAtStatement } else { Mode::ReadWrite },
+            reads: Chance::percent(reads),
+            scans: Chance::percent(scans),
+            long_reads: Chance::percent(of_the_rest),
             randomness: at.randomness,
-            stamps: at.stamps,
-            steps: Vec::new(),
-            scan_from: None,
-            read: RowBuf::new(),
-            written: StampedBytes::new(self.parameters.record_bytes),
+            call: Transaction::new(at.tables[0], self.parameters.layout(), at.stamps),
+            books: Books::default(),
         }
     }
 }
 
 impl Workload for Ycsb {
     type Client = Transactions;
+    type Audit = YcsbAudit;
 
     fn schemas(&self) -> Vec<Schema> {
-        vec![Schema::bytes("ycsb").u64_key().build().expect("a schema without columns")]
+        let schema = Schema::bytes("ycsb").u64_key().storage(self.parameters.storage.storage());
+        vec![schema.build().expect("a schema without columns")]
     }
 
     fn forms(&self) -> Vec<Form> {
-        vec![Form { keys: KeyForm::Integers, value: |row| stamp_value(StampedBytes::stamp_of(row.bytes()), row) }]
+        fn counted(row: RowRef<'_>) -> Scalar {
+            stamp_value(row.bytes().get(COUNT_BYTES..).and_then(StampedBytes::stamp_of), row)
+        }
+        fn plain(row: RowRef<'_>) -> Scalar {
+            stamp_value(StampedBytes::stamp_of(row.bytes()), row)
+        }
+        vec![Form { keys: KeyForm::Integers, value: if self.parameters.rmws > 0 { counted } else { plain } }]
     }
 
     fn records(&self) -> u64 {
         self.parameters.records
     }
 
-    fn record(&self, number: u64, stamp: Stamp, key: &mut Key, row: &mut RowBuf) -> usize {
-        key.clear();
-        key.push_u64(number);
-        row.set_bytes(StampedBytes::new(self.parameters.record_bytes).fill(stamp).bytes());
-        0
+    fn load(&self, mut stamps: Stamps) -> impl Iterator<Item = Record> {
+        let layout = self.parameters.layout();
+        let mut bytes = vec![0; layout.bytes];
+        (0..self.parameters.records).map(move |number| {
+            layout.write(&mut bytes, 0, stamps.draw());
+            Record { table: 0, key: Key::from_u64(number), row: RowBuf::from_bytes(&bytes) }
+        })
     }
 
     fn client(&self, at: ClientSlot<'_>) -> Transactions {
-        self.seated(at, Role::Client { keys_per_txn: self.parameters.keys_per_txn })
+        self.seated(at, false)
     }
 
     fn long_reader(&self, at: ClientSlot<'_>) -> Transactions {
-        self.seated(at, Role::LongReader { keys: self.parameters.long_reader_keys })
+        self.seated(at, true)
     }
 
-    fn closing(&self, _: ClientSlot<'_>) -> Option<Transactions> {
-        None
+    fn audit(&self, clients: &[&Transactions]) -> Option<YcsbAudit> {
+        let books = clients.iter().map(|client| &client.books);
+        Some(YcsbAudit::new(self.parameters.records, self.parameters.layout(), books))
     }
 }
 
@@ -109,109 +235,98 @@ pub(super) fn stamp_value(stamp: Option<Stamp>, row: RowRef<'_>) -> Scalar {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Role {
-    Client { keys_per_txn: usize },
-    LongReader { keys: usize },
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    key: u64,
-    writes: bool,
-}
-
-/// A client and its current transaction. After the first few transactions it allocates nothing.
+/// A client. After the first few transactions it allocates nothing.
 #[derive(Debug)]
 pub struct Transactions {
-    table: TableId,
-    role: Role,
+    parameters: Parameters,
+    is_long_reader: bool,
     keys: Zipf,
-    records: u64,
     reads: Chance,
     scans: Chance,
-    scan_length: u64,
-    writing_mode: Mode,
+    long_reads: Chance,
     randomness: Randomness,
-    stamps: Stamps,
-    steps: Vec<Step>,
-    scan_from: Option<u64>,
-    read: RowBuf,
-    written: StampedBytes,
+    call: Transaction,
+    books: Books,
 }
 
 impl Transactions {
-    fn draw_steps(&mut self, count: usize) -> Mode {
-        let mut mode = Mode::ReadOnly;
-        for _ in 0..count {
-            let (key, writes) = (self.keys.draw(&mut self.randomness), !self.reads.draw(&mut self.randomness));
-            if writes {
-                mode = self.writing_mode;
+    fn draw_steps(&mut self) -> Mode {
+        let Parameters { keys_per_txn, rmws, records, own_at_statement, .. } = self.parameters;
+        let mut is_writer = false;
+        for position in 0..keys_per_txn {
+            let mut key = self.keys.draw(&mut self.randomness);
+            if rmws > 0 {
+                key = self.distinct(key, records);
             }
-            self.steps.push(Step { key, writes });
+            let step = if position < rmws {
+                Step::ReadModifyWrite(key)
+            } else if self.reads.draw(&mut self.randomness) {
+                Step::Read(key)
+            } else {
+                Step::Write(key)
+            };
+            is_writer |= !matches!(step, Step::Read(_));
+            self.call.steps.push(step);
         }
-        mode
+        match (is_writer, own_at_statement) {
+            (false, _) => Mode::ReadOnly,
+            (true, false) => Mode::ReadWrite,
+            (true, true) => Mode::OwnAtStatement,
+        }
     }
 
-    fn draw_long_read(&mut self, count: usize) -> Mode {
-        let (records, randomness) = (self.records, &mut self.randomness);
-        self.steps.extend((0..count).map(|_| Step { key: randomness.in_range(0..records), writes: false }));
+    /// The key, or another one if this transaction has it: drawn again a few times, then the next that is free.
+    fn distinct(&mut self, mut key: u64, records: u64) -> u64 {
+        const DRAWS: usize = 20;
+        let has = |steps: &[Step], key| steps.iter().any(|step| step.key() == key);
+        for _ in 0..DRAWS {
+            if !has(&self.call.steps, key) {
+                return key;
+            }
+            key = self.keys.draw(&mut self.randomness);
+        }
+        while has(&self.call.steps, key) {
+            key = (key + 1) % records;
+        }
+        key
+    }
+
+    fn draw_long_read(&mut self) -> Mode {
+        let Parameters { records, long_reader_keys, .. } = self.parameters;
+        let randomness = &mut self.randomness;
+        self.call.steps.extend((0..long_reader_keys).map(|_| Step::Read(randomness.in_range(0..records))));
         Mode::ReadOnly
     }
 
-    /// Visits the scan's keys; returns how many of those that must be there were not.
-    fn scan<A: Access + ?Sized>(&mut self, access: &mut A, from: u64) -> Result<u64> {
-        let expected = self.scan_length.min(self.records - from);
-        let mut visited = 0;
-        let range = Scan::table(self.table).between(Bound::Included(Key::from_u64(from)), Bound::Unbounded);
-        access.scan(&range, &mut |item| {
-            black_box(item.row.bytes());
-            visited += 1;
-            if visited < expected { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(expected - visited)
-    }
-}
-
-impl Program for Transactions {
-    /// Number of its keys that were missing. All were loaded and none is ever deleted.
-    type Output = u64;
-    type Error = Error;
-
-    fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<u64> {
-        if let Some(from) = self.scan_from {
-            return self.scan(access, from);
-        }
-        let mut missing = 0;
-        for step in &self.steps {
-            let key = step.key.to_be_bytes();
-            if step.writes {
-                access.put(self.table, &key, self.written.fill(self.stamps.draw()))?;
-            } else if access.read(self.table, &key, Columns::All, &mut self.read)? {
-                black_box(self.read.bytes());
-            } else {
-                missing += 1;
-            }
-        }
-        Ok(missing)
+    fn draw_scan(&mut self) -> Mode {
+        let from = self.keys.draw(&mut self.randomness);
+        self.call.scan = Some((from, self.parameters.scan_length.min(self.parameters.records - from)));
+        Mode::ReadOnly
     }
 }
 
 impl Client for Transactions {
+    type Call = Transaction;
+
     fn draw(&mut self) -> Mode {
-        self.steps.clear();
-        self.scan_from = None;
-        match self.role {
-            Role::LongReader { keys } => self.draw_long_read(keys),
-            Role::Client { .. } if self.scans.draw(&mut self.randomness) => {
-                self.scan_from = Some(self.keys.draw(&mut self.randomness));
-                Mode::ReadOnly
-            }
-            Role::Client { keys_per_txn } => self.draw_steps(keys_per_txn),
+        self.call.steps.clear();
+        self.call.scan = None;
+        if self.is_long_reader {
+            self.draw_long_read()
+        } else if self.scans.draw(&mut self.randomness) {
+            self.draw_scan()
+        } else if self.long_reads.draw(&mut self.randomness) {
+            self.draw_long_read()
+        } else {
+            self.draw_steps()
         }
     }
 
-    fn check(&mut self, missing: u64) -> std::result::Result<(), String> {
-        if missing == 0 { Ok(()) } else { Err(format!("{missing} loaded keys were missing in one transaction")) }
+    fn call(&mut self) -> &mut Transaction {
+        &mut self.call
+    }
+
+    fn check(&mut self, seen: Seen) -> Result<(), String> {
+        self.books.enter(seen)
     }
 }

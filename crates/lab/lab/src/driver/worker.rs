@@ -1,0 +1,140 @@
+//! One client's thread.
+
+use super::control::{Control, STOPPED, StopsOnPanic, WAITING};
+use super::tally::Tally;
+use super::{RunError, Stage};
+use crate::engines::Engine;
+use crate::record::Log;
+use crate::retry::{Retrying, reason};
+use crate::workloads::{Client, Workload};
+use check::Record;
+use env::time::{Duration, Instant};
+use model::{Begin, Committed, Error};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a client leaves behind.
+pub(super) struct Done<C> {
+    pub client: C,
+    pub tally: Tally,
+    pub records: Vec<Record>,
+}
+
+/// Work left for one client.
+#[derive(Debug)]
+pub(super) enum Quota<'a> {
+    Unlimited,
+    Transactions(u64),
+    Operations { done: &'a AtomicU64, total: u64 },
+}
+
+/// Transactions that a client times in a second, at most about: 25 ms of a second, at 250 ns for two looks at the clock
+/// in a stream of cache misses, and enough for the 99.9th percentile of a second.
+const TIMED_PER_SECOND: f64 = 50_000.0;
+
+/// One client's thread.
+pub(super) struct Worker<'s, E, W: Workload> {
+    pub stage: &'s Stage<'s, E, W>,
+    pub client: W::Client,
+    pub quota: Quota<'s>,
+    pub control: &'s Control,
+    pub retrying: Retrying<'s>,
+    pub log: Option<Log<'s>>,
+    pub tally: Tally,
+    /// Time from the begin of one transaction to the begin of the next, at least.
+    pub interval: Duration,
+}
+
+impl<E: Engine, W: Workload> Worker<'_, E, W> {
+    /// Runs transactions until its quota is done or the run stops. A failure stops the whole run.
+    pub(super) fn work(mut self) -> Result<Done<W::Client>, RunError> {
+        let _others_do_not_wait = StopsOnPanic(self.control);
+        self.control.wait_for_start();
+        let outcome = self.run_transactions();
+        self.tally.end = Some(Instant::now());
+        if outcome.is_err() {
+            self.control.stop();
+        }
+        outcome?;
+        self.tally.aborts = self.retrying.reasons;
+        let records = self.log.map(Log::into_records).unwrap_or_default();
+        Ok(Done { client: self.client, tally: self.tally, records })
+    }
+
+    fn run_transactions(&mut self) -> Result<(), RunError> {
+        let mut seen = WAITING;
+        let mut until_timed = 0;
+        loop {
+            let phase = self.control.phase();
+            if phase == STOPPED || self.is_done() {
+                return Ok(());
+            }
+            if phase != seen {
+                seen = phase;
+                until_timed = 0;
+                self.restart_tally();
+            }
+            let start = (until_timed == 0 || !self.interval.is_zero()).then(Instant::now);
+            let committed = self.run_transaction()?;
+            let Some(start) = start else {
+                until_timed -= 1;
+                continue;
+            };
+            until_timed = self.tally.timed_every - 1;
+            let elapsed = start.elapsed();
+            if committed {
+                self.tally.latency_ns.saturating_record(elapsed.as_nanos() as u64);
+            }
+            if let Some(pause) = self.interval.checked_sub(elapsed).filter(|pause| !pause.is_zero()) {
+                self.control.let_pass(pause);
+            }
+        }
+    }
+
+    /// Starts counting from zero; the earlier counts decide how rarely to time.
+    fn restart_tally(&mut self) {
+        let rate = self.tally.start.map_or(0.0, |start| self.tally.commits as f64 / start.elapsed().as_secs_f64());
+        let timed_every = if self.log.is_some() { 1 } else { (rate / TIMED_PER_SECOND).ceil().max(1.0) as u64 };
+        self.retrying.reasons.clear();
+        self.tally.restart(timed_every);
+    }
+
+    /// Returns whether the quota is used up; otherwise takes one transaction off it.
+    fn is_done(&mut self) -> bool {
+        match &mut self.quota {
+            Quota::Unlimited => false,
+            Quota::Transactions(0) => true,
+            Quota::Transactions(left) => {
+                *left -= 1;
+                false
+            }
+            // Relaxed: a count of what is in the logs, which are handed over when the threads are joined.
+            Quota::Operations { done, total } => done.load(Ordering::Relaxed) >= *total,
+        }
+    }
+
+    /// Draws and runs one transaction; returns whether it committed.
+    fn run_transaction(&mut self) -> Result<bool, RunError> {
+        let stage = self.stage;
+        let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
+        let before = self.log.as_ref().map_or(0, Log::committed_operations);
+        let acknowledge = |committed: Committed| stage.acknowledge(committed.log_position);
+        let (call, retrying) = (self.client.call(), &mut self.retrying);
+        match stage.execute(call, how, retrying, self.log.as_mut(), acknowledge) {
+            Ok((output, _)) => {
+                self.client.check(output).map_err(RunError::Wrong)?;
+                self.tally.commits += 1;
+                if let (Quota::Operations { done, .. }, Some(log)) = (&self.quota, &self.log) {
+                    done.fetch_add(log.committed_operations() - before, Ordering::Relaxed);
+                }
+                Ok(true)
+            }
+            // Counted when it was asked whether to try again.
+            Err(error) if error.is_retryable() => Ok(false),
+            Err(error @ (Error::Aborted(_) | Error::Limit(_))) => {
+                self.retrying.reasons.count(reason(&error));
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
