@@ -106,4 +106,5 @@ scripts! {
     unique_look_then_insert
     unique_race
     unique_race_after_rollback
+    unique_race_deferred
 }

@@ -195,7 +195,13 @@ pub struct Index {
     pub nulls_reversed: Vec<usize>,
     /// Whether two rows may not agree (rows with a NULL never do).
     pub unique: bool,
-    /// Whether it is the primary key: then the table's own keys are its entries.
+    /// DEFERRABLE, of a key: rows may agree until it is checked, so that its entries end with the rows' keys.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED: checked at COMMIT, not at the end of the statement.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub initially_deferred: bool,
+    /// Whether it is the primary key: then the table's own keys are its entries, unless it is deferrable.
     pub primary: bool,
     /// Whether a constraint of the same name made it.
     pub constraint: bool,
@@ -421,6 +427,11 @@ impl<T, M> Table<T, M> {
     pub fn primary_key(&self) -> Option<&Index> {
         self.indexes.iter().find(|index| index.primary)
     }
+
+    /// The primary key, if the rows are stored by it. `None`: they are numbered.
+    pub fn row_key(&self) -> Option<&Index> {
+        self.primary_key().filter(|index| index.is_row_key())
+    }
 }
 
 impl Index {
@@ -437,6 +448,8 @@ impl Index {
             descending: vec![false; columns.len()],
             nulls_reversed: vec![],
             unique: false,
+            deferrable: false,
+            initially_deferred: false,
             primary: false,
             constraint: false,
             declared: None,
@@ -458,15 +471,25 @@ impl Index {
         if is_call(text) { text.clone() } else { format!("({text})") }
     }
 
-    /// Returns whether no two rows of the table agree in its columns, unless one has a NULL there: it is unique, and every row has
-    /// an entry.
+    /// Returns whether no two rows of the table agree in its columns when it has been checked, unless one has a NULL there: it is
+    /// unique, and every row has an entry.
     pub fn is_key(&self) -> bool {
         self.unique && !self.is_computed()
     }
 
+    /// Returns whether the engine refuses a second entry: at no moment do two rows agree.
+    pub fn is_exclusive(&self) -> bool {
+        self.unique && !self.deferrable
+    }
+
+    /// Returns whether its values are the keys of the rows.
+    pub fn is_row_key(&self) -> bool {
+        self.primary && !self.deferrable
+    }
+
     /// Returns whether it is unique, and has entries beside the table's own keys.
     pub(crate) fn is_secondary_unique(&self) -> bool {
-        self.unique && !self.primary && self.storage.is_some()
+        self.is_exclusive() && !self.primary && self.storage.is_some()
     }
 
     /// Returns whether a column, by its place in the index, prints as descending.
@@ -558,7 +581,7 @@ mod tests {
             r#"{"oid":16390,"name":"i","columns":[1,0],"descending":[false,true],"unique":false,"primary":false,"constraint":false,"storage":{"table":7,"key":"Columns"},"comment":null}"#,
         );
         assert_eq!([index.nulls_first(0), index.nulls_first(1)], [false, true]);
-        assert!(!index.is_computed() && !index.nulls_not_distinct && index.included.is_empty());
+        assert!(!index.is_computed() && !index.nulls_not_distinct && index.included.is_empty() && !index.deferrable);
         let reversed = Index { nulls_reversed: vec![0, 1], ..index };
         assert_eq!([reversed.nulls_first(0), reversed.nulls_first(1)], [true, false]);
         same::<Check>(r#"{"oid":16391,"name":"c","expression":"a > 0"}"#);

@@ -1,7 +1,8 @@
 //! Rows and their index entries, written and removed together.
 //!
 //! An index is an engine table of its own: an entry's key is the index's columns encoded in order, then the row's key unless
-//! the index is unique and none of the columns is NULL (or NULL counts as a value there); its value is the row's key. A row that a
+//! the index is unique and none of the columns is NULL (or NULL counts as a value there); its value is the row's key. A deferrable key
+//! has entries as an index that is not unique: rows agree there until it is checked. A row that a
 //! partial index leaves out has no entry in it. How a row's columns are encoded is the
 //! caller's business ([`Rows`]), since only the caller knows the values' types.
 //!
@@ -25,7 +26,7 @@ pub struct Entry {
 impl Entry {
     /// The entry of the row under `row_key` whose indexed columns are encoded in `columns`.
     pub fn new(index: &Index, mut columns: Key, has_null: bool, row_key: &[u8]) -> Entry {
-        let exclusive = index.unique && (!has_null || index.nulls_not_distinct);
+        let exclusive = index.is_exclusive() && (!has_null || index.nulls_not_distinct);
         if !exclusive {
             columns.push_raw(row_key);
         }

@@ -49,10 +49,13 @@ pub fn schema_of(table: &Table, wanted: Option<&Schema>, by: model::Storage) -> 
     }
     let names = |index: &Index| -> Vec<&str> { index.columns.iter().map(|&at| &*table.columns[at].name).collect() };
     let primary = table.primary_key().ok_or("it has no primary key")?;
+    if primary.deferrable {
+        return Err("its primary key is deferrable, which only SQL can use".to_owned());
+    }
     schema = schema.key(names(primary));
     for index in table.indexes.iter().filter(|index| !index.primary && !index.is_computed()) {
         let Some(name) = name_for_program(index, &names(index), wanted) else { continue };
-        schema = match index.unique {
+        schema = match index.is_exclusive() {
             true => schema.unique(name, names(index)),
             false => schema.index(name, names(index)),
         };
@@ -68,7 +71,7 @@ fn name_for_program(index: &Index, columns: &[&str], wanted: Option<&Schema>) ->
     let Some(wanted) = wanted else { return Some(index.name.clone()) };
     let same = |other: &&IndexSchema| {
         let names = other.columns.iter().map(|&at| wanted.columns()[usize::from(at)].name.as_str());
-        other.unique == index.unique && names.eq(columns.iter().copied())
+        other.unique == index.is_exclusive() && names.eq(columns.iter().copied())
     };
     wanted.indexes().iter().find(same).map(|other| other.name.clone())
 }
@@ -98,7 +101,7 @@ impl Layout {
             let wanted: Vec<usize> = index.columns.iter().map(|&at| usize::from(columns[usize::from(at)])).collect();
             let same = |other: &Index| {
                 let is_usable = !other.primary && !other.is_computed();
-                is_usable && other.unique == index.unique && other.columns == wanted
+                is_usable && other.is_exclusive() == index.unique && other.columns == wanted
             };
             let at = table.indexes.iter().position(same)?;
             Some((at, index.columns.iter().map(component).collect()))
@@ -311,6 +314,8 @@ fn only_sql_writes(table: &Table) -> Option<String> {
         format!("generated column {}", column.name)
     } else if let Some(index) = table.indexes.iter().find(|index| index.is_computed()) {
         format!("index {} with expressions or a predicate", index.name)
+    } else if let Some(index) = table.indexes.iter().find(|index| index.deferrable) {
+        format!("deferrable constraint {}", index.name)
     } else if let Some((_, column)) = table.live_columns().find(|(_, column)| column.domain.is_some()) {
         format!("column {}, of a domain", column.name)
     } else {

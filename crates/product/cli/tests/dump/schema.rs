@@ -10,8 +10,13 @@ struct Kind {
     conditions: &'static [&'static str],
 }
 
+/// What begins a default that differs between two servers: a moment, a random number.
+const MOVING: &[&str] = &["CURRENT_", "LOCALTIMESTAMP", "now()", "gen_random_uuid()"];
+
 /// The kind of keys and references.
 const INTEGER: usize = 0;
+/// When a key is checked.
+const TIMINGS: &[&str] = &["", " DEFERRABLE", " DEFERRABLE INITIALLY DEFERRED"];
 /// The kind of what is cast to text.
 const TEXT: usize = 1;
 
@@ -229,6 +234,7 @@ impl Maker {
             "CREATE DOMAIN public.code AS character varying(5) DEFAULT 'none' NOT NULL CHECK (VALUE ~ '^[a-z]*$')",
         );
         self.comment("DOMAIN", "public.grade");
+        self.comment("CONSTRAINT", "below ON DOMAIN public.grade");
     }
 
     fn say(&mut self, statement: &str) {
@@ -309,6 +315,10 @@ impl Maker {
         if table.has_pair {
             items.push("UNIQUE (id, code)".to_owned());
         }
+        if self.random.percent(25) {
+            let name = self.name();
+            items.push(format!("CONSTRAINT {name} UNIQUE (code) INCLUDE (id){}", self.pick(TIMINGS)));
+        }
         self.say(&format!("CREATE TABLE {name} (\n    {}\n)", items.join(",\n    ")));
         self.comment("TABLE", &name);
         self.rows(&table);
@@ -337,7 +347,7 @@ impl Maker {
             0 => (format!("{column} PRIMARY KEY"), None),
             1 => (column, Some(format!("CONSTRAINT {} PRIMARY KEY (id)", self.name()))),
             2 => (format!("{column} UNIQUE"), None),
-            _ => (column, Some("UNIQUE (id), PRIMARY KEY (code, id)".to_owned())),
+            _ => (column, Some(format!("UNIQUE (id), PRIMARY KEY (code, id){}", self.pick(TIMINGS)))),
         }
     }
 
@@ -437,6 +447,7 @@ impl Maker {
             let column = self.column(table);
             if !column.contains("nextval") {
                 self.say(&format!("ALTER TABLE {name} ADD COLUMN {column}"));
+                self.fix(table, &column);
             } else {
                 table.columns.pop();
             }
@@ -465,6 +476,15 @@ impl Maker {
             let renamed = self.name();
             self.say(&format!("ALTER TABLE {name} RENAME TO {renamed}"));
             table.name = format!("{}.{renamed}", name.split_once('.').unwrap().0);
+        }
+    }
+
+    /// Gives the rows a value in the table's last column, if they have got a default that differs between servers.
+    fn fix(&mut self, table: &Relation, written: &str) {
+        let Some(Column { name: column, kind, .. }) = table.columns.last() else { return };
+        if MOVING.iter().any(|moving| written.contains(&format!(" DEFAULT {moving}"))) {
+            let value = self.pick(KINDS[*kind].values);
+            self.say(&format!("UPDATE {} SET {column} = {value}", table.name));
         }
     }
 

@@ -24,6 +24,10 @@ pub(crate) struct NewKey {
     pub nulls_not_distinct: bool,
     /// INCLUDE
     pub included: Vec<String>,
+    /// DEFERRABLE
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED
+    pub initially_deferred: bool,
 }
 
 /// Adds a primary key or unique constraint to the definition, without storage. Returns its position in [`Table::indexes`];
@@ -38,10 +42,9 @@ pub(crate) fn add_key(
     name: Option<&str>,
     key: &NewKey,
 ) -> Result<usize> {
-    let NewKey { columns, primary, nulls_not_distinct, included } = key;
-    let (primary, nulls_not_distinct) = (*primary, *nulls_not_distinct);
+    let NewKey { ref columns, primary, nulls_not_distinct, deferrable, initially_deferred, .. } = *key;
     let positions = key_columns(table, columns, primary)?;
-    let included = included_columns(table, included)?;
+    let included = included_columns(table, &key.included)?;
     if primary && table.primary_key().is_some() {
         let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
         return Err(SqlError::new(state::INVALID_TABLE_DEFINITION, message));
@@ -62,7 +65,16 @@ pub(crate) fn add_key(
         }
     };
     let plain = Index::plain(change.fresh_oid()?, name, positions);
-    let index = Index { unique: true, primary, constraint: true, nulls_not_distinct, included, ..plain };
+    let index = Index {
+        unique: true,
+        deferrable,
+        initially_deferred,
+        primary,
+        constraint: true,
+        nulls_not_distinct,
+        included,
+        ..plain
+    };
     if primary {
         for at in &index.columns {
             if let Some(column) = table.columns.get_mut(*at) {
@@ -204,13 +216,16 @@ pub(crate) fn add_key_to_rows(
     let old = table.clone();
     let at = add_key(change, table, &mut NewNames::default(), name, key)?;
     let index = table.indexes[at].clone();
-    if key.primary {
+    if index.is_row_key() {
         verify_not_null(&mut change.exec, &old, &index.columns)?;
         rewrite(change, &old, table, |_, row| Ok(row))?;
     } else {
         table.indexes[at].storage = Some(change.create_index_storage(table.oid)?);
         let index = table.indexes[at].clone();
         fill_index(&mut change.exec, table, &index)?;
+        if key.primary {
+            verify_not_null(&mut change.exec, &old, &index.columns)?;
+        }
     }
     insert_index_entry(change, table, index.oid, &index.name)?;
     store(change, table)
@@ -230,7 +245,7 @@ pub(crate) fn drop_key(change: &mut Change<'_>, table: u32, index: u32) -> Resul
     }
     let old = load(&mut change.names(), table)?;
     let Some(at) = old.indexes.iter().position(|other| other.oid == index) else { return Ok(()) };
-    if !old.indexes[at].primary {
+    if !old.indexes[at].is_row_key() {
         return index::remove(change, table, index);
     }
     let mut new = old.clone();

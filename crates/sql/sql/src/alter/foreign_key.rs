@@ -4,7 +4,7 @@ use super::name::no_relation;
 use super::rows::{each_row, fill_index};
 use crate::catalog::{ForeignKey, Index, Relation, Table};
 use crate::context::{Change, Exec, Names};
-use crate::dml::ForeignKeys;
+use crate::dml::KeyChecks;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Scalar, Type};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ fn forget_reference(change: &mut Change<'_>, table: &mut Table, from: u32) {
         return;
     }
     let oid = table.oid;
-    if let Some(primary) = table.indexes.iter_mut().find(|index| index.primary)
+    if let Some(primary) = table.indexes.iter_mut().find(|index| index.is_row_key())
         && let Some(storage) = primary.storage.take()
     {
         change.leave_storage(oid, storage);
@@ -130,7 +130,7 @@ pub(crate) fn verify(exec: &mut Exec<'_>, table: &Table, key: &ForeignKey) -> Re
     // This key alone, and now: a deferred one is verified at once, too.
     let key = ForeignKey { deferrable: false, initially_deferred: false, ..key.clone() };
     let alone = Arc::new(Table { foreign_keys: vec![key], ..table.clone() });
-    let mut questions = ForeignKeys::default();
+    let mut questions = KeyChecks::default();
     each_row(exec, table, |exec, _, row| questions.inserted(exec, &alone, &row))?;
     questions.finish(exec)
 }

@@ -3,6 +3,7 @@
 use crate::bind;
 use crate::catalog::{Index, Table};
 use crate::context::{Change, Exec};
+use crate::dml::check_deferrable;
 use crate::dml::rows::{add_entries, write_new};
 use crate::error::{Result, SqlError, state};
 use crate::storage::decode_row;
@@ -35,7 +36,10 @@ pub(crate) fn each_row(
 pub(crate) fn fill_index(exec: &mut Exec<'_>, table: &Table, index: &Index) -> Result<()> {
     let alone = Table { indexes: vec![index.clone()], ..table.clone() };
     let rules = bind::index_rules(&mut exec.names(), &alone)?;
-    each_row(exec, table, |exec, key, row| add_entries(exec, (&alone, &rules), key, &row).map_err(of_new_index))
+    each_row(exec, table, |exec, key, row| {
+        add_entries(exec, (&alone, &rules), key, &row).map_err(of_new_index)?;
+        check_deferrable(exec, &alone, &row).map_err(of_new_index)
+    })
 }
 
 /// Moves the rows of a table into new storage: `transform` makes rows of `new` from rows of `old`.
@@ -54,7 +58,7 @@ pub(crate) fn rewrite(
     each_row(&mut change.exec, old, |exec, _, row| {
         let row = transform(exec, row)?;
         write_new(exec, (new, &rules), &row).map_err(of_new_index)?;
-        Ok(())
+        check_deferrable(exec, new, &row).map_err(of_new_index)
     })
 }
 

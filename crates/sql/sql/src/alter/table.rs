@@ -56,7 +56,7 @@ pub(crate) fn empty(change: &mut Change<'_>, schema: String, name: String) -> Re
 pub(crate) fn make_storage(change: &mut Change<'_>, table: &mut Table) -> Result<()> {
     let key = key_form(table);
     table.storage = change.create_row_storage(table.oid, &table.columns, key)?;
-    for index in table.indexes.iter_mut().filter(|index| !index.primary || index.storage.is_some()) {
+    for index in table.indexes.iter_mut().filter(|index| !index.is_row_key() || index.storage.is_some()) {
         index.storage = Some(change.create_index_storage(table.oid)?);
     }
     Ok(())
@@ -86,7 +86,7 @@ pub(crate) fn insert_index_entry(change: &mut Change<'_>, table: &Table, oid: u3
 
 /// The form of the keys of a table's rows.
 pub(crate) fn key_form(table: &Table) -> KeyForm {
-    let Some(primary) = table.primary_key() else { return KeyForm::RowNumber };
+    let Some(primary) = table.row_key() else { return KeyForm::RowNumber };
     let types: Vec<Type> =
         primary.columns.iter().filter_map(|at| table.columns.get(*at)).map(|column| column.data_type).collect();
     match types[..] {

@@ -246,7 +246,7 @@ impl Regroup<'_> {
         tables.find_map(|names| {
             let (table, first) = names.table.as_ref()?;
             let place = column.checked_sub(*first).filter(|place| *place < table.columns.len())?;
-            let primary = table.primary_key()?;
+            let primary = table.primary_key().filter(|key| !key.deferrable)?;
             let is_key = |part: &usize| {
                 self.grouping.keys.iter().any(|key| matches!(key.kind, ExprKind::Column(at) if at == first + part))
             };

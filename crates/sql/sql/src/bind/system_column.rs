@@ -44,10 +44,10 @@ fn types(arguments: &[Expr]) -> Vec<Type> {
     arguments.iter().map(|argument| argument.data_type).collect()
 }
 
-/// The columns of a table's primary key.
+/// The columns of the primary key by which a table's rows are stored.
 fn key_columns(table: &Arc<Table>, first: usize) -> Option<Vec<Expr>> {
     let column = |&at: &usize| Expr::column(first + at, table.columns[at].data_type, table.columns[at].modifier);
-    Some(table.primary_key()?.columns.iter().map(column).collect())
+    Some(table.row_key()?.columns.iter().map(column).collect())
 }
 
 /// Parts of the row that are NULL only if the row is not there.

@@ -9,7 +9,7 @@ use crate::bind::{self, Definition};
 use crate::catalog::Table;
 use crate::context::Exec;
 use crate::dml::rules::{Default, Rules};
-use crate::dml::{ForeignKeys, rows};
+use crate::dml::{KeyChecks, rows};
 use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::pg_catalog;
@@ -26,7 +26,7 @@ const SHOWN: usize = 100;
 pub struct CopyIn {
     target: Target,
     input: Input,
-    foreign_keys: ForeignKeys,
+    key_checks: KeyChecks,
     rows: u64,
 }
 
@@ -86,7 +86,7 @@ impl CopyIn {
             }
         };
         let target = Target { condition, ..Target::new(exec, table, columns)? };
-        Ok(CopyIn { target, input, foreign_keys: ForeignKeys::default(), rows: 0 })
+        Ok(CopyIn { target, input, key_checks: KeyChecks::default(), rows: 0 })
     }
 
     /// Number of columns of a line.
@@ -121,14 +121,14 @@ impl CopyIn {
             Input::Binary(rows) => rows.close(),
         }
         self.write_rows(exec)?;
-        self.foreign_keys.finish(exec)?;
+        self.key_checks.finish(exec)?;
         Ok(self.rows)
     }
 
     /// Writes the rows that are complete.
     fn write_rows(&mut self, exec: &mut Exec<'_>) -> Result<()> {
         let styles = exec.env().styles();
-        let CopyIn { target, input, foreign_keys, rows } = self;
+        let CopyIn { target, input, key_checks, rows } = self;
         loop {
             let (row, shown) = match input {
                 Input::Lines { lines, fields, form } => {
@@ -146,7 +146,7 @@ impl CopyIn {
                     (target.read_binary(binary, places)?, String::new())
                 }
             };
-            *rows += u64::from(target.write(exec, row, foreign_keys, input.number(), &shown)?);
+            *rows += u64::from(target.write(exec, row, key_checks, input.number(), &shown)?);
             exec.check_at_row(input.number())?;
         }
         Ok(())
@@ -253,7 +253,7 @@ impl Target {
         &self,
         exec: &mut Exec<'_>,
         mut row: Row,
-        foreign_keys: &mut ForeignKeys,
+        key_checks: &mut KeyChecks,
         number: u64,
         shown: &str,
     ) -> Result<bool> {
@@ -271,7 +271,7 @@ impl Target {
         checked.map_err(|error| error.context(format!("{place}{shown}")))?;
         let written = rows::write_new(exec, (&self.table, &self.rules.indexes), &row);
         written.map_err(|error| error.context(place))?;
-        foreign_keys.inserted(exec, &self.table, &row)?;
+        key_checks.inserted(exec, &self.table, &row)?;
         Ok(true)
     }
 

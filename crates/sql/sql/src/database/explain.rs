@@ -70,7 +70,7 @@ impl Place {
         match self.index {
             Some(index) => self.table.indexes.get(index),
             None if self.table.storage.key == KeyForm::RowNumber => None,
-            None => self.table.primary_key(),
+            None => self.table.row_key(),
         }
     }
 

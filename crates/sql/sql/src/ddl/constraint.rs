@@ -15,6 +15,8 @@ pub(super) fn new_key(key: &ast::Key) -> NewKey {
         primary: key.primary,
         nulls_not_distinct: key.nulls_not_distinct,
         included: key.included.iter().map(fold).collect(),
+        deferrable: key.deferrable,
+        initially_deferred: key.initially_deferred,
     }
 }
 

@@ -124,7 +124,9 @@ fn is_repeated(table: &Table, name: Option<&str>, key: &NewKey) -> bool {
     let of = |names: &[String]| names.iter().map(|name| table.column(name)).collect::<Option<Vec<usize>>>();
     let (Some(columns), Some(included)) = (of(&key.columns), of(&key.included)) else { return false };
     let same = |index: &Index| {
-        index.columns == columns && index.included == included && index.nulls_not_distinct == key.nulls_not_distinct
+        let timing = (index.deferrable, index.initially_deferred) == (key.deferrable, key.initially_deferred);
+        let nulls = index.nulls_not_distinct == key.nulls_not_distinct;
+        index.columns == columns && index.included == included && nulls && timing
     };
     name.is_none() && table.indexes.iter().any(same)
 }

@@ -100,6 +100,7 @@ fn referenced_key<'t>(table: &'t Table, columns: &[ast::Ident], count: usize) ->
             let message = format!("there is no primary key for referenced table \"{}\"", table.name);
             SqlError::new(state::UNDEFINED_OBJECT, message)
         })?;
+        check_immediate(table, primary, "primary key")?;
         return if primary.columns.len() == count { Ok((primary, primary.columns.clone())) } else { Err(disagree()) };
     }
     let mut positions = Vec::with_capacity(columns.len());
@@ -120,10 +121,22 @@ fn referenced_key<'t>(table: &'t Table, columns: &[ast::Ident], count: usize) ->
         columns.sort_unstable();
         index.is_key() && columns == wanted
     };
-    let index = table.indexes.iter().find(fits).ok_or_else(|| {
+    let mut fitting = table.indexes.iter().filter(fits).collect::<Vec<_>>();
+    fitting.sort_by_key(|index| index.deferrable);
+    let index = *fitting.first().ok_or_else(|| {
         let message =
             format!("there is no unique constraint matching given keys for referenced table \"{}\"", table.name);
         SqlError::new(state::INVALID_FOREIGN_KEY, message)
     })?;
+    check_immediate(table, index, "unique constraint")?;
     Ok((index, positions))
+}
+
+/// Checks that a key is never violated, not even for a while.
+fn check_immediate(table: &Table, index: &Index, what: &str) -> Result<()> {
+    if !index.deferrable {
+        return Ok(());
+    }
+    let message = format!("cannot use a deferrable {what} for referenced table \"{}\"", table.name);
+    Err(SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
 }

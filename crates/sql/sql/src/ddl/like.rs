@@ -140,6 +140,8 @@ fn key(source: &Table, index: &Index) -> NewKey {
         primary: index.primary,
         nulls_not_distinct: index.nulls_not_distinct,
         included: names(&index.included),
+        deferrable: index.deferrable,
+        initially_deferred: index.initially_deferred,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::indexed_row::IndexedRow;
 use super::write::{Intent, Preparation, Write};
 use super::{returning, rows, rules};
+use crate::catalog::{Index, Table};
 use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{ConflictUpdate, Insert, OnConflict};
@@ -80,6 +81,9 @@ fn meets(
         if !index.unique || !(arbiters.is_empty() || arbiters.contains(&at)) {
             continue;
         }
+        if index.deferrable {
+            return Err(deferrable_arbiter(target.0, index));
+        }
         let Some(place) = rows::unique_place_of(target, index, &indexed)? else { continue };
         if taken.places.contains(&place) {
             return Ok(ConflictingRow::Own);
@@ -95,13 +99,20 @@ fn meets(
 fn take(exec: &mut Exec<'_>, statement: &Insert, row: &[Datum], taken: &mut ClaimedKeys) -> Result<()> {
     let target = (&*statement.table, &statement.rules);
     let indexed = IndexedRow::new(exec, target.1, row)?;
-    for index in target.0.indexes.iter().filter(|index| index.unique) {
+    for index in target.0.indexes.iter().filter(|index| index.is_exclusive()) {
         if let Some(place) = rows::unique_place_of(target, index, &indexed)? {
             exec.memory.take(size_of::<(TableId, Key)>())?;
             taken.places.insert(place);
         }
     }
     Ok(())
+}
+
+fn deferrable_arbiter(table: &Table, index: &Index) -> SqlError {
+    let message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+    SqlError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+        .table(&table.schema, &table.name)
+        .constraint(&index.name)
 }
 
 fn second_time() -> SqlError {

@@ -5,14 +5,14 @@
 //!
 //! `insert.rs`, `conflict.rs`, `update.rs`, `delete.rs` and `merge.rs` are the statements, `with.rs` several in one;
 //! `write.rs` writes what they have computed; `rows.rs` writes a row together with its index entries, `indexed_row.rs`
-//! computes what these need; `rules.rs` checks the constraints of a single row, `foreign_key` those between rows;
+//! computes what these need; `rules.rs` checks the constraints of a single row, `key_checks` those between rows;
 //! `violation.rs` has the errors.
 
 mod conflict;
 mod delete;
-mod foreign_key;
 mod indexed_row;
 mod insert;
+mod key_checks;
 mod merge;
 mod returning;
 pub(crate) mod rows;
@@ -25,9 +25,9 @@ mod with;
 mod write;
 
 pub use delete::delete;
-pub(crate) use foreign_key::ForeignKeys;
-pub use foreign_key::{check_deferred, set_constraints};
 pub use insert::insert;
+pub(crate) use key_checks::{KeyChecks, check_deferrable};
+pub use key_checks::{check_deferred, set_constraints};
 pub use merge::merge;
 pub use update::update;
 pub use with::modifying;

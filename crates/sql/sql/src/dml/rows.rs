@@ -1,7 +1,7 @@
 //! A row and its index entries, written and removed together by [`tables::entries`].
 //!
-//! These functions do not check CHECK, NOT NULL and foreign keys ([`super::rules`], [`super::ForeignKeys`]). They enforce unique
-//! indexes, which are unique by the engine's keys.
+//! These functions do not check CHECK, NOT NULL, foreign keys and deferrable keys ([`super::rules`], [`super::KeyChecks`]). They
+//! enforce the other unique indexes, which are unique by the engine's keys.
 
 use super::indexed_row::{IndexedRow, Target};
 use super::violation;
@@ -173,7 +173,7 @@ fn unique_place((table, rules): Target<'_>, index: &Index, values: &[&Datum]) ->
 
 /// The primary key of a row, encoded as the table's key.
 fn primary_key(exec: &Exec<'_>, table: &Table, row: &[Datum]) -> Result<Key> {
-    let Some(index) = table.primary_key() else {
+    let Some(index) = table.row_key() else {
         return Err(corrupted(table, "has keys of columns, but no primary key"));
     };
     if let Some(&column) = index.columns.iter().find(|&&column| matches!(row[column], Datum::Null)) {
@@ -269,7 +269,7 @@ fn explain_failure(
     };
     let index = match index {
         Some(oid) => table.indexes.iter().find(|index| index.oid == oid),
-        None => table.primary_key(),
+        None => table.row_key(),
     };
     match (index, &error) {
         (Some(index), model::Error::Duplicate(_)) => {

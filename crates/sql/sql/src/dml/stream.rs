@@ -12,7 +12,7 @@
 
 use super::update::change;
 use super::write::{Preparation, Write};
-use super::{Changed, ForeignKeys, returning, rules, source};
+use super::{Changed, KeyChecks, returning, rules, source};
 use crate::catalog::{Oid, Table};
 use crate::context::Exec;
 use crate::error::Result;
@@ -41,7 +41,7 @@ pub(super) fn can_update(statement: &Update) -> bool {
             table.indexes.get(*index).is_none_or(|index| changes(&index.columns) || computes(index))
         }
     };
-    let moves = table.primary_key().is_some_and(|index| changes(&index.columns));
+    let moves = table.row_key().is_some_and(|index| changes(&index.columns));
     let reads = assignments.iter().any(|(_, value)| reads(value, table.oid));
     !is_reached_again && !moves && !reads && !returning_reads(returning.as_ref(), table.oid)
 }
@@ -126,7 +126,7 @@ fn each(
     checks: Option<&[Expr]>,
     mut make: impl FnMut(&mut Exec<'_>, Row, &mut Preparation, &mut Vec<Row>) -> Result<Write>,
 ) -> Result<Changed> {
-    let (mut changed, mut foreign_keys) = (Changed::default(), ForeignKeys::default());
+    let (mut changed, mut key_checks) = (Changed::default(), KeyChecks::default());
     let mut preparation = Preparation::default();
     let mut cursor = Cursor::new(source.clone());
     loop {
@@ -136,8 +136,8 @@ fn each(
         exec.transaction.set_reads_wait(true);
         let Some(row) = next else { break };
         let write = make(exec, row, &mut preparation, &mut changed.returned)?;
-        changed.count(write.apply(exec, target, checks, &mut foreign_keys)?, exec)?;
+        changed.count(write.apply(exec, target, checks, &mut key_checks)?, exec)?;
     }
-    foreign_keys.finish(exec)?;
+    key_checks.finish(exec)?;
     Ok(changed)
 }

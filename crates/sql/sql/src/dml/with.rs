@@ -4,7 +4,7 @@
 //! written. The other parts see the rows that a part returns, not its writes.
 
 use super::write::{Intent, Preparation};
-use super::{Changed, ForeignKeys, delete, insert, merge, source, update};
+use super::{Changed, KeyChecks, delete, insert, merge, source, update};
 use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Expr, ExprKind, Modifying, Plan, Statement};
@@ -35,15 +35,15 @@ pub fn modifying(exec: &mut Exec<'_>, statement: &Modifying) -> Result<Changed> 
     }
     give(&mut body, &given);
     let (rows, intent) = prepare(exec, &body, &mut preparation)?;
-    let mut foreign_keys = ForeignKeys::default();
+    let mut key_checks = KeyChecks::default();
     for intent in intents {
-        intent.apply(exec, &mut foreign_keys)?;
+        intent.apply(exec, &mut key_checks)?;
     }
     let mut changed = Changed { rows: 0, returned: rows };
     if let Some(intent) = intent {
-        changed.rows = intent.apply(exec, &mut foreign_keys)?.rows;
+        changed.rows = intent.apply(exec, &mut key_checks)?.rows;
     }
-    foreign_keys.finish(exec)?;
+    key_checks.finish(exec)?;
     Ok(changed)
 }
 

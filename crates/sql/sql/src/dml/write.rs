@@ -1,6 +1,6 @@
 //! The writes of a statement: computed from the state at its start, then applied together.
 
-use super::{Changed, ForeignKeys, rows, rules};
+use super::{Changed, KeyChecks, rows, rules};
 use crate::catalog::{Oid, Table};
 use crate::context::Exec;
 use crate::error::Result;
@@ -72,9 +72,9 @@ impl Intent<'_> {
     /// # Errors
     /// Errors of [`Intent::apply`], and 23503.
     pub fn run(self, exec: &mut Exec<'_>) -> Result<Changed> {
-        let mut foreign_keys = ForeignKeys::default();
-        let changed = self.apply(exec, &mut foreign_keys)?;
-        foreign_keys.finish(exec)?;
+        let mut key_checks = KeyChecks::default();
+        let changed = self.apply(exec, &mut key_checks)?;
+        key_checks.finish(exec)?;
         Ok(changed)
     }
 
@@ -82,11 +82,11 @@ impl Intent<'_> {
     ///
     /// # Errors
     /// 23502, 23505, 23514, errors of expressions, errors of the engine.
-    pub fn apply(self, exec: &mut Exec<'_>, foreign_keys: &mut ForeignKeys) -> Result<Changed> {
+    pub fn apply(self, exec: &mut Exec<'_>, key_checks: &mut KeyChecks) -> Result<Changed> {
         exec.transaction.set_reads_wait(true);
         let mut changed = Changed { rows: 0, returned: self.returned };
         for write in self.writes {
-            changed.count(write.apply(exec, (self.table, self.rules), self.checks, foreign_keys)?, exec)?;
+            changed.count(write.apply(exec, (self.table, self.rules), self.checks, key_checks)?, exec)?;
         }
         Ok(changed)
     }
@@ -102,7 +102,7 @@ impl Write {
         exec: &mut Exec<'_>,
         (table, indexes): (&Arc<Table>, &IndexRules),
         checks: Option<&[Expr]>,
-        foreign_keys: &mut ForeignKeys,
+        key_checks: &mut KeyChecks,
     ) -> Result<bool> {
         match self {
             Write::Insert(row) => {
@@ -110,20 +110,20 @@ impl Write {
                     rules::check(exec, table, checks, &row)?;
                 }
                 rows::write_new(exec, (table, indexes), &row)?;
-                foreign_keys.inserted(exec, table, &row)?;
+                key_checks.inserted(exec, table, &row)?;
             }
             Write::Replace { key, old, new } => {
                 if let Some(checks) = checks {
                     rules::check(exec, table, checks, &new)?;
                 }
                 rows::replace(exec, (table, indexes), &key, &old, &new)?;
-                foreign_keys.updated(exec, table, &old, &new)?;
+                key_checks.updated(exec, table, &old, &new)?;
             }
             Write::Remove { key, old } => {
                 if !rows::remove(exec, (table, indexes), &key, &old)? {
                     return Ok(false);
                 }
-                foreign_keys.deleted(exec, table, &old)?;
+                key_checks.deleted(exec, table, &old)?;
             }
         }
         Ok(true)

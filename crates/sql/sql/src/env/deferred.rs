@@ -1,6 +1,6 @@
-//! Foreign keys whose check waits for COMMIT.
+//! Keys whose check waits for COMMIT.
 
-use crate::definition::{ForeignKey, Oid};
+use crate::definition::Oid;
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::types::{Row, row_bytes};
@@ -25,7 +25,7 @@ pub struct Deferred {
 /// A deferred check.
 #[derive(Debug)]
 pub(crate) struct Check {
-    pub(crate) child: Oid,
+    pub(crate) table: Oid,
     pub(crate) constraint: Oid,
     pub(crate) side: Side,
     pub(crate) values: Row,
@@ -38,13 +38,23 @@ impl Check {
     }
 }
 
-/// The side of a foreign key whose change requires a check.
+/// When a constraint is checked, as its definition says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    pub(crate) constraint: Oid,
+    pub(crate) deferrable: bool,
+    pub(crate) initially_deferred: bool,
+}
+
+/// What requires a check: a side of a foreign key, or a deferrable key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// A row refers to these values.
     Reference,
     /// A row with these values was removed.
     Departure,
+    /// Several rows had these values.
+    Unique,
 }
 
 impl Clone for Deferred {
@@ -82,8 +92,8 @@ impl Deferred {
     }
 
     /// Returns whether this constraint is checked at COMMIT.
-    pub(crate) fn holds(&self, key: &ForeignKey) -> bool {
-        let said = self.named.get(&key.oid).copied().or(self.all);
-        key.deferrable && said.unwrap_or(key.initially_deferred)
+    pub(crate) fn holds(&self, timing: Timing) -> bool {
+        let said = self.named.get(&timing.constraint).copied().or(self.all);
+        timing.deferrable && said.unwrap_or(timing.initially_deferred)
     }
 }

@@ -10,7 +10,7 @@ mod statistics;
 
 pub use advisory::Advisory;
 pub use deferred::Deferred;
-pub(crate) use deferred::{Check, Side};
+pub(crate) use deferred::{Check, Side, Timing};
 pub use registry::{Activity, Entry, LockMode, Registry};
 pub(crate) use state::KnownTypes;
 pub use state::{CatalogLookup, CursorInfo, ListsStatements, State, StatementInfo};

@@ -433,7 +433,7 @@ fn scan_cost(scan: &Scan, facts: &Facts<'_>) -> (f64, f64) {
     let row = match &scan.path {
         Path::All => ROW,
         Path::Index { index, .. } | Path::Alternatives { index, .. } | Path::AnyOf { index, .. } => {
-            let is_table = scan.table.indexes.get(*index).is_some_and(|index| index.primary);
+            let is_table = scan.table.indexes.get(*index).is_some_and(|index| index.is_row_key());
             if is_table { ROW } else { ROW + SEARCH }
         }
     };

@@ -75,7 +75,7 @@ fn order_scan(scan: &mut Scan, wanted: &[Wanted], few: bool) -> bool {
             }
             let indexes = scan.table.indexes.iter().enumerate();
             let usable = indexes
-                .filter(|(_, index)| index.primary || few && index.storage.is_some())
+                .filter(|(_, index)| index.is_row_key() || few && index.storage.is_some())
                 .filter(|(at, _)| has_all_rows(scan, *at, &conjuncts));
             let found = usable.filter_map(|(at, _)| Some((at, direction(scan, at, 0, wanted)?))).next();
             let Some((index, backward)) = found else { return false };
@@ -103,7 +103,7 @@ fn direction(scan: &Scan, index: usize, equal: usize, wanted: &[Wanted]) -> Opti
         match rest.next() {
             Some(column) if *column == number => {}
             // Beyond all columns of a unique index there is nothing left to sort.
-            None if index.unique && columns.iter().all(|&column| refuses_null(&scan.table, column)) => break,
+            None if index.is_exclusive() && columns.iter().all(|&column| refuses_null(&scan.table, column)) => break,
             _ => return None,
         }
         if *backward.get_or_insert(key.descending) != key.descending {

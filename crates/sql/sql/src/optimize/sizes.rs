@@ -137,7 +137,7 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 
 /// Where an index's entries are, and what their keys are.
 fn entries(table: &Table, index: &Index) -> (TableId, KeyForm) {
-    let storage = if index.primary { table.storage } else { index.storage.unwrap_or(table.storage) };
+    let storage = if index.is_row_key() { table.storage } else { index.storage.unwrap_or(table.storage) };
     (storage.id(), storage.key)
 }
 

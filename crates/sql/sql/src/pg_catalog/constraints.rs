@@ -117,7 +117,7 @@ fn index_row(names: &mut Names<'_>, (table, rules): (&Table, &IndexRules), index
         bool(index.nulls_not_distinct),
         bool(index.primary),
         NO,
-        YES,
+        bool(!index.deferrable),
         NO,
         YES,
         NO,
@@ -244,6 +244,8 @@ fn unnamed<'t>(oid: Oid, name: &'t str, kind: &'static str) -> Constraint<'t> {
 
 fn key<'t>(table: &Table, index: &'t Index) -> Constraint<'t> {
     Constraint {
+        deferrable: index.deferrable,
+        deferred: index.initially_deferred,
         index: index.oid,
         columns: array(Scalar::Int2, numbers(&index.columns)),
         ..plain(table, derived::partner(index.oid), &index.name, if index.primary { "p" } else { "u" })

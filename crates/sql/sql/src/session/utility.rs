@@ -83,6 +83,10 @@ impl Session {
             Command::Show(name) => return self.show(name.as_deref(), sink),
             Command::Discard(what) => self.discard(*what)?,
             Command::SetConstraints(names, deferred) => {
+                if !self.in_any_block() {
+                    let warning = "SET CONSTRAINTS can only be used in transaction blocks";
+                    self.state.notices.push(SqlError::new(state::NO_ACTIVE_SQL_TRANSACTION, warning));
+                }
                 self.open_implicit(false);
                 crate::dml::set_constraints(&mut self.exec(&[])?, names, *deferred)?;
                 "SET CONSTRAINTS"

@@ -299,6 +299,10 @@ pub struct Key {
     pub nulls_not_distinct: bool,
     /// INCLUDE
     pub included: Vec<Ident>,
+    /// DEFERRABLE
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED
+    pub initially_deferred: bool,
 }
 
 /// FOREIGN KEY.

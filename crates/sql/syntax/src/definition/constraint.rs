@@ -42,9 +42,7 @@ pub(super) fn column(reader: &mut Reader<'_>, column: &Ident) -> Result<Option<C
         Some(key) => {
             let primary = key == "PRIMARY KEY";
             let nulls_not_distinct = !primary && nulls_not_distinct(reader);
-            let included = storage(reader)?;
-            not_deferrable(reader)?;
-            ConstraintKind::Key(Key { columns, primary, nulls_not_distinct, included })
+            ConstraintKind::Key(rest_of_key(reader, columns, primary, nulls_not_distinct)?)
         }
         None => return Ok(None),
     }))
@@ -68,9 +66,15 @@ fn key_of_table(reader: &mut Reader<'_>, primary: bool) -> Result<ConstraintKind
     }
     let nulls_not_distinct = !primary && nulls_not_distinct(reader);
     let columns = reader.names_in_parentheses()?;
+    Ok(ConstraintKind::Key(rest_of_key(reader, columns, primary, nulls_not_distinct)?))
+}
+
+/// A key, from behind its columns on.
+fn rest_of_key(reader: &mut Reader<'_>, columns: Vec<Ident>, primary: bool, nulls_not_distinct: bool) -> Result<Key> {
     let included = storage(reader)?;
-    not_deferrable(reader)?;
-    Ok(ConstraintKind::Key(Key { columns, primary, nulls_not_distinct, included }))
+    let timing = Timing::read(reader)?;
+    let (deferrable, initially_deferred) = (timing.is_deferrable(), timing.deferred == Some(true));
+    Ok(Key { columns, primary, nulls_not_distinct, included, deferrable, initially_deferred })
 }
 
 /// The columns that the index of a key includes; where and how it is stored is without effect.
@@ -83,13 +87,6 @@ fn storage(reader: &mut Reader<'_>) -> Result<Vec<Ident>> {
         reader.name()?;
     }
     Ok(included)
-}
-
-fn not_deferrable(reader: &mut Reader<'_>) -> Result<()> {
-    match Timing::read(reader)?.is_deferrable() {
-        true => Err(reader.unsupported("a deferrable unique constraint")),
-        false => Ok(()),
-    }
 }
 
 /// A foreign key, from the name of the referenced table on.
@@ -154,7 +151,11 @@ impl Timing {
                 timing.deferrable = Some(true);
             } else if timing.deferrable.is_none() && reader.take("NOT DEFERRABLE") {
                 timing.deferrable = Some(false);
-            } else if timing.deferred.is_none() && reader.take("INITIALLY DEFERRED") {
+            } else if timing.deferred.is_none() && reader.says("INITIALLY DEFERRED") {
+                if timing.deferrable == Some(false) {
+                    return Err(contradiction().at(reader.position()));
+                }
+                reader.take("INITIALLY DEFERRED");
                 timing.deferred = Some(true);
             } else if timing.deferred.is_none() && reader.take("INITIALLY IMMEDIATE") {
                 timing.deferred = Some(false);
@@ -165,8 +166,7 @@ impl Timing {
             }
         }
         if timing.deferred == Some(true) && timing.deferrable == Some(false) {
-            let message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE";
-            return Err(Error::new(state::SYNTAX_ERROR, message));
+            return Err(contradiction());
         }
         Ok(timing)
     }
@@ -174,4 +174,8 @@ impl Timing {
     fn is_deferrable(self) -> bool {
         self.deferrable == Some(true) || self.deferred == Some(true)
     }
+}
+
+fn contradiction() -> Error {
+    Error::new(state::SYNTAX_ERROR, "constraint declared INITIALLY DEFERRED must be DEFERRABLE")
 }

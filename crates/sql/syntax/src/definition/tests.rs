@@ -227,8 +227,6 @@ fn clauses_that_are_missing_are_refused_by_name() {
         ("create table t () inherits (u)", "INHERITS"),
         ("create table t (a int) partition by range (a)", "partitioning"),
         ("create table t partition of u default", "partitioning"),
-        ("create table t (a int unique deferrable)", "a deferrable unique constraint"),
-        ("create table t (a int, primary key (a) initially deferred)", "a deferrable unique constraint"),
         ("create table t (a int check (a > 0) not enforced)", "NOT ENFORCED"),
         ("create table t (a int check (a > 0) no inherit)", "NO INHERIT"),
         ("alter table t add exclude using gist (a with =)", "an exclusion constraint (EXCLUDE)"),

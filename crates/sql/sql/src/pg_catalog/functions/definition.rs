@@ -114,7 +114,12 @@ pub(super) fn constraint(names: &mut Names<'_>, arguments: &[Datum]) -> Result<D
                 (false, true) => "UNIQUE NULLS NOT DISTINCT",
                 (false, false) => "UNIQUE",
             };
-            format!("{kind} ({}){}", column_names(&table, &index.columns), include(&table, &index))
+            let columns = column_names(&table, &index.columns);
+            format!(
+                "{kind} ({columns}){}{}",
+                include(&table, &index),
+                timing(index.deferrable, index.initially_deferred)
+            )
         }));
     }
     for table in crate::pg_catalog::relations::tables_of(&names.relations()?) {
@@ -153,13 +158,17 @@ fn print_reference(names: &mut Names<'_>, table: &Table, foreign: &ForeignKey) -
             printed += &format!(" ON {event} {action}");
         }
     }
-    if foreign.deferrable {
-        printed += " DEFERRABLE";
-    }
-    if foreign.initially_deferred {
-        printed += " INITIALLY DEFERRED";
-    }
+    printed += timing(foreign.deferrable, foreign.initially_deferred);
     optional(Some(printed))
+}
+
+/// When a constraint is checked, as behind its definition.
+fn timing(deferrable: bool, initially_deferred: bool) -> &'static str {
+    match (deferrable, initially_deferred) {
+        (_, true) => " DEFERRABLE INITIALLY DEFERRED",
+        (true, false) => " DEFERRABLE",
+        (false, false) => "",
+    }
 }
 
 /// The words of an action; the default has none.

@@ -26,7 +26,7 @@ impl EntryFilter {
         else {
             return None;
         };
-        let index = scan.table.indexes.get(*index).filter(|index| !index.primary)?;
+        let index = scan.table.indexes.get(*index).filter(|index| !index.is_row_key())?;
         let mut length = 0;
         let mut decided = Vec::new();
         for (at, conjunct) in pushed::conjuncts(scan.filter.as_ref()?).iter().enumerate() {

@@ -111,7 +111,7 @@ impl<'p> Search<'p> {
         let table = &*scan.table;
         let index = table.indexes.get(index).ok_or_else(out_of_step)?;
         let types = scan.rules.types(table, index).collect();
-        let (storage, own) = match (index.primary, index.storage) {
+        let (storage, own) = match (index.is_row_key(), index.storage) {
             (true, _) => (table.storage, true),
             (false, Some(storage)) => (storage, false),
             (false, None) => return Err(out_of_step()),
@@ -160,7 +160,7 @@ impl<'p> Search<'p> {
     fn one(&self, values: &[Datum]) -> Result<Option<Range>> {
         let Some(key) = self.prefix(values)? else { return Ok(None) };
         let whole = values.len() == self.index.columns.len();
-        Ok(Some(match (whole && self.index.unique, self.own) {
+        Ok(Some(match (whole && self.index.is_exclusive(), self.own) {
             (true, true) => Range::Key(key),
             (true, false) => Range::Entry(self.storage, key),
             (false, _) => self.range_of(Bound::Included(key.clone()), successor(&key), false),

@@ -2,13 +2,13 @@
 
 use super::super::rows;
 use super::super::rules::Default;
-use super::{Constraint, ForeignKeys, lookup};
+use super::{Constraint, KeyChecks, lookup};
 use crate::catalog::{Action, Table};
 use crate::context::Exec;
 use crate::error::Result;
 use crate::types::{Datum, Env, Row, cast};
 
-impl ForeignKeys {
+impl KeyChecks {
     /// Changes the rows that refer to `old`, as the constraint says.
     pub(super) fn act(
         &mut self,

@@ -1,30 +1,33 @@
-//! Foreign keys: rules between rows of two tables.
+//! Foreign keys and deferrable keys: rules between rows.
 //!
-//! A statement queues the checks that its changes require ([`ForeignKeys`]) and runs them at its end, in order, as PostgreSQL's
+//! A statement queues the checks that its changes require ([`KeyChecks`]) and runs them at its end, in order, as PostgreSQL's
 //! triggers do: rows of one statement may refer to each other. Changes by actions (CASCADE and the like) queue their checks too,
 //! so actions do not recurse, however long their chain.
 //!
-//! `lookup.rs` finds referenced and referencing rows, `action.rs` changes the latter, `deferred.rs` keeps checks until
-//! COMMIT.
+//! `lookup.rs` finds referenced and referencing rows, `action.rs` changes the latter, `unique.rs` has the deferrable keys,
+//! `deferred.rs` keeps checks until COMMIT.
 
 mod action;
 mod deferred;
 mod lookup;
+mod unique;
 
 pub use deferred::{check_deferred, set_constraints};
+pub(crate) use unique::check_deferrable;
 
 use super::rows;
 use super::rules::Rules;
 use super::violation;
-use crate::catalog::{Action, ForeignKey, Oid, Relation, Table};
+use crate::catalog::{Action, ForeignKey, Index, Oid, Relation, Table};
 use crate::context::{Exec, row_bytes};
-use crate::env::Side;
+use crate::env::{Side, Timing};
 use crate::error::{Result, SqlError, state};
 use crate::storage;
 use crate::types::{Datum, Row};
 use model::Key;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use unique::UniqueKey;
 
 /// A foreign key with its (referencing) table.
 #[derive(Clone, Debug)]
@@ -37,31 +40,43 @@ impl Constraint {
     fn key(&self) -> &ForeignKey {
         &self.child.foreign_keys[self.at]
     }
+
+    /// Its table, and itself.
+    fn ids(&self) -> (Oid, Oid) {
+        (self.child.oid, self.key().oid)
+    }
+
+    fn timing(&self) -> Timing {
+        let &ForeignKey { oid, deferrable, initially_deferred, .. } = self.key();
+        Timing { constraint: oid, deferrable, initially_deferred }
+    }
 }
 
 /// A check that a change of a row requires.
 #[derive(Debug)]
-enum ReferenceCheck {
+enum KeyCheck {
     /// A row refers to these values, which must exist.
     Reference { constraint: Constraint, values: Row },
     /// A row with these (referenced) values was removed, or has `new` ones: nothing may refer to the old values.
     Departure { constraint: Constraint, old: Row, new: Option<Row> },
+    /// Several rows had these values of a deferrable key: one may remain.
+    Unique { key: UniqueKey, values: Row },
 }
 
-impl ReferenceCheck {
+impl KeyCheck {
     fn bytes(&self) -> usize {
-        size_of::<ReferenceCheck>()
+        size_of::<KeyCheck>()
             + match self {
-                ReferenceCheck::Reference { values, .. } => row_bytes(values),
-                ReferenceCheck::Departure { old, new, .. } => row_bytes(old) + new.as_deref().map_or(0, row_bytes),
+                KeyCheck::Reference { values, .. } | KeyCheck::Unique { values, .. } => row_bytes(values),
+                KeyCheck::Departure { old, new, .. } => row_bytes(old) + new.as_deref().map_or(0, row_bytes),
             }
     }
 }
 
-/// The foreign keys that one statement must check.
+/// The foreign keys, and the deferrable keys, that one statement must check.
 #[derive(Debug, Default)]
-pub(crate) struct ForeignKeys {
-    checks: VecDeque<ReferenceCheck>,
+pub(crate) struct KeyChecks {
+    checks: VecDeque<KeyCheck>,
     /// The queued references, each once.
     references: HashSet<(Oid, Key)>,
     /// Bytes of both.
@@ -74,12 +89,13 @@ pub(crate) struct ForeignKeys {
     stale: bool,
 }
 
-impl ForeignKeys {
+impl KeyChecks {
     /// Queues the checks of a new row.
     ///
     /// # Errors
     /// 53200 if the queue exceeds its limit.
     pub(crate) fn inserted(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>, row: &[Datum]) -> Result<()> {
+        self.note_repeated(exec, table, row, |_| true)?;
         if !exec.asks_foreign_keys(table) {
             return Ok(());
         }
@@ -92,7 +108,7 @@ impl ForeignKeys {
     /// Queues the checks of a removed row.
     ///
     /// # Errors
-    /// Errors of [`ForeignKeys::inserted`], errors of the engine.
+    /// Errors of [`KeyChecks::inserted`], errors of the engine.
     pub(crate) fn deleted(&mut self, exec: &mut Exec<'_>, table: &Arc<Table>, old: &[Datum]) -> Result<()> {
         if !exec.asks_foreign_keys(table) {
             return Ok(());
@@ -106,7 +122,7 @@ impl ForeignKeys {
     /// Queues the checks of a changed row.
     ///
     /// # Errors
-    /// Errors of [`ForeignKeys::deleted`].
+    /// Errors of [`KeyChecks::deleted`].
     pub(crate) fn updated(
         &mut self,
         exec: &mut Exec<'_>,
@@ -114,6 +130,8 @@ impl ForeignKeys {
         old: &[Datum],
         new: &[Datum],
     ) -> Result<()> {
+        let changes = |index: &Index| !rows::same(table, &index.columns, old, new);
+        self.note_repeated(exec, table, new, changes)?;
         if !exec.asks_foreign_keys(table) {
             return Ok(());
         }
@@ -133,7 +151,7 @@ impl ForeignKeys {
     /// Runs the queued checks.
     ///
     /// # Errors
-    /// 23503, errors of actions, errors of the engine.
+    /// 23503, 23505, errors of actions, errors of the engine.
     pub(crate) fn finish(mut self, exec: &mut Exec<'_>) -> Result<()> {
         while let Some(check) = self.checks.pop_front() {
             exec.check_cancel()?;
@@ -143,20 +161,24 @@ impl ForeignKeys {
         Ok(())
     }
 
-    fn answer(&mut self, exec: &mut Exec<'_>, check: ReferenceCheck) -> Result<()> {
+    fn answer(&mut self, exec: &mut Exec<'_>, check: KeyCheck) -> Result<()> {
         match check {
-            ReferenceCheck::Reference { constraint, values } => {
-                if exec.deferred().holds(constraint.key()) {
-                    return deferred::keep(exec, &constraint, values, Side::Reference);
+            KeyCheck::Unique { key, values } => match exec.deferred().holds(key.timing()) {
+                true => deferred::keep(exec, key.ids(), values, Side::Unique),
+                false => unique::check(exec, &key, &values),
+            },
+            KeyCheck::Reference { constraint, values } => {
+                if exec.deferred().holds(constraint.timing()) {
+                    return deferred::keep(exec, constraint.ids(), values, Side::Reference);
                 }
                 self.check_reference(exec, &constraint, &values)
             }
-            ReferenceCheck::Departure { constraint, old, new } => {
+            KeyCheck::Departure { constraint, old, new } => {
                 let key = constraint.key();
                 let action = if new.is_some() { key.on_update } else { key.on_delete };
                 match action {
-                    Action::NoAction if exec.deferred().holds(key) => {
-                        deferred::keep(exec, &constraint, old, Side::Departure)
+                    Action::NoAction if exec.deferred().holds(constraint.timing()) => {
+                        deferred::keep(exec, constraint.ids(), old, Side::Departure)
                     }
                     Action::NoAction => self.check_departure(exec, &constraint, &old),
                     Action::Restrict => self.check_unreferenced(exec, &constraint, &old),
@@ -216,7 +238,7 @@ impl ForeignKeys {
         if !self.references.contains(&reference) {
             self.bytes += size_of_val(&reference) + reference.1.len();
             self.references.insert(reference);
-            self.note(exec, ReferenceCheck::Reference { constraint, values })?;
+            self.note(exec, KeyCheck::Reference { constraint, values })?;
         }
         Ok(())
     }
@@ -234,10 +256,10 @@ impl ForeignKeys {
         if old.iter().any(|value| matches!(value, Datum::Null)) {
             return Ok(());
         }
-        self.note(exec, ReferenceCheck::Departure { constraint: constraint.clone(), old, new: new.map(pick) })
+        self.note(exec, KeyCheck::Departure { constraint: constraint.clone(), old, new: new.map(pick) })
     }
 
-    fn note(&mut self, exec: &Exec<'_>, check: ReferenceCheck) -> Result<()> {
+    fn note(&mut self, exec: &Exec<'_>, check: KeyCheck) -> Result<()> {
         self.bytes += check.bytes();
         if self.bytes > exec.work_bytes() {
             return Err(too_much(exec));
@@ -289,7 +311,7 @@ impl ForeignKeys {
 
 fn too_much(exec: &Exec<'_>) -> SqlError {
     let limit = exec.work_bytes();
-    let message = format!("out of memory: foreign keys that wait for their check take more than {limit} bytes");
+    let message = format!("out of memory: keys that wait for their check take more than {limit} bytes");
     SqlError::new(state::OUT_OF_MEMORY, message).hint("Change fewer rows at once.")
 }
 

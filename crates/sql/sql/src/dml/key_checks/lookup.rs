@@ -117,7 +117,14 @@ fn point(exec: &mut Exec<'_>, table: TableId, value: &Datum) -> Result<Vec<Key>>
     }
 }
 
-fn scan_prefix(exec: &mut Exec<'_>, table: TableId, prefix: Key, entries: bool, limit: usize) -> Result<Vec<Key>> {
+/// The keys of the rows under a prefix, the first `limit`: the entries' own keys, or the rows that they name.
+pub(super) fn scan_prefix(
+    exec: &mut Exec<'_>,
+    table: TableId,
+    prefix: Key,
+    entries: bool,
+    limit: usize,
+) -> Result<Vec<Key>> {
     let columns = if entries { Columns::All } else { Columns::None };
     let mut keys = vec![];
     let mut rest = Pause::new(exec.cancel);

@@ -1,0 +1,116 @@
+-- Deferrable keys: checked at the end of the statement, or of the transaction.
+CREATE SCHEMA deferring;
+SET search_path = deferring;
+CREATE TABLE t (id int PRIMARY KEY DEFERRABLE, u int CONSTRAINT t_u UNIQUE DEFERRABLE INITIALLY DEFERRED, v text UNIQUE NOT DEFERRABLE);
+\d t
+SELECT indexrelid::regclass, indisunique, indisprimary, indimmediate FROM pg_index WHERE indrelid = 't'::regclass ORDER BY 1;
+SELECT conname, condeferrable, condeferred, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 't'::regclass ORDER BY 1;
+SELECT constraint_name, is_deferrable, initially_deferred FROM information_schema.table_constraints WHERE table_name = 't' AND constraint_type <> 'CHECK' ORDER BY 1;
+INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'), (3, NULL, 'c'), (4, NULL, 'd');
+UPDATE t SET id = id + 1;
+SELECT * FROM t ORDER BY id;
+UPDATE t SET id = 6 - id;
+SELECT * FROM t ORDER BY id;
+SELECT * FROM t WHERE id = 2;
+SELECT * FROM t WHERE id IN (2, 4) ORDER BY id DESC;
+SELECT * FROM t WHERE u = 1;
+INSERT INTO t VALUES (4, 9, 'e');
+INSERT INTO t VALUES (8, 8, 'e'), (8, 8, 'f');
+UPDATE t SET id = 4 WHERE id = 3;
+UPDATE t SET id = NULL WHERE id = 3;
+INSERT INTO t VALUES (8, 1, 'e');
+BEGIN;
+INSERT INTO t VALUES (8, 1, 'e');
+SELECT * FROM t WHERE u = 1 ORDER BY id;
+SELECT count(*), count(DISTINCT u) FROM t;
+COMMIT;
+BEGIN;
+INSERT INTO t VALUES (8, 1, 'e');
+UPDATE t SET u = 10 WHERE u = 1 AND id < 8;
+COMMIT;
+BEGIN;
+INSERT INTO t VALUES (9, 2, 'f');
+DELETE FROM t WHERE id = 9;
+COMMIT;
+BEGIN;
+INSERT INTO t VALUES (9, 9, 'f');
+INSERT INTO t VALUES (10, 9, 'g');
+SAVEPOINT s;
+INSERT INTO t VALUES (11, 1, 'h');
+ROLLBACK TO s;
+DELETE FROM t WHERE id = 9;
+COMMIT;
+SELECT * FROM t ORDER BY id;
+BEGIN;
+INSERT INTO t VALUES (12, 9, 'i');
+SET CONSTRAINTS ALL IMMEDIATE;
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS t_u IMMEDIATE;
+INSERT INTO t VALUES (12, 9, 'i');
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS t_pkey DEFERRED;
+INSERT INTO t VALUES (10, 20, 'i');
+INSERT INTO t VALUES (10, 20, 'j');
+SELECT ctid IS NULL AS gone, id, u FROM t WHERE id = 10 ORDER BY v;
+UPDATE t SET id = 13 WHERE v = 'i';
+UPDATE t SET id = 14, u = 21 WHERE v = 'j';
+SET CONSTRAINTS t_pkey IMMEDIATE;
+COMMIT;
+SET CONSTRAINTS t_v_key DEFERRED;
+BEGIN;
+SET CONSTRAINTS t_v_key DEFERRED;
+ROLLBACK;
+-- What needs keys that always hold.
+INSERT INTO t VALUES (1, 1, 'a') ON CONFLICT DO NOTHING;
+INSERT INTO t VALUES (1, 1, 'a') ON CONFLICT (id) DO NOTHING;
+INSERT INTO t VALUES (1, 1, 'a') ON CONFLICT ON CONSTRAINT t_u DO UPDATE SET v = 'x';
+INSERT INTO t VALUES (1, 1, 'a') ON CONFLICT (v) DO UPDATE SET v = 'x';
+CREATE TABLE r (t int REFERENCES t);
+CREATE TABLE r (t int REFERENCES t (u));
+CREATE TABLE r (t text REFERENCES t (v));
+INSERT INTO r SELECT v FROM t;
+DROP TABLE r;
+SELECT id, v FROM t GROUP BY id ORDER BY id;
+-- Made, copied and dropped.
+CREATE TABLE d (a int, b int);
+INSERT INTO d VALUES (1, 1), (1, 2), (NULL, 3), (NULL, 4);
+ALTER TABLE d ADD UNIQUE (a) DEFERRABLE;
+ALTER TABLE d ADD PRIMARY KEY (a) DEFERRABLE;
+ALTER TABLE d ADD CONSTRAINT d_b UNIQUE NULLS NOT DISTINCT (b) INCLUDE (a) DEFERRABLE INITIALLY DEFERRED;
+SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'd_b';
+UPDATE d SET b = NULL WHERE a IS NULL;
+DELETE FROM d WHERE b > 2;
+ALTER TABLE d ADD PRIMARY KEY (b, a) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE d ALTER COLUMN b TYPE numeric USING b * 10;
+SELECT * FROM d ORDER BY b;
+BEGIN;
+INSERT INTO d VALUES (1, 10);
+COMMIT;
+CREATE TABLE f (a int UNIQUE DEFERRABLE);
+INSERT INTO f VALUES (10), (11);
+ALTER TABLE f ALTER COLUMN a TYPE int USING a / 10;
+CREATE TABLE e (LIKE d INCLUDING ALL);
+\d e
+ALTER TABLE d DROP CONSTRAINT d_pkey;
+ALTER TABLE d DROP CONSTRAINT d_b;
+INSERT INTO d VALUES (1, 10);
+ALTER TABLE d ADD PRIMARY KEY (b, a);
+DELETE FROM d;
+ALTER TABLE d ADD PRIMARY KEY (b, a);
+CREATE TABLE x (a int UNIQUE NOT DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE y (a int, UNIQUE (a), UNIQUE (a) DEFERRABLE);
+\d y
+COPY y FROM STDIN;
+1
+2
+\.
+COPY y FROM STDIN;
+3
+1
+\.
+MERGE INTO t USING (VALUES (2), (3)) s (id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = 5 - t.id;
+SELECT * FROM t ORDER BY id;
+SET client_min_messages = warning;
+DROP SCHEMA deferring CASCADE;
