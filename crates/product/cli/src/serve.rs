@@ -241,12 +241,15 @@ impl Drop for Statistics {
     }
 }
 
+/// The rule of transactions that were rolled back as they were asked to be, such as those that only looked something up.
+const ASKED_FOR: &str = "requested";
+
 /// Logs what has happened between two looks, if anything has.
 fn log_statistics(before: &EngineStats, now: &EngineStats) {
     let commits = now.commits - before.commits;
     let known = |rule: &str| before.aborts.iter().find(|(known, _)| *known == rule).map_or(0, |(_, count)| *count);
     let aborts: Vec<(&str, u64)> = now.aborts.iter().map(|(rule, count)| (*rule, count - known(rule))).collect();
-    let aborts: Vec<_> = aborts.into_iter().filter(|(_, count)| *count > 0).collect();
+    let aborts: Vec<_> = aborts.into_iter().filter(|(rule, count)| *count > 0 && *rule != ASKED_FOR).collect();
     let total: u64 = aborts.iter().map(|(_, count)| count).sum();
     if commits + total == 0 {
         return;

@@ -40,12 +40,17 @@ fn sessions_begin_as_roles_that_may_log_in() {
         );
         app.run("SET ROLE team");
         assert_eq!(app.show(USERS), "team|app|team|team");
-        app.run("BEGIN; SET LOCAL ROLE postgres; ROLLBACK");
+        app.run("BEGIN; SET LOCAL ROLE postgres");
+        assert_eq!(app.show("SHOW is_superuser"), "on");
+        app.run("ROLLBACK");
         assert_eq!(app.show(USERS), "team|app|team|team");
+        assert_eq!(app.show("SHOW is_superuser"), "off");
         app.run("RESET ROLE; SET SESSION AUTHORIZATION postgres");
         assert_eq!(app.show(USERS), "postgres|postgres|postgres|none");
+        assert_eq!(app.show("SHOW is_superuser"), "on");
         app.run("RESET SESSION AUTHORIZATION");
         assert_eq!(app.show(USERS), "app|app|app|none");
+        assert_eq!(app.show("SHOW is_superuser"), "off");
         assert_eq!(app.fails("SET ROLE nobody").code(), "22023");
         first.run("ALTER ROLE app CONNECTION LIMIT 1");
         assert_eq!(try_client(&instance, "app", "app").err().unwrap(), "53300 too many connections for role \"app\"");

@@ -92,7 +92,6 @@ fn what_postgresql_has_and_this_has_not_is_refused_by_its_name() {
         ("do $$ begin end $$", "the statement DO"),
         ("prepare transaction 'x'", "the statement PREPARE TRANSACTION"),
         ("refresh materialized view v", "the statement REFRESH MATERIALIZED VIEW"),
-        ("comment on constraint c on domain d is 'x'", "the statement COMMENT ON CONSTRAINT"),
         ("delete from t where current of c", "WHERE CURRENT OF"),
     ] {
         let error = statements(sql).unwrap_err();

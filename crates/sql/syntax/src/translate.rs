@@ -2,6 +2,7 @@
 //! of that kind. Tokens keep their positions, so that errors point into the original text.
 
 use crate::carried::OVERRIDING;
+use crate::keywords;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
@@ -11,7 +12,9 @@ pub fn translate(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let mut tokens: Vec<TokenWithSpan> = tokens.iter().filter(is_word).cloned().collect();
     let mut at = 0;
     while at < tokens.len() {
-        if let Some(clause) = OVERRIDING.into_iter().find(|clause| at > 0 && says(&tokens, at, clause)) {
+        if is_label(&tokens, at) {
+            quote(&mut tokens[at]);
+        } else if let Some(clause) = OVERRIDING.into_iter().find(|clause| at > 0 && says(&tokens, at, clause)) {
             overriding(&mut tokens, at, clause);
         } else if says(&tokens, at, "LEADING FROM")
             || says(&tokens, at, "TRAILING FROM")
@@ -54,6 +57,54 @@ fn says(tokens: &[TokenWithSpan], at: usize, words: &str) -> bool {
         matches!(tokens.get(at + next).map(|token| &token.token), Some(Token::Word(word))
             if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
     })
+}
+
+/// Returns whether a reserved word is a column's label, as in `SELECT x AS both FROM t`: it stands behind AS, and the list or the
+/// query goes on behind it; or the label of a part, as in `t.both`. What begins a definition's query does not.
+fn is_label(tokens: &[TokenWithSpan], at: usize) -> bool {
+    const FOLLOW: [&str; 16] = [
+        "FROM",
+        "INTO",
+        "WHERE",
+        "GROUP",
+        "HAVING",
+        "WINDOW",
+        "ORDER",
+        "LIMIT",
+        "OFFSET",
+        "FETCH",
+        "FOR",
+        "UNION",
+        "EXCEPT",
+        "INTERSECT",
+        "ON",
+        "RETURNING",
+    ];
+    let Some(Token::Word(word)) = tokens.get(at).map(|token| &token.token) else { return false };
+    if at == 0 || word.quote_style.is_some() || !keywords::is_label_only(&word.value) {
+        return false;
+    }
+    if tokens[at - 1].token == Token::Period {
+        return true;
+    }
+    if !says(tokens, at - 1, "AS") {
+        return false;
+    }
+    let ends = match tokens.get(at + 1).map(|token| &token.token) {
+        None | Some(Token::EOF | Token::Comma | Token::RParen) => true,
+        Some(Token::Word(_)) => FOLLOW.iter().any(|words| says(tokens, at + 1, words)),
+        _ => false,
+    };
+    // `CREATE TABLE t AS SELECT FROM u`
+    let begins_query = says(tokens, at, "SELECT") && ["CREATE", "PREPARE"].iter().any(|word| says(tokens, 0, word));
+    ends && !begins_query
+}
+
+fn quote(token: &mut TokenWithSpan) {
+    if let Token::Word(word) = &mut token.token {
+        let value = word.value.to_lowercase();
+        *word = Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword };
+    }
 }
 
 fn keyword(word: &str, place: &TokenWithSpan) -> TokenWithSpan {

@@ -219,5 +219,12 @@ COPY s TO STDOUT WHERE id > 600;
 TRUNCATE s;
 INSERT INTO s VALUES (1, 'open', 2, 'V1', true);
 SELECT id FROM s WHERE status = 'open' AND n = 2;
+CREATE TABLE renamed (v varchar(5), n int);
+CREATE UNIQUE INDEX ON renamed (lower(v), (n / 2)) WHERE n > 0 AND v <> 'x';
+ALTER TABLE renamed RENAME COLUMN v TO "W x";
+ALTER TABLE renamed RENAME n TO m;
+INSERT INTO renamed VALUES ('A', 2);
+INSERT INTO renamed VALUES ('a', 3);
+\d renamed
 SET client_min_messages = warning;
 DROP SCHEMA partial CASCADE;

@@ -36,6 +36,13 @@ SELECT '\x6162'::bytea, '\x00ff5c7f20'::bytea, ARRAY['\x5c61'::bytea], '\x61'::b
 COPY (SELECT '\x005c61'::bytea) TO STDOUT;
 SET bytea_output = 'hex';
 SELECT '\x00ff5c7f20'::bytea;
+SELECT 1 AS both, 2 AS table, 3 AS isnull, 4 AS "Mixed", 5 AS select FROM (SELECT 1 AS from) x;
+SELECT 1 AS leading FROM (SELECT 2 AS only, 3 AS for, 4 AS end, 5 AS not) x;
+SELECT x.* FROM (SELECT 1 AS array) x WHERE x."array" = 1;
+WITH w AS NOT MATERIALIZED (SELECT 1 AS with) SELECT w.with AS rows FROM w;
+CREATE TABLE labels AS SELECT 1 AS primary, 2 AS NULL;
+SELECT labels.primary, labels.null FROM labels;
+DROP TABLE labels;
 SELECT 1 FROM;
 DROP TABLE arrays, numbered;
 DROP SCHEMA syntax;

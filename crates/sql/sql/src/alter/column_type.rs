@@ -46,7 +46,7 @@ pub(crate) fn set(
     table.columns[at].modifier = modifier;
     table.columns[at].domain = domain;
     check_expressions(&mut change.exec, &table, 0)?;
-    index::follow_type(&mut change.names(), &mut table)?;
+    index::print_again(&mut change.names(), &mut table)?;
     Rules::bind(&mut change.names(), &table)?;
     for key in &table.foreign_keys {
         foreign_key::check_still_fits(&mut change.names(), &table, key)?;

@@ -51,11 +51,11 @@ pub(crate) fn stored(
     Ok(if kept == syntax.to_string() { text } else { kept })
 }
 
-/// What the indexes compute, after a column has changed its type.
+/// What the indexes compute, as [`stored`] keeps it, after a column has changed its type or its name.
 ///
 /// # Errors
 /// Errors of the expressions over the new types; 42P17.
-pub(crate) fn follow_type(names: &mut Names<'_>, table: &mut Table) -> Result<()> {
+pub(crate) fn print_again(names: &mut Names<'_>, table: &mut Table) -> Result<()> {
     let mut indexes = std::mem::take(&mut table.indexes);
     let columns = row_columns(table);
     let mut again = |of: Definition, text: &mut String, wanted| -> Result<()> {

@@ -152,6 +152,7 @@ pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
         index::rename_column(index, old, &new)?;
     }
     table.columns[at].name = new;
+    index::print_again(&mut change.names(), &mut table)?;
     store(change, &table)
 }
 

@@ -1,6 +1,6 @@
 //! COMMENT ON.
 
-use super::{database, defined_type, role};
+use super::{database, defined_type, domain, role};
 use crate::alter::name::{kind, no_relation, no_schema, parts, split};
 use crate::catalog::{Column, Relation, Table};
 use crate::context::Change;
@@ -14,8 +14,9 @@ pub(super) fn run(change: &mut Change<'_>, comment: &Comment) -> Result<()> {
     let text = comment.text.clone().filter(|text| !text.is_empty());
     match comment.kind {
         ObjectKind::Column => on_column(change, &comment.name, text),
-        ObjectKind::Constraint => match &comment.table {
-            Some(table) => on_constraint(change, &comment.name, table, text),
+        ObjectKind::Constraint => match &comment.of {
+            Some((ObjectKind::Domain, domain)) => domain::comment_on_check(change, &comment.name, domain, text),
+            Some((_, table)) => on_constraint(change, &comment.name, table, text),
             None => Ok(()),
         },
         ObjectKind::Schema => {

@@ -1,9 +1,9 @@
 //! CREATE DOMAIN, ALTER DOMAIN.
 
 use super::column::{check_collation, print_default, serial_type};
-use super::defined_type::check_free;
+use super::defined_type::{self, check_free};
 use crate::alter::defined_type::{kept, shown, values_of};
-use crate::alter::name::{self, creation_schema, fold, split};
+use crate::alter::name::{self, creation_schema, fold, parts, split};
 use crate::bind;
 use crate::catalog::{Check, Column, DefinedType, Domain, TypeKind};
 use crate::context::Change;
@@ -11,7 +11,7 @@ use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::plan::Expr;
 use crate::types::{Datum, Modifier, Type};
-use syntax::ast::{self, AlterAction, Constraint, ConstraintKind, CreateDomain, DomainOption};
+use syntax::ast::{self, AlterAction, Constraint, ConstraintKind, CreateDomain, DomainOption, ObjectName};
 
 /// Runs CREATE DOMAIN.
 pub(super) fn create(change: &mut Change<'_>, create: &CreateDomain) -> Result<()> {
@@ -140,10 +140,7 @@ pub(super) fn alter(
         AlterAction::RenameConstraint { from, to } => {
             let (from, to) = (fold(from), fold(to));
             let found = domain.checks.iter().position(|check| check.name == from);
-            let found = found.ok_or_else(|| {
-                let message = format!("constraint \"{from}\" for domain {} does not exist", shown(old));
-                SqlError::new(state::UNDEFINED_OBJECT, message)
-            })?;
+            let found = found.ok_or_else(|| no_constraint_for(old, &from))?;
             if domain.checks.iter().any(|check| check.name == to) {
                 let message = format!("constraint \"{to}\" for domain {} already exists", shown(old));
                 return Err(SqlError::new(state::DUPLICATE_OBJECT, message));
@@ -164,6 +161,30 @@ pub(super) fn alter(
         }
     }
     change.replace_type(old, new)
+}
+
+/// Runs COMMENT ON CONSTRAINT ... ON DOMAIN.
+pub(super) fn comment_on_check(
+    change: &mut Change<'_>,
+    name: &ObjectName,
+    domain: &ObjectName,
+    comment: Option<String>,
+) -> Result<()> {
+    let name = parts(name).join(".");
+    let old = defined_type::find(&mut change.names(), domain)?;
+    let mut new = DefinedType::clone(&old);
+    let TypeKind::Domain(domain) = &mut new.kind else {
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", old.name)));
+    };
+    let check = domain.checks.iter_mut().find(|check| check.name == name);
+    check.ok_or_else(|| no_constraint_for(&old, &name))?.comment = comment;
+    change.replace_type(&old, new)
+}
+
+/// 42704, in the wording of COMMENT and RENAME.
+fn no_constraint_for(found: &DefinedType, name: &str) -> SqlError {
+    let message = format!("constraint \"{name}\" for domain {} does not exist", shown(found));
+    SqlError::new(state::UNDEFINED_OBJECT, message)
 }
 
 fn no_constraint(found: &DefinedType, name: &str) -> SqlError {

@@ -326,6 +326,13 @@ impl Settings {
         Ok(())
     }
 
+    /// Gives a read-only setting the value that follows from another's, which [`Settings::set`] has just set.
+    pub fn follow(&mut self, name: &str, value: &str, local: bool) {
+        self.revision += 1;
+        let before = self.values.insert(name.to_owned(), value.to_owned());
+        self.undo.push((name.to_owned(), before, local));
+    }
+
     /// The normalized value. Of DateStyle a part may be given, and the other stays.
     fn checked(&self, name: &str, value: &str) -> Result<String> {
         if !name.eq_ignore_ascii_case("DateStyle") {

@@ -4,7 +4,7 @@ use super::relations::class::{PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_TYPE};
 use super::value::{oid, text};
 use super::{derived, extensions, seed};
 use crate::Result;
-use crate::catalog::{Column, Oid, Relation, Table};
+use crate::catalog::{Column, Oid, Relation, Table, TypeKind};
 use crate::context::Names;
 use crate::types::{Datum, Row};
 
@@ -24,6 +24,11 @@ pub(super) fn descriptions(names: &mut Names<'_>) -> Result<Vec<Row>> {
     }
     let types = names.defined_types()?;
     rows.extend(types.iter().filter_map(|found| row(found.oid, PG_TYPE, 0, found.comment.as_deref())));
+    let checks = types.iter().filter_map(|found| match &found.kind {
+        TypeKind::Domain(domain) => Some(&domain.checks),
+        _ => None,
+    });
+    rows.extend(checks.flatten().filter_map(|check| row(check.oid, PG_CONSTRAINT, 0, check.comment.as_deref())));
     let described = extensions::descriptions(names)?;
     rows.extend(described.into_iter().filter_map(|(oid, text)| row(oid, extensions::PG_EXTENSION, 0, Some(text))));
     let schemas = names.namespaces()?;

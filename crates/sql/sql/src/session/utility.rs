@@ -210,11 +210,25 @@ impl Session {
         // Every level is accepted; SHOW reports the one in effect.
         let is_level = name.ends_with("transaction_isolation");
         self.state.settings.set(name, value, local)?;
+        if matches!(name, "role" | "session_authorization") {
+            self.show_superuser(local)?;
+        }
         if is_level {
             self.state.settings.set(name, Some("serializable"), local)?;
         }
         self.state.follow_settings();
         self.keep_settings();
+        Ok(())
+    }
+
+    /// Makes `is_superuser` tell of the role that is in effect.
+    fn show_superuser(&mut self, local: bool) -> Result<()> {
+        self.state.follow_settings();
+        let user = self.state.user.clone();
+        self.open_implicit(false);
+        let role = self.exec(&[])?.names().role_named(&user)?;
+        let is_superuser = role.is_some_and(|role| role.is_superuser);
+        self.state.settings.follow("is_superuser", if is_superuser { "on" } else { "off" }, local);
         Ok(())
     }
 

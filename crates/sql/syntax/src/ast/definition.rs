@@ -693,8 +693,8 @@ pub struct Comment {
     pub kind: ObjectKind,
     /// Its name.
     pub name: ObjectName,
-    /// The table of a constraint.
-    pub table: Option<ObjectName>,
+    /// What a constraint is of, a table or a domain, and its name.
+    pub of: Option<(ObjectKind, ObjectName)>,
     /// The comment; `None`: NULL.
     pub text: Option<String>,
 }

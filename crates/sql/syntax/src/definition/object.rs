@@ -60,15 +60,15 @@ pub(super) fn comment(reader: &mut Reader<'_>) -> Result<Comment> {
     let kinds = [Table, Column, Constraint, View, Index, Sequence, Schema, Database, Extension, Role, Type, Domain];
     let kind = kind(reader, &kinds)?;
     let name = reader.object_name()?;
-    let table = if kind == Constraint {
+    let mut of = None;
+    if kind == Constraint {
         reader.expect("ON")?;
-        Some(reader.object_name()?)
-    } else {
-        None
-    };
+        let of_domain = !reader.says("DOMAIN IS") && reader.take("DOMAIN");
+        of = Some((if of_domain { Domain } else { Table }, reader.object_name()?));
+    }
     reader.expect("IS")?;
     let text = if reader.take("NULL") { None } else { Some(reader.string()?) };
-    Ok(Comment { kind, name, table, text })
+    Ok(Comment { kind, name, of, text })
 }
 
 /// LOCK, from the tables on.
