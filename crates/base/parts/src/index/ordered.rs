@@ -45,6 +45,7 @@ use self::{
 use super::{
     Entry, Insert, KeyWidth,
     leaf::{StampedLatch, Version},
+    prefetch::prefetch,
 };
 use crate::{
     epoch::Guard,
@@ -405,7 +406,8 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     fn leaf_below<'g>(&self, step: Step<'g, FANOUT>, _guard: &'g Guard) -> Option<(&'g Leaf<E, FANOUT>, Version)> {
         debug_assert_eq!(step.node.level, 1, "levels are immutable");
         let child = NonNull::new(step.node.child(step.slot))?.cast::<Leaf<E, FANOUT>>();
-        prefetch_node::<_, FANOUT>(child.as_ptr());
+        // With the pointers: which of them is wanted is known only after a miss on the prefixes.
+        prefetch(child.as_ptr(), size_of::<Leaf<E, FANOUT>>());
         // SAFETY: the children of level 1 are leaves; loaded while the guard is pinned (N1).
         let leaf: &'g Leaf<E, FANOUT> = unsafe { child.as_ref() };
         let seen = leaf.latch.begin();
