@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Client, database};
+use common::{Answer, Client, database};
 use seriatim_sql::database::Database;
-use seriatim_sql::session::Status;
+use seriatim_sql::session::{Format, Status};
 use seriatim_sql::store::Engine;
 use std::sync::Arc;
 
@@ -114,4 +114,23 @@ fn an_exported_snapshot_is_one_state_for_all_who_import_it() {
     assert_eq!(worker.fails("select pg_export_snapshot()").code(), "0A000");
     let warned = worker.run("set transaction snapshot 'x'").notices;
     assert_eq!(warned, ["WARNING: SET TRANSACTION can only be used in transaction blocks"]);
+}
+
+/// As psycopg declares its server-side cursors.
+#[test]
+fn a_cursor_has_the_parameters_of_its_declaration() {
+    let mut client = Client::new(&database());
+    client.run("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 20); BEGIN");
+    let declare = "DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT id, $2 FROM t WHERE id = ANY($1) ORDER BY id";
+    client.session.parse("", declare, &[]).expect("Parse");
+    let parameters = client.session.describe_statement("").expect("Describe").parameters;
+    assert_eq!(parameters.len(), 2);
+    client.session.bind("", "", &[(Format::Text, Some(b"{7,9,11}")), (Format::Text, Some(b"x"))]).expect("Bind");
+    client.session.execute("", 0, true, &mut Answer::default()).expect("Execute");
+    client.session.sync(false).expect("Sync");
+    assert_eq!(client.show("FETCH 2 FROM c"), "7|x\n9|x");
+    client.run("COMMIT");
+    assert_eq!(client.show("FETCH ALL FROM c"), "11|x");
+    assert_eq!(client.show("FETCH BACKWARD 2 FROM c"), "11|x\n9|x");
+    assert_eq!(client.fails("DECLARE d CURSOR WITH HOLD FOR SELECT $1").code(), "42P02");
 }

@@ -52,6 +52,19 @@ impl Parsed {
     pub fn source(&self) -> &str {
         &self.text[self.place.clone()]
     }
+
+    /// The statement over rows in EXPLAIN or DECLARE. Its parameters are those of the whole.
+    pub fn inner_rows(&self) -> Option<Parsed> {
+        match &self.command {
+            Command::Explain { statement, .. } if matches!(statement.command, Command::Rows(_)) => {
+                Some((**statement).clone())
+            }
+            Command::Declare(declared) => {
+                Some(Parsed { command: Command::Rows(declared.query.clone()), ..self.clone() })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Maximum nesting of parentheses, subqueries and the like.

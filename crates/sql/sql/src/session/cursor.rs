@@ -1,6 +1,7 @@
 //! Cursors: DECLARE, FETCH, MOVE and CLOSE. A SCROLL cursor keeps the rows that it has passed.
 
 use super::portal::{Portal, send};
+use super::prepared::Given;
 use super::{Outcome, Session, Sink};
 use crate::context::row_bytes;
 use crate::error::{Result, SqlError, state};
@@ -8,7 +9,7 @@ use crate::pg_catalog;
 use crate::types::Row;
 use std::ops::Range;
 use syntax::ast::Statement;
-use syntax::{Command, Declare, Fetch, Parsed, Rows};
+use syntax::{Declare, Fetch, Parsed, Rows};
 
 /// Where a cursor stands, and the rows that a SCROLL cursor has passed.
 #[derive(Default)]
@@ -131,7 +132,8 @@ fn travel(rows: Rows, at: usize, mut pass: impl FnMut(usize) -> Result<usize>) -
 }
 
 impl Session {
-    pub(super) fn declare(&mut self, parsed: &Parsed, declared: &Declare) -> Result<()> {
+    /// DECLARE with the parameters that its query has in the extended protocol.
+    pub(super) fn declare(&mut self, parsed: &Parsed, declared: &Declare, (types, values): Given<'_>) -> Result<()> {
         let Declare { name, query, hold, scroll } = declared;
         if !hold && !self.in_any_block() {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
@@ -147,9 +149,10 @@ impl Session {
         }
         self.check_room()?;
         self.open_implicit(false);
-        let query = Parsed { command: Command::Rows(query.clone()), ..parsed.clone() };
-        let prepared = self.prepare(Some(query), Vec::new())?;
-        let mut portal = Portal::new(prepared, Vec::new(), *hold);
+        let prepared = self.prepare(parsed.inner_rows(), types.iter().copied().map(Some).collect())?;
+        prepared.check_values(values)?;
+        let mut portal = Portal::new(prepared, values.to_vec(), *hold);
+        portal.count_parameters(&self.database)?;
         // It sees the state of this moment, whenever its rows are fetched.
         self.start(&mut portal)?;
         if *scroll {

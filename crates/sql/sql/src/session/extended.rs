@@ -150,23 +150,16 @@ impl Session {
         };
         self.check_failed(&parsed.command)?;
         let may_commit = sync_follows && max_rows == 0;
-        if let Command::Explain { options, statement } = &parsed.command {
-            let (prepared, values) = (portal.prepared.clone(), portal.parameters.clone());
-            let mut explain = |session: &mut Session, sink: &mut dyn Sink| {
-                session.explain_statement(*options, statement, (&prepared.parameters, &values), sink)
-            };
-            if may_commit {
-                return self.run_alone_or_in_block(sink, &mut explain);
-            }
-            self.open_implicit(false);
-            return explain(self, sink);
-        }
         if !Session::is_over_rows(portal) {
+            let (prepared, values) = (portal.prepared.clone(), portal.parameters.clone());
+            let mut run = |session: &mut Session, sink: &mut dyn Sink| {
+                session.run_utility(&parsed, (&prepared.parameters, &values), sink)
+            };
             if may_commit || manages_itself(&parsed.command) {
-                return self.run_alone_or_in_block(sink, &mut |session, sink| session.run_utility(&parsed, sink));
+                return self.run_alone_or_in_block(sink, &mut run);
             }
             self.open_implicit(false);
-            return self.run_utility(&parsed, sink);
+            return run(self, sink);
         }
         if !may_commit {
             self.open_implicit(false);

@@ -9,7 +9,7 @@ use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::optimize::{Noted, Sizes};
 use crate::plan::{Field, Statement};
-use crate::types::{Scalar, Type};
+use crate::types::{Datum, Scalar, Type};
 use model::RowBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +34,29 @@ pub(super) struct Prepared {
     #[expect(dead_code, reason = "held for what it counts")]
     memory: Memory,
 }
+
+impl Prepared {
+    /// # Errors
+    /// 42P02 if a parameter has no value.
+    pub fn check_values(&self, values: &[Datum]) -> Result<()> {
+        if self.parameters.len() > values.len() {
+            let message = format!("there is no parameter ${}", values.len() + 1);
+            return Err(SqlError::new(state::UNDEFINED_PARAMETER, message));
+        }
+        Ok(())
+    }
+}
+
+/// Types of parameters; those that nothing says are texts.
+fn known(types: Vec<Option<Type>>) -> Vec<Type> {
+    types.into_iter().map(|found| found.unwrap_or(Type::TEXT)).collect()
+}
+
+/// Types and values of the parameters of a statement of the extended protocol.
+pub(super) type Given<'g> = (&'g [Type], &'g [Datum]);
+
+/// What a statement of the simple protocol has.
+pub(super) const NO_PARAMETERS: Given<'static> = (&[], &[]);
 
 #[derive(Clone)]
 struct Plan {
@@ -173,28 +196,23 @@ impl Session {
         let text = parsed.as_ref().map(|parsed| parsed.text.clone()).unwrap_or_default();
         let length = parsed.as_ref().map_or(0, |parsed| parsed.source().len());
         let memory = Memory::kept(&self.database.budget, PREPARED_BYTES + length * BYTES_PER_CHARACTER)?;
-        let nothing = |parsed, fields, memory| {
-            let parameters = given.iter().map(|given| given.unwrap_or(Type::TEXT)).collect();
+        let unplanned = |parsed, parameters, fields, memory| {
             let (plan, uses) = (Mutex::default(), AtomicU32::default());
             Prepared { parsed, parameters, fields, plan, uses, at, memory }
         };
         let rows = match &parsed {
             Some(parsed) => match &parsed.command {
                 Command::Rows(statement) => statement.clone(),
-                Command::Explain { statement, .. } if matches!(statement.command, Command::Rows(_)) => {
-                    // The parameters are those of the explained statement.
-                    let explained = self.prepare(Some((**statement).clone()), given)?;
-                    let fields = self.utility_fields(parsed)?;
-                    let (parsed, parameters) = (Some(parsed.clone()), explained.parameters.clone());
-                    let (plan, uses) = (Mutex::default(), AtomicU32::default());
-                    return Ok(Arc::new(Prepared { parsed, parameters, fields, plan, uses, at, memory }));
-                }
                 _ => {
+                    let parameters = match parsed.inner_rows() {
+                        Some(inner) => self.prepare(Some(inner), given)?.parameters.clone(),
+                        None => known(given),
+                    };
                     let fields = self.utility_fields(parsed)?;
-                    return Ok(Arc::new(nothing(Some(parsed.clone()), fields, memory)));
+                    return Ok(Arc::new(unplanned(Some(parsed.clone()), parameters, fields, memory)));
                 }
             },
-            None => return Ok(Arc::new(nothing(None, None, memory))),
+            None => return Ok(Arc::new(unplanned(None, known(given), None, memory))),
         };
         let own_transaction = self.open.is_none();
         self.open_implicit(own_transaction);
@@ -204,7 +222,7 @@ impl Session {
             self.end_lookup_transaction();
         }
         let plan = planned?;
-        let parameters = parameters.into_iter().map(|found| found.unwrap_or(Type::TEXT)).collect();
+        let parameters = known(parameters);
         let fields = fields_of(&plan.statement);
         let plan = Mutex::new(Some(plan));
         let uses = AtomicU32::default();

@@ -1,7 +1,7 @@
 //! The simple protocol: a text of statements, run one after another.
 
 use super::portal::{Portal, changed};
-use super::prepared::Prepared;
+use super::prepared::{NO_PARAMETERS, Prepared};
 use super::{Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
 use env::Retries;
@@ -221,15 +221,13 @@ impl Session {
         match &parsed.command {
             Command::Rows(_) => {
                 let prepared = self.prepare(Some(parsed.clone()), Vec::new())?;
-                if !prepared.parameters.is_empty() {
-                    return Err(SqlError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1"));
-                }
+                prepared.check_values(&[])?;
                 if parsed.place.len() == parsed.text.len() {
                     self.recent.put(&parsed.text, &prepared);
                 }
                 self.run_prepared(&prepared, sink)
             }
-            _ => self.run_utility(parsed, sink),
+            _ => self.run_utility(parsed, NO_PARAMETERS, sink),
         }
     }
 

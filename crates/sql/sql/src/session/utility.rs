@@ -1,7 +1,7 @@
 //! Statements about the session itself (transactions, settings, prepared statements, cursors), and others that run without a plan.
 
 use super::portal::{Portal, read_only};
-use super::prepared::Prepared;
+use super::prepared::{Given, NO_PARAMETERS, Prepared};
 use super::{Outcome, Session, Sink, settings};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
@@ -17,7 +17,7 @@ use syntax::{Command, Discard, ExplainFormat, ExplainOptions, Modes, Parsed};
 
 impl Session {
     /// Runs a statement that is not over rows.
-    pub(super) fn run_utility(&mut self, parsed: &Parsed, sink: &mut dyn Sink) -> Result<Outcome> {
+    pub(super) fn run_utility(&mut self, parsed: &Parsed, given: Given<'_>, sink: &mut dyn Sink) -> Result<Outcome> {
         let tag = match &parsed.command {
             Command::Begin(modes) => {
                 self.begin(*modes)?;
@@ -100,13 +100,13 @@ impl Session {
             Command::Execute(name, arguments) => return self.execute_prepared(name, arguments, sink),
             Command::Deallocate(name) => self.deallocate(name.as_deref())?,
             Command::Declare(declared) => {
-                self.declare(parsed, declared)?;
+                self.declare(parsed, declared, given)?;
                 "DECLARE CURSOR"
             }
             Command::Fetch(fetch) => return self.fetch(fetch, sink),
             Command::Close(name) => self.close_cursor(name.as_deref())?,
             Command::Explain { options, statement } => {
-                return self.explain_statement(*options, statement, (&[], &[]), sink);
+                return self.explain_statement(*options, statement, given, sink);
             }
             Command::Copy(copy) => return self.start_copy(copy, sink),
             Command::Checkpoint => {
@@ -358,7 +358,7 @@ impl Session {
         let Some(parsed) = prepared.parsed.clone() else { return Ok(Outcome::Done) };
         let values = self.argument_values(name, &prepared, arguments)?;
         if !matches!(parsed.command, Command::Rows(_)) {
-            return self.run_utility(&parsed, sink);
+            return self.run_utility(&parsed, NO_PARAMETERS, sink);
         }
         if let Some(fields) = &prepared.fields {
             sink.fields(fields);
@@ -409,7 +409,7 @@ impl Session {
         &mut self,
         given: ExplainOptions,
         parsed: &Parsed,
-        (types, values): (&[Type], &[Datum]),
+        (types, values): Given<'_>,
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
         let since = Instant::now();
@@ -418,10 +418,7 @@ impl Session {
             Command::Rows(_) => {
                 self.open_implicit(false);
                 let prepared = self.prepare(Some(parsed.clone()), types.iter().copied().map(Some).collect())?;
-                if prepared.parameters.len() > values.len() {
-                    let message = format!("there is no parameter ${}", values.len() + 1);
-                    return Err(SqlError::new(state::UNDEFINED_PARAMETER, message));
-                }
+                prepared.check_values(values)?;
                 (prepared, values.to_vec())
             }
             Command::Execute(name, arguments) => {
