@@ -106,7 +106,7 @@ fn options_memberships_settings_and_comments_are_kept() {
             first.show("SELECT member::regrole, admin_option FROM pg_auth_members WHERE roleid > 16000"),
             "boss|f"
         );
-        assert_eq!(client(&instance, "web", "postgres").show("SHOW work_mem"), "262144kB");
+        assert_eq!(client(&instance, "web", "postgres").show("SHOW work_mem"), "256MB");
     }
 }
 

@@ -33,6 +33,26 @@ fn options_are_settings() {
 
 /// As PostgreSQL 15 shows them.
 #[test]
+fn times_and_sizes_are_shown_in_their_largest_unit() {
+    let mut client = Client::new(&database());
+    for (setting, value, shown) in [
+        ("statement_timeout", "'60s'", "1min"),
+        ("statement_timeout", "5000", "5s"),
+        ("statement_timeout", "1500", "1500ms"),
+        ("statement_timeout", "0", "0"),
+        ("lock_timeout", "'48 h'", "2d"),
+        ("work_mem", "4096", "4MB"),
+        ("work_mem", "'1025kB'", "1025kB"),
+        ("log_min_duration_statement", "'1000ms'", "1s"),
+        ("log_min_duration_statement", "-1", "-1"),
+    ] {
+        client.run(&format!("set {setting} = {value}"));
+        assert_eq!(client.show(&format!("show {setting}")), shown, "{setting} = {value}");
+    }
+}
+
+/// As PostgreSQL 15 shows them.
+#[test]
 fn time_zones_have_names_offsets_and_rules() {
     let database = database();
     for (zone, shown, noon) in [

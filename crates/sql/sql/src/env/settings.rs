@@ -435,11 +435,20 @@ fn unknown(name: &str) -> SqlError {
 const TIMES: &[(&str, u64)] = &[("ms", 1), ("s", 1000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 const SIZES: &[(&str, u64)] = &[("kB", 1), ("MB", 1024), ("GB", 1 << 20), ("TB", 1 << 30)];
 
-/// A time as SHOW prints it, in the largest unit that divides it.
+/// A time as SHOW prints it.
 pub fn shown(time: std::time::Duration) -> String {
-    let milliseconds = time.as_millis();
-    match TIMES.iter().rev().find(|(_, factor)| milliseconds.is_multiple_of(u128::from(*factor))) {
-        Some((unit, factor)) if milliseconds > 0 => format!("{}{unit}", milliseconds / u128::from(*factor)),
+    in_units(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), TIMES)
+}
+
+/// A size as SHOW prints it.
+pub fn shown_bytes(bytes: usize) -> String {
+    in_units((bytes >> 10) as u64, SIZES)
+}
+
+/// A number of the first unit as SHOW prints it: in the largest unit that divides it.
+fn in_units(number: u64, units: &[(&str, u64)]) -> String {
+    match units.iter().rev().find(|(_, factor)| number.is_multiple_of(*factor)) {
+        Some((unit, factor)) if number > 0 => format!("{}{unit}", number / factor),
         _ => "0".to_owned(),
     }
 }
@@ -480,11 +489,11 @@ fn checked(name: &str, value: &str) -> Result<String> {
             }
             Ok(number.to_string())
         }
-        Milliseconds => with_unit(value, TIMES).map(|_| value.trim().to_owned()).ok_or_else(|| {
+        Milliseconds => with_unit(value, TIMES).map(|time| in_units(time, TIMES)).ok_or_else(|| {
             invalid().hint("Valid units for this parameter are \"ms\", \"s\", \"min\", \"h\", and \"d\".")
         }),
         Kilobytes => with_unit(value, SIZES)
-            .map(|_| value.trim().to_owned())
+            .map(|size| in_units(size, SIZES))
             .ok_or_else(|| invalid().hint("Valid units for this parameter are \"kB\", \"MB\", \"GB\", and \"TB\".")),
         Real => value.trim().parse::<f64>().map(|_| value.trim().to_owned()).map_err(|_| invalid()),
         Enum(values) => {
@@ -502,8 +511,8 @@ fn checked(name: &str, value: &str) -> Result<String> {
 fn text(known: &Known, value: &str) -> Option<String> {
     match known.name {
         "log_min_duration_statement" => {
-            let is_time = value.trim() == "-1" || with_unit(value, TIMES).is_some();
-            is_time.then(|| value.trim().to_owned())
+            let is_off = value.trim() == "-1";
+            if is_off { Some("-1".to_owned()) } else { with_unit(value, TIMES).map(|time| in_units(time, TIMES)) }
         }
         "client_encoding" => {
             let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();

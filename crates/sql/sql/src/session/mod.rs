@@ -200,7 +200,7 @@ impl Session {
         entry.cancel.on_row_wait(move || others.upgrade().iter().for_each(|others| others.search_deadlock(process)));
         let mut state = State::new(how.user.clone(), definition.name.clone(), entry.process);
         state.settings.set_reported("max_connections", database.options.connections.to_string());
-        state.settings.set_reported("work_mem", format!("{}kB", database.options.work_bytes >> 10));
+        state.settings.set_reported("work_mem", settings::shown_bytes(database.options.work_bytes));
         state
             .settings
             .set_reported(settings::IDLE_IN_TRANSACTION, settings::shown(database.options.idle_in_transaction));
