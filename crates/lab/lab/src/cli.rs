@@ -71,6 +71,9 @@ pub enum WorkloadCommand {
     /// Lookups and updates of telephone subscribers
     #[command(after_help = TATP_EXAMPLES)]
     Tatp(TatpArguments),
+    /// Orders, payments and deliveries of a wholesale supplier
+    #[command(after_help = TPCC_EXAMPLES)]
+    Tpcc(TpccArguments),
 }
 
 /// Which experiment.
@@ -105,6 +108,12 @@ const TATP_EXAMPLES: &str = "\
 Examples:
   lab workload tatp --engine mvto --compare twopl --threads 1,2
   lab workload tatp --engine mvto --subscribers 1000000";
+
+const TPCC_EXAMPLES: &str = "\
+Examples:
+  lab workload tpcc --engine mvto --compare twopl --threads 2 --warehouses 2
+  A scan of the whole stock every 100 ms beside the clients:
+    lab workload tpcc --engine mvto --compare twopl --long-readers 1 --long-reader-interval 100";
 
 /// What every workload takes.
 #[derive(Debug, Args)]
@@ -314,6 +323,54 @@ pub struct TatpChanges {
     /// Subscribers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub subscribers: Option<u64>,
+}
+
+/// `lab workload tpcc`.
+#[derive(Debug, Args)]
+pub struct TpccArguments {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub common: CommonArguments,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub changes: TpccChanges,
+}
+
+/// Changes of a preset of TPC-C. The names are those of its parameters.
+#[derive(Debug, Default, Args, Serialize)]
+pub struct TpccChanges {
+    /// Warehouses; each client has a home among them, in turns
+    #[arg(long, value_name = "N")]
+    pub warehouses: Option<u64>,
+
+    /// Items, and stock of each warehouse
+    #[arg(long, value_name = "N")]
+    pub items: Option<u64>,
+
+    /// Customers of a district, and orders that it begins with
+    #[arg(long, value_name = "N")]
+    pub customers: Option<u64>,
+
+    /// Percentage of transactions that scan the stock of all warehouses. Long readers do nothing else
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub stock_scans: Option<f64>,
+
+    /// Percentage of transactions that look for the customer of a district with the highest balance
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub top_customers: Option<f64>,
+
+    /// Percentage of order lines that another warehouse supplies
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub remote_items: Option<f64>,
+
+    /// Percentage of payments of another warehouse's customer
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub remote_payments: Option<f64>,
+
+    /// Percentage of payments and order statuses that look a customer up by name
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub by_last_name: Option<f64>,
 }
 
 /// `lab history`.

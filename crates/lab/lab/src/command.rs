@@ -9,7 +9,7 @@ use crate::options::Format;
 use crate::report::{self, Row, grouped};
 use crate::trial::{self, DurabilityName, Measurement, Plan, WorkloadPlan};
 use crate::workloads::parameters::Presets;
-use crate::workloads::{bank, smallbank, tatp, ycsb};
+use crate::workloads::{bank, smallbank, tatp, tpcc, ycsb};
 use crate::{histories, machine, soak};
 use clap::CommandFactory;
 use serde::Serialize;
@@ -84,6 +84,12 @@ fn workload_plan(command: &WorkloadCommand) -> Result<(&CommonArguments, Workloa
         WorkloadCommand::Tatp(arguments) => {
             let parameters = preset(tatp::NAME, tatp::PRESETS, &arguments.common, &arguments.changes)?;
             (&arguments.common, WorkloadPlan::Tatp(parameters))
+        }
+        WorkloadCommand::Tpcc(arguments) => {
+            let parameters: tpcc::Parameters =
+                preset(tpcc::NAME, tpcc::PRESETS, &arguments.common, &arguments.changes)?;
+            parameters.check()?;
+            (&arguments.common, WorkloadPlan::Tpcc(parameters))
         }
     };
     Ok(plan)

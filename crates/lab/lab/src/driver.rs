@@ -154,7 +154,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
     fn seat(&self, client: u32) -> ClientSlot<'_> {
         let mut seeds = Randomness::from_seed(self.run.seed);
         let randomness = (0..=client).map(|_| seeds.fork()).last().expect("at least one fork");
-        ClientSlot { tables: &self.tables, randomness, stamps: Stamps::of_client(client) }
+        ClientSlot { number: client, tables: &self.tables, randomness, stamps: Stamps::of_client(client) }
     }
 
     fn log(&self, client: u32) -> Option<Log<'_>> {

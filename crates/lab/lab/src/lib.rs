@@ -9,8 +9,8 @@
 //! - [`driver`] fills the tables, starts the clients behind one starting line, and counts. A client draws a transaction,
 //!   the engine runs it until it commits ([`retry`]: what is done after an abort), its result is checked.
 //! - [`workloads`] are `model::Procedure`s, written once: [`workloads::ycsb`], [`workloads::bank`], [`workloads::smallbank`],
-//!   [`workloads::tatp`]. Their parameters are presets in `workloads/*.toml`, which the command line changes. A program
-//!   without a footprint is [`workloads::mixed`], which measures nothing.
+//!   [`workloads::tatp`], [`workloads::tpcc`]. Their parameters are presets in `workloads/*.toml`, which the command line
+//!   changes. A program without a footprint is [`workloads::mixed`], which measures nothing.
 //! - [`workloads::audit`] checks the whole database after each run, against what the clients' transactions returned.
 //! - [`report`] makes rows of the measurements: medians, spread, abort reasons, commit, cores.
 //! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`histories`] is the

@@ -4,7 +4,7 @@
 
 use crate::driver::{Extent, Outcome, Run, Tally};
 use crate::engines::{EngineName, Settings, on_engine};
-use crate::workloads::{Workload, bank, smallbank, tatp, ycsb};
+use crate::workloads::{Workload, bank, smallbank, tatp, tpcc, ycsb};
 use check::{Record, Writer};
 use env::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -52,6 +52,8 @@ pub enum WorkloadPlan {
     Smallbank(smallbank::Parameters),
     /// Telephone subscribers.
     Tatp(tatp::Parameters),
+    /// Orders of a wholesale supplier.
+    Tpcc(tpcc::Parameters),
 }
 
 impl WorkloadPlan {
@@ -62,6 +64,7 @@ impl WorkloadPlan {
             WorkloadPlan::Bank(_) => bank::NAME,
             WorkloadPlan::Smallbank(_) => smallbank::NAME,
             WorkloadPlan::Tatp(_) => tatp::NAME,
+            WorkloadPlan::Tpcc(_) => tpcc::NAME,
         }
     }
 
@@ -72,6 +75,7 @@ impl WorkloadPlan {
             WorkloadPlan::Bank(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Smallbank(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Tatp(parameters) => serde_json::to_value(parameters),
+            WorkloadPlan::Tpcc(parameters) => serde_json::to_value(parameters),
         }
         .expect("parameters are numbers and flags")
     }
@@ -166,6 +170,7 @@ pub fn perform(plan: &Plan) -> Result<Measurement, Failure> {
         WorkloadPlan::Bank(parameters) => perform_workload(plan, &bank::Bank::new(parameters.clone())),
         WorkloadPlan::Smallbank(parameters) => perform_workload(plan, &smallbank::Smallbank::new(parameters.clone())),
         WorkloadPlan::Tatp(parameters) => perform_workload(plan, &tatp::Tatp::new(parameters.clone())),
+        WorkloadPlan::Tpcc(parameters) => perform_workload(plan, &tpcc::Tpcc::new(parameters.clone())),
     }
 }
 

@@ -8,9 +8,11 @@ pub mod audit;
 pub mod bank;
 pub mod mixed;
 pub mod parameters;
+pub mod reconnaissance;
 pub mod smallbank;
 mod stamps;
 pub mod tatp;
+pub mod tpcc;
 pub mod ycsb;
 
 pub use audit::Audit;
@@ -18,7 +20,9 @@ pub use stamps::{LOADER, Stamp, StampedBytes, Stamps};
 
 use crate::record::Form;
 use env::Randomness;
-use model::{Error, Key, Malformed, Mode, Procedure, Program, RowBuf, Schema, TableId};
+use model::{
+    Abort, AbortClass, Error, Key, Malformed, Mode, Procedure, Program, RowBuf, Schema, TableId, Target, Timestamp,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -65,6 +69,8 @@ pub struct Record {
 /// Place of a client in a run.
 #[derive(Debug)]
 pub struct ClientSlot<'a> {
+    /// Its number, from 1.
+    pub number: u32,
     /// The tables of [`Workload::schemas`], by position.
     pub tables: &'a [TableId],
     /// The source of its choices.
@@ -118,6 +124,12 @@ fn decode<C: DeserializeOwned>(arguments: &[u8]) -> Result<C, Malformed> {
         Ok((call, [])) => Ok(call),
         Ok(_) | Err(_) => Err(Malformed),
     }
+}
+
+/// The error of a body that wants no effect. It is counted under `rule`, and not tried again.
+fn give_up(rule: &'static str, explanation: &'static str) -> Error {
+    let (table, target, transaction, other) = (None, Target::None, Timestamp::ZERO, None);
+    Abort { class: AbortClass::Requested, rule, explanation, table, target, transaction, other }.into()
 }
 
 /// Positions of tables as calls keep them: [`TableId`] has no written form of its own.

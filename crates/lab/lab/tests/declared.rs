@@ -7,8 +7,10 @@ use seriatim_lab::driver::{Extent, Outcome, Run};
 use seriatim_lab::engines::{Engine, OnEngine, OneMutex};
 use seriatim_lab::record::Form;
 use seriatim_lab::workloads::bank::{self, Bank};
+use seriatim_lab::workloads::parameters::Presets;
 use seriatim_lab::workloads::smallbank::{self, Smallbank};
 use seriatim_lab::workloads::tatp::{self, Tatp};
+use seriatim_lab::workloads::tpcc::{self, Tpcc};
 use seriatim_lab::workloads::ycsb::{self, Ycsb};
 use seriatim_lab::workloads::{Call, Client, ClientSlot, Record, Stamps, Workload};
 use std::sync::Arc;
@@ -161,4 +163,13 @@ fn smallbank_declares_what_it_does() {
 #[test]
 fn tatp_declares_what_it_does() {
     declares_what_it_does(Tatp::new(tatp::Parameters { subscribers: 40, own_at_statement: false }));
+}
+
+#[test]
+fn tpcc_declares_what_it_does() {
+    let presets = Presets::read(tpcc::NAME, tpcc::PRESETS).expect("sound presets");
+    let changes = serde_json::json!({
+        "warehouses": 2, "items": 50, "customers": 20, "stock_scans": 2, "top_customers": 2, "remote_items": 10, "deliveries": 10,
+    });
+    declares_what_it_does(Tpcc::new(presets.parameters("default", &changes).expect("sound parameters")));
 }

@@ -12,12 +12,14 @@ use seriatim_lab::engines::{OnEngine, OneMutex};
 use seriatim_lab::workloads::Workload;
 use seriatim_lab::workloads::bank::{self, Bank};
 use seriatim_lab::workloads::mixed::Mixed;
+use seriatim_lab::workloads::parameters::Presets;
 use seriatim_lab::workloads::smallbank::{self, Smallbank};
 use seriatim_lab::workloads::tatp::{self, Tatp};
+use seriatim_lab::workloads::tpcc::{self, Tpcc};
 use seriatim_lab::workloads::ycsb::{self, Ycsb};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A fault of the engine.
@@ -33,6 +35,8 @@ enum Fault {
     LosesPuts,
     /// One write in fifty does nothing, whatever its kind.
     LosesWrites,
+    /// The twentieth write of this table does nothing. The load does not count.
+    LosesOneWriteOf(u32),
     /// Every third commit takes effect and is reported as an abort.
     CommitsWhatItAborts,
     /// Index scans leave out one entry in ten.
@@ -53,12 +57,23 @@ struct Faulty {
     indexes: Vec<TableId>,
     fault: Fault,
     calls: AtomicU64,
+    /// Whether anything was read: then the load is over.
+    is_loaded: AtomicBool,
 }
 
 impl Faulty {
     /// True at every `n`th call, if the engine has this fault.
     fn strikes(&self, fault: Fault, n: u64) -> bool {
         self.fault == fault && self.calls.fetch_add(1, Ordering::Relaxed) % n == n - 1
+    }
+
+    /// True if this write is lost.
+    fn loses_write(&self, table: TableId) -> bool {
+        let is_loaded = self.is_loaded.load(Ordering::Relaxed);
+        let is_the_one = self.fault == Fault::LosesOneWriteOf(table.0)
+            && is_loaded
+            && self.calls.fetch_add(1, Ordering::Relaxed) == 19;
+        is_the_one || self.strikes(Fault::LosesWrites, 50)
     }
 }
 
@@ -84,6 +99,7 @@ impl Drop for Transaction<'_> {
 
 impl Access for Transaction<'_> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.engine.is_loaded.store(true, Ordering::Relaxed);
         let found = self.inner().read(table, key, columns, row)?;
         if found && self.engine.strikes(Fault::TornReads, 50) {
             let mut bytes = row.bytes().to_vec();
@@ -94,17 +110,17 @@ impl Access for Transaction<'_> {
     }
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         assert!(!self.engine.strikes(Fault::Panics, 100), "the engine panics on purpose");
-        let is_lost = self.engine.strikes(Fault::LosesPuts, 50) || self.engine.strikes(Fault::LosesWrites, 50);
+        let is_lost = self.engine.strikes(Fault::LosesPuts, 50) || self.engine.loses_write(table);
         if is_lost { Ok(()) } else { self.inner().put(table, key, row) }
     }
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        if self.engine.strikes(Fault::LosesWrites, 50) { Ok(()) } else { self.inner().insert(table, key, row) }
+        if self.engine.loses_write(table) { Ok(()) } else { self.inner().insert(table, key, row) }
     }
     fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
-        if self.engine.strikes(Fault::LosesWrites, 50) { Ok(true) } else { self.inner().update(table, key, delta) }
+        if self.engine.loses_write(table) { Ok(true) } else { self.inner().update(table, key, delta) }
     }
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
-        if self.engine.strikes(Fault::LosesWrites, 50) { Ok(true) } else { self.inner().delete(table, key) }
+        if self.engine.loses_write(table) { Ok(true) } else { self.inner().delete(table, key) }
     }
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         let engine = self.engine;
@@ -193,7 +209,16 @@ fn run<W: Workload>(fault: Fault, workload: &W, run: Run<'_, W>) -> std::result:
         table
     };
     let tables = workload.schemas().into_iter().map(&mut create).collect();
-    run.run(AsReexecutable(Arc::new(Faulty { inner, indexes, fault, calls: AtomicU64::new(0) })), tables)
+    run.run(
+        AsReexecutable(Arc::new(Faulty {
+            inner,
+            indexes,
+            fault,
+            calls: AtomicU64::new(0),
+            is_loaded: AtomicBool::new(false),
+        })),
+        tables,
+    )
 }
 
 fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {
@@ -265,6 +290,11 @@ fn audited<W: Workload>(fault: Fault, workload: &W) -> std::result::Result<Outco
     run(fault, workload, Run { is_recorded: false, ..plan(workload, 2, Extent::Transactions(3000)) })
 }
 
+/// An audit or a check found it, or a row stood where none can.
+fn is_caught(error: &RunError) -> bool {
+    matches!(error, RunError::Wrong(_) | RunError::Engine(Error::Duplicate(_)))
+}
+
 /// Checks that a sound engine passes the workload's audit, and that each of these faults fails it.
 fn assert_caught<W: Workload>(workload: &W, faults: &[Fault]) {
     let name = std::any::type_name::<W>();
@@ -272,7 +302,7 @@ fn assert_caught<W: Workload>(workload: &W, faults: &[Fault]) {
     audited(Fault::AbortsEveryThird, workload).unwrap_or_else(|error| panic!("{name}, with aborts: {error}"));
     for &fault in faults {
         match audited(fault, workload) {
-            Err(RunError::Wrong(_)) => {}
+            Err(error) if is_caught(&error) => {}
             Err(error) => panic!("{name} on an engine with {fault:?}: {error}"),
             Ok(_) => panic!("{name} does not catch {fault:?}"),
         }
@@ -328,6 +358,36 @@ fn banks_are_audited() {
 fn subscribers_are_audited() {
     let workload = Tatp::new(tatp::Parameters { subscribers: 300, own_at_statement: false });
     assert_caught(&workload, &[Fault::LosesWrites, Fault::CommitsWhatItAborts]);
+}
+
+#[test]
+fn a_wholesale_supplier_is_audited() {
+    assert_caught(&Tpcc::new(small_tpcc()), &[Fault::LosesWrites, Fault::CommitsWhatItAborts]);
+}
+
+/// The conditions see a single lost write of each kind of row: an audit that only adds up commits would not.
+#[test]
+fn each_table_of_the_supplier_is_audited() {
+    // No order takes the lost write back.
+    let workload = Tpcc::new(tpcc::Parameters { rollbacks: 0.0, ..small_tpcc() });
+    let names: Vec<String> = workload.schemas().iter().map(|schema| schema.name().to_owned()).collect();
+    let is_written = |name: &String| name != "item" && name != "customer_by_name";
+    for (table, name) in names.iter().enumerate().filter(|(_, name)| is_written(name)) {
+        let fault = Fault::LosesOneWriteOf(table as u32);
+        match audited(fault, &workload) {
+            Err(error) if is_caught(&error) => {}
+            Err(error) => panic!("{name}: {error}"),
+            Ok(_) => panic!("{name}: a lost write was not caught"),
+        }
+    }
+}
+
+fn small_tpcc() -> tpcc::Parameters {
+    let presets = Presets::read(tpcc::NAME, tpcc::PRESETS).expect("sound presets");
+    let changes = serde_json::json!({
+        "warehouses": 2, "items": 100, "customers": 30, "stock_scans": 1, "top_customers": 1,
+    });
+    presets.parameters("default", &changes).expect("sound parameters")
 }
 
 #[test]

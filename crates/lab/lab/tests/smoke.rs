@@ -145,6 +145,10 @@ fn every_workload_runs_on_every_engine_and_its_histories_pass_both_judges() {
         ("smallbank", "--customers 30"),
         ("smallbank", "--preset bohm-contended --spin-us 1"),
         ("tatp", "--subscribers 40"),
+        (
+            "tpcc",
+            "--warehouses 2 --items 60 --customers 20 --remote-items 10 --top-customers 2 --long-reader-interval 1",
+        ),
         ("ycsb", "--preset bohm-2rmw8r --records 50 --record-bytes 40 --theta 0.9"),
     ];
     for (_, engine) in engines() {
@@ -171,6 +175,7 @@ fn presets_can_be_changed_and_are_checked() {
         ("ycsb --preset vmvcc", "it has bohm-10rmw"),
         ("ycsb --rmws 1 --reads 0 --keys-per-txn 2", "blind writes beside"),
         ("ycsb --storage hash --scans 1", "ordered storage"),
+        ("tpcc --warehouses 0", "1 to 65,535 warehouses"),
         ("ycsb --preset bohm-10rmw --record-bytes 8 --history x", "name no writes"),
     ] {
         let output = lab(&format!("workload {arguments} --engine {first}"));
@@ -244,6 +249,7 @@ fn without_arguments_it_prints_help() {
         "workload bank --help",
         "workload smallbank --help",
         "workload tatp --help",
+        "workload tpcc --help",
         "history --help",
     ] {
         let output = lab(arguments);

@@ -10,15 +10,15 @@
 //! in an index is as visible as one in any table.
 
 use super::ycsb::stamp_value;
-use super::{Audit, Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Workload};
+use super::{Audit, Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Workload, give_up};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use check::Scalar;
 use env::Randomness;
 use env::thread::yield_now;
 use model::{
-    Abort, AbortClass, Access, ColumnType, Columns, Comparison, Delta, Duplicate, Error, Key, Mode, Predicate, Program,
-    Result, RowBuf, RowRef, Scan, ScanEnd, Schema, Storage, TableId, Target, Timestamp, Value, ValueRef,
+    Access, ColumnType, Columns, Comparison, Delta, Duplicate, Error, Key, Mode, Predicate, Program, Result, RowBuf,
+    RowRef, Scan, ScanEnd, Schema, Storage, TableId, Value, ValueRef,
 };
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -350,14 +350,8 @@ impl Program for Transactions {
                 done => done?,
             }
         }
-        if self.gives_up { Err(given_up()) } else { Ok(()) }
+        if self.gives_up { Err(give_up("given-up", "the program changed its mind")) } else { Ok(()) }
     }
-}
-
-fn given_up() -> Error {
-    let (rule, explanation) = ("given-up", "the program changed its mind");
-    let (table, target, transaction, other) = (None, Target::None, Timestamp::ZERO, None);
-    Abort { class: AbortClass::Requested, rule, explanation, table, target, transaction, other }.into()
 }
 
 /// Running statements.

@@ -12,14 +12,14 @@
 use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
 use super::bank::{account, read_account, show_account};
 use super::ycsb::{StorageName, stamp_value};
-use super::{Call, Client, ClientSlot, Record, Stamp, Stamps, Workload, decode, encode, numbers};
+use super::{Call, Client, ClientSlot, Record, Stamp, Stamps, Workload, decode, encode, give_up, numbers};
 use crate::draw::Zipf;
 use crate::record::{Form, KeyForm};
 use env::Randomness;
 use env::time::{Duration, Instant};
 use model::{
-    Abort, AbortClass, Access, Columns, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf,
-    RowRef, Schema, TableId, Target, Timestamp, Touch,
+    Access, Columns, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef, Schema,
+    TableId, Touch,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -263,7 +263,7 @@ impl Transaction {
                 let Some(id) = self.customer(access, customer)? else { return Ok(None) };
                 let Some(savings) = self.balance(access, SAVINGS, id, true)? else { return Ok(None) };
                 if savings + amount < 0 {
-                    return Err(insufficient_funds());
+                    return Err(give_up("insufficient-funds", "the savings account has less than is to be paid out"));
                 }
                 self.set(access, SAVINGS, id, savings + amount, &mut seen)?;
                 seen.paid_in = amount;
@@ -305,12 +305,6 @@ impl Transaction {
             }
         }
     }
-}
-
-fn insufficient_funds() -> Error {
-    let (rule, explanation) = ("insufficient-funds", "the savings account has less than is to be paid out");
-    let (table, target, transaction, other) = (None, Target::None, Timestamp::ZERO, None);
-    Abort { class: AbortClass::Requested, rule, explanation, table, target, transaction, other }.into()
 }
 
 impl Program for Transaction {
