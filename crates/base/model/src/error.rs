@@ -120,6 +120,8 @@ pub enum LimitKind {
     Attempts,
     /// Keys locked by one transaction.
     Locks,
+    /// Rows, gaps and ranges read by one transaction.
+    ReadSet,
     /// Bytes that rows, versions, indexes and open transactions hold.
     Memory,
     /// Bytes that a database on disk needs when it is opened.
@@ -518,6 +520,7 @@ impl fmt::Display for Limit {
             LimitKind::Tables => "tables",
             LimitKind::Attempts => "attempts of one transaction",
             LimitKind::Locks => "keys locked by one transaction",
+            LimitKind::ReadSet => "rows and gaps read by one transaction",
             LimitKind::Memory => return self.write_memory(f),
             LimitKind::MemoryToOpen => return self.write_memory_to_open(f),
         };

@@ -185,6 +185,11 @@ impl RowBuf {
         self.row().get(column)
     }
 
+    /// The buffer itself, for an engine that copies a row in pieces.
+    pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+
     /// Refills the buffer with bytes.
     pub fn set_bytes(&mut self, bytes: &[u8]) {
         self.0.clear();

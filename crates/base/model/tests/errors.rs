@@ -117,6 +117,7 @@ fn limits_say_which_and_by_how_much() {
         (LimitKind::Tables, "tables", "54000"),
         (LimitKind::Attempts, "attempts of one transaction", "40001"),
         (LimitKind::Locks, "keys locked by one transaction", "53400"),
+        (LimitKind::ReadSet, "rows and gaps read by one transaction", "54000"),
     ];
     for (kind, what, state) in words {
         assert_eq!(limit(kind).to_string(), format!("limit on {what} exceeded: 5 requested, 4 allowed"));

@@ -26,6 +26,24 @@ pub enum KeyWidth {
     Any,
 }
 
+/// Number of changes of a leaf (or bucket) that readers of absent keys must notice: inserts and splits. What optimistic
+/// readers remember of the leaf of a key that they found absent, or of a leaf that they scanned ([`leaf`], L5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeafCount(u64);
+
+/// Change of a leaf by an insert, reported under the leaf's latch: for an inserter that remembers counts, and would
+/// take its own change for another's.
+pub struct LeafChange<'a> {
+    /// The count before.
+    pub before: LeafCount,
+    /// The count after, of both halves if the leaf was split.
+    pub after: LeafCount,
+    /// Returns whether the leaf covered a key before; `None`: whether it was the first one.
+    pub covered: &'a dyn Fn(Option<&[u8]>) -> bool,
+    /// The lowest key of the new half, if a leaf of an ordered index was split.
+    pub split: Option<&'a [u8]>,
+}
+
 /// Result of an insert.
 #[derive(Debug)]
 pub enum Insert<'g, E> {

@@ -7,6 +7,7 @@
 //! - [`spin`]: waiting for a thread that is about to finish.
 //! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
 //! - [`promise`]: a value that one thread resolves and another waits for, polls or is called with.
+//! - [`threads`]: a small number for each thread.
 //! - [`epoch`]: reclamation of memory that optimistic readers may still look at.
 //!
 //! Invariants are numbered where they hold: L1 to L4 in [`index::leaf`], N1 to N3 and O1 to O3 in the ordered index, H1 to H4
@@ -29,6 +30,7 @@ pub mod memory;
 pub mod promise;
 pub mod spin;
 pub mod sync;
+pub mod threads;
 pub mod wait;
 
 pub use crossbeam_utils::CachePadded;

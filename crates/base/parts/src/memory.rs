@@ -4,12 +4,9 @@
 //! the sum alone, which costs one load of a line that is rarely written, is off by less than a step for each share; the
 //! sum and all shares together are exact once no thread counts any more.
 
-use crate::CachePadded;
+use crate::{CachePadded, threads};
 // Not from `sync`: the counts publish nothing and order nothing, so a model checker has nothing to find between them.
-use std::{
-    cell::Cell,
-    sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 /// Threads with the same number modulo this share a line.
 const SHARES: usize = 64;
@@ -54,7 +51,7 @@ impl Meter {
 
     #[inline]
     fn add(&self, bytes: isize) {
-        let share = &self.shares[here()];
+        let share = &self.shares[threads::number() % SHARES];
         if (share.fetch_add(bytes, Relaxed) + bytes).unsigned_abs() >= self.step {
             self.sum.fetch_add(share.swap(0, Relaxed), Relaxed);
         }
@@ -77,15 +74,6 @@ impl Meter {
     pub fn step(&self) -> usize {
         self.step
     }
-}
-
-/// The share of the calling thread.
-#[inline]
-fn here() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local!(static NUMBER: Cell<usize> = Cell::new(NEXT.fetch_add(1, Relaxed)));
-    // A thread that is ending has no number any more.
-    NUMBER.try_with(Cell::get).unwrap_or(0) % SHARES
 }
 
 #[cfg(test)]

@@ -33,9 +33,9 @@ mod shard;
 
 use self::{
     key::{KeyHasher, Probe},
-    shard::Shard,
+    shard::{AssignedBucket, Shard},
 };
-use super::{Entry, Insert, KeyWidth, prefetch::SIDE_BY_SIDE};
+use super::{Entry, Insert, KeyWidth, LeafChange, LeafCount, prefetch::SIDE_BY_SIDE};
 use crate::{epoch::Guard, memory::Meter};
 use std::{
     hash::{BuildHasher, RandomState},
@@ -106,6 +106,23 @@ impl<E: Entry> Hash<E> {
         shard.peek(&probe, guard).or_else(|| shard.find(&probe, guard, Some(at)))
     }
 
+    /// The entry of `key`; if there is none, the count of its bucket. Writes nothing.
+    ///
+    /// # Errors
+    /// The key is absent at that count.
+    #[inline]
+    pub fn get_or_count<'g>(&self, key: &[u8], guard: &'g Guard) -> Result<&'g E, LeafCount> {
+        let probe = self.hasher.probe(key);
+        let shard = self.shard(&probe);
+        shard.peek(&probe, guard).map_or_else(|| shard.find_or_count(&probe, guard), Ok)
+    }
+
+    /// The count now of the bucket that `key` is assigned to.
+    pub fn count_of(&self, key: &[u8]) -> LeafCount {
+        let probe = self.hasher.probe(key);
+        self.shard(&probe).count_of(&probe)
+    }
+
     /// Puts the entry that `make` returns under `key`, unless the key is taken or was found absent above `at`.
     ///
     /// `make` is called at most once, under the bucket's latch, and only if its entry then goes into the index.
@@ -127,9 +144,43 @@ impl<E: Entry> Hash<E> {
     ) -> Insert<'g, E> {
         let probe = self.hasher.probe(key);
         let shard = self.shard(&probe);
-        let inserted = shard.insert(&probe, at, guard, make);
+        let inserted = shard.insert::<false>((&probe, at), guard, make, &mut |_| {});
         if matches!(inserted, Insert::Inserted(_)) && shard.is_crowded() {
-            shard.grow(&self.hasher, guard);
+            shard.grow::<false>(&self.hasher, guard, &mut |_| {});
+        }
+        inserted
+    }
+
+    /// Puts the entry that `make` returns under `key`, unless the key is taken, and counts that in the bucket, as well as the split
+    /// that may follow. Reports each change of a count. For indexes whose readers remember counts and raise no stamp.
+    ///
+    /// # Safety
+    /// Same as [`Self::insert`].
+    ///
+    /// # Panics
+    /// Same as [`Self::insert`].
+    #[inline]
+    pub unsafe fn insert_counted<'g>(
+        &self,
+        key: &[u8],
+        guard: &'g Guard,
+        make: impl FnOnce() -> NonNull<E>,
+        mut changed: impl FnMut(LeafChange<'_>),
+    ) -> Insert<'g, E> {
+        let probe = self.hasher.probe(key);
+        let shard = self.shard(&probe);
+        let mut report = |(before, after), (hash, buckets): (u64, usize)| {
+            let home = AssignedBucket::of(hash, buckets);
+            let covers = |key: &[u8]| {
+                let other = self.hasher.probe(key);
+                std::ptr::eq(self.shard(&other), shard) && AssignedBucket::of(other.hash, buckets) == home
+            };
+            let covered = |key: Option<&[u8]>| key.is_some_and(covers);
+            changed(LeafChange { before: LeafCount(before), after: LeafCount(after), covered: &covered, split: None });
+        };
+        let inserted = shard.insert::<true>((&probe, u64::MAX), guard, make, &mut |change| report(change.0, change.1));
+        if matches!(inserted, Insert::Inserted(_)) && shard.is_crowded() {
+            shard.grow::<true>(&self.hasher, guard, &mut |change| report(change.0, change.1));
         }
         inserted
     }

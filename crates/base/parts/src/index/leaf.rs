@@ -20,6 +20,12 @@
 //!   unlatching may be lost, but is never confirmed (L1), so its reader looks again.
 //! - **L4** A retired leaf is never latched or confirmed again.
 //!
+//! An optimistic protocol uses the stamp as a *count* instead: its readers write nothing and remember the count, and its inserts
+//! raise it, as do its splits in both halves.
+//! - **L5** So the count of the leaf that covers a key only grows. Whoever finds the count of a key's leaf as it was finds that the
+//!   leaf has covered since then what it covered before, or more, and that nothing was inserted into it. Removals and merges may
+//!   have happened.
+//!
 //! Source: the stamp is this project's (a leaf-level form of vMVCC's last-read timestamp); the version word is
 //! optimistic lock coupling, Leis et al., "The ART of Practical Synchronization", 2016, section 4.
 
@@ -192,6 +198,14 @@ impl Latched<'_> {
     #[inline]
     pub fn change(&mut self) {
         self.next = self.seen.0 + CHANGE;
+    }
+
+    /// Counts a change that readers who remember the count must notice (L5). Returns the count before and after.
+    #[inline]
+    pub fn count_change(&mut self) -> (u64, u64) {
+        let before = self.stamp;
+        self.fold(before + 1);
+        (before, self.stamp)
     }
 
     /// Takes over the stamp of a removed entry or of a leaf that is merged into this one (L3).

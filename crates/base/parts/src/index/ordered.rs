@@ -43,7 +43,7 @@ use self::{
     node::{Fence, Found, Inner, Leaf, Target, prefetch_node},
 };
 use super::{
-    Entry, Insert, KeyWidth,
+    Entry, Insert, KeyWidth, LeafChange, LeafCount,
     leaf::{StampedLatch, Version},
     prefetch::prefetch,
 };
@@ -91,6 +91,24 @@ struct Place<'g, E: Entry, const FANOUT: usize> {
     seen: Version,
     low: Option<Fence>,
     high: Option<Fence>,
+}
+
+/// The fences of a leaf, gathered on the way down to it.
+#[derive(Clone, Copy, Default)]
+struct Fences {
+    low: Option<Fence>,
+    high: Option<Fence>,
+}
+
+impl Fences {
+    fn pass<const FANOUT: usize>(&mut self, step: Step<'_, FANOUT>) {
+        if step.slot > 0 {
+            self.low = Some(step.node.fence(step.slot));
+        }
+        if step.slot + 1 < step.node.count() {
+            self.high = Some(step.node.fence(step.slot + 1));
+        }
+    }
 }
 
 /// An inner node, the version at which it was on the way, and the slot of the child that comes next.
@@ -157,6 +175,38 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         }
     }
 
+    /// The entry of `key`; if there is none, the count of the leaf that covers it. Writes nothing.
+    ///
+    /// # Errors
+    /// The key is absent at that count.
+    #[inline]
+    pub fn get_or_count<'g>(&self, key: &[u8], guard: &'g Guard) -> Result<&'g E, LeafCount> {
+        let sought = SearchKey::new(key, self.width);
+        loop {
+            let (leaf, seen) = self.leaf_of(sought, guard);
+            let (_, found) = leaf.search(sought);
+            let count = leaf.latch.stamp();
+            if leaf.latch.validate(seen) {
+                return found.map(Found::shared).ok_or(LeafCount(count));
+            }
+        }
+    }
+
+    /// The count now of the leaf that covers a key; `None`: of the first leaf.
+    pub fn count_of(&self, key: Option<&[u8]>, guard: &Guard) -> LeafCount {
+        let target = key.map_or(Target::First, |key| Target::Covering(SearchKey::new(key, self.width)));
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some((leaf, seen)) = self.descend(target, guard, |_| {}) {
+                let count = leaf.latch.stamp();
+                if leaf.latch.validate(seen) {
+                    return LeafCount(count);
+                }
+            }
+            backoff.pause();
+        }
+    }
+
     /// Inserts an entry at the position `at`, unless the key is taken or was found absent above `at`.
     ///
     /// `make` is called at most once, under the leaf's latch, and only if its entry is then published: it should be
@@ -176,11 +226,53 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         guard: &'g Guard,
         make: impl FnOnce() -> NonNull<E>,
     ) -> Insert<'g, E> {
+        // SAFETY: the caller's promise.
+        unsafe { self.insert_if::<false>((key, at), guard, make, |_| {}) }
+    }
+
+    /// Inserts an entry unless the key is taken, and counts that in the leaf, as well as splits on the way. Reports each change of a
+    /// count. For indexes whose readers remember counts and raise no stamp.
+    ///
+    /// # Panics
+    /// Same as [`Self::insert`].
+    ///
+    /// # Safety
+    /// Same as [`Self::insert`].
+    pub unsafe fn insert_counted<'g>(
+        &self,
+        key: &[u8],
+        guard: &'g Guard,
+        make: impl FnOnce() -> NonNull<E>,
+        changed: impl FnMut(LeafChange<'_>),
+    ) -> Insert<'g, E> {
+        // SAFETY: the caller's promise.
+        unsafe { self.insert_if::<true>((key, u64::MAX), guard, make, changed) }
+    }
+
+    /// # Safety
+    /// Same as [`Self::insert`].
+    #[inline]
+    unsafe fn insert_if<'g, const COUNTED: bool>(
+        &self,
+        (key, at): (&[u8], u64),
+        guard: &'g Guard,
+        make: impl FnOnce() -> NonNull<E>,
+        mut changed: impl FnMut(LeafChange<'_>),
+    ) -> Insert<'g, E> {
         assert!(self.width == KeyWidth::Any || key.len() == 8, "a key of eight bytes");
         let sought = SearchKey::new(key, self.width);
         let mut backoff = Backoff::new();
         loop {
-            let (leaf, seen) = self.leaf_of(sought, guard);
+            let (leaf, seen, fences) = match COUNTED {
+                true => {
+                    let Place { leaf, seen, low, high } = self.find(Target::Covering(sought), guard);
+                    (leaf, seen, Fences { low, high })
+                }
+                false => {
+                    let (leaf, seen) = self.leaf_of(sought, guard);
+                    (leaf, seen, Fences::default())
+                }
+            };
             let (slot, found) = leaf.search(sought);
             if let Some(entry) = found {
                 if leaf.latch.validate(seen) {
@@ -197,13 +289,17 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
             }
             if leaf.count() == FANOUT {
                 drop(latched);
-                self.make_room(sought, guard);
+                self.make_room::<COUNTED>(sought, guard, &mut changed);
                 continue;
             }
             debug_assert!(latched.stamp() <= at, "L2: an insert lies at or above every confirmed stamp");
             let entry = make();
             latched.change();
             leaf.insert(slot, sought.prefix, entry);
+            if COUNTED {
+                let (before, after) = latched.count_change();
+                self.report((before, after), fences, None, guard, &mut changed);
+            }
             // SAFETY: valid for as long as the guard lives, by the caller's promise.
             return Insert::Inserted(unsafe { entry.as_ref() });
         }
@@ -262,13 +358,46 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         guard: &'g Guard,
         batch: &mut Vec<&'g E>,
     ) -> bool {
+        self.scan_leaf_if((cursor, most, guard), batch, |place| {
+            let latch = &place.leaf.latch;
+            latch.validate(place.seen) && at.is_none_or(|at| latch.stamp_and_validate(place.seen, at))
+        })
+    }
+
+    /// Same as [`Self::scan_leaf`], and shows each leaf's count to `note` with the lowest key that the leaf covers (`None`: no
+    /// limit), instead of raising its stamp. Writes nothing.
+    pub fn scan_leaf_counted<'g>(
+        &self,
+        cursor: &mut Cursor,
+        most: usize,
+        guard: &'g Guard,
+        batch: &mut Vec<&'g E>,
+        mut note: impl FnMut(LeafCount, Option<&[u8]>),
+    ) -> bool {
+        self.scan_leaf_if((cursor, most, guard), batch, |place| {
+            let count = place.leaf.latch.stamp();
+            let confirmed = place.leaf.latch.validate(place.seen);
+            if confirmed {
+                let mut low = [0; 8];
+                note(LeafCount(count), place.low.map(|fence| self.fence_bytes(fence, &mut low, guard)));
+            }
+            confirmed
+        })
+    }
+
+    #[inline]
+    fn scan_leaf_if<'g>(
+        &self,
+        (cursor, most, guard): (&mut Cursor, usize, &'g Guard),
+        batch: &mut Vec<&'g E>,
+        mut confirm: impl FnMut(&Place<'g, E, FANOUT>) -> bool,
+    ) -> bool {
         assert!(most > 0, "a scan goes on");
         batch.clear();
         while !cursor.is_finished() {
             let place = self.find(cursor.target(self.width), guard);
             let is_cut = self.collect(place.leaf, cursor, most, batch);
-            let latch = &place.leaf.latch;
-            let confirmed = latch.validate(place.seen) && at.is_none_or(|at| latch.stamp_and_validate(place.seen, at));
+            let confirmed = confirm(&place);
             if confirmed && is_cut {
                 batch.last().inspect(|last| cursor.leave(last.key()));
                 break;
@@ -333,17 +462,10 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     fn find<'g>(&self, target: Target<'_>, guard: &'g Guard) -> Place<'g, E, FANOUT> {
         let mut backoff = Backoff::new();
         loop {
-            let (mut low, mut high) = (None, None);
-            let found = self.descend(target, guard, |step| {
-                if step.slot > 0 {
-                    low = Some(step.node.fence(step.slot));
-                }
-                if step.slot + 1 < step.node.count() {
-                    high = Some(step.node.fence(step.slot + 1));
-                }
-            });
+            let mut fences = Fences::default();
+            let found = self.descend(target, guard, |step| fences.pass(step));
             if let Some((leaf, seen)) = found {
-                return Place { leaf, seen, low, high };
+                return Place { leaf, seen, low: fences.low, high: fences.high };
             }
             backoff.pause();
         }
@@ -436,6 +558,26 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
             Direction::Backward => batch.extend((to - taken..to).rev().filter_map(entry)),
         }
         from + taken < to
+    }
+
+    /// Reports a change of the count of a leaf between two fences.
+    fn report(
+        &self,
+        (before, after): (u64, u64),
+        fences: Fences,
+        split: Option<Fence>,
+        guard: &Guard,
+        changed: &mut impl FnMut(LeafChange<'_>),
+    ) {
+        let (mut low, mut high, mut middle) = ([0; 8], [0; 8], [0; 8]);
+        let low = fences.low.map(|fence| self.fence_bytes(fence, &mut low, guard));
+        let high = fences.high.map(|fence| self.fence_bytes(fence, &mut high, guard));
+        let split = split.map(|fence| self.fence_bytes(fence, &mut middle, guard));
+        let covered = |key: Option<&[u8]>| match key {
+            None => low.is_none(),
+            Some(key) => low.is_none_or(|low| low <= key) && high.is_none_or(|high| key < high),
+        };
+        changed(LeafChange { before: LeafCount(before), after: LeafCount(after), covered: &covered, split });
     }
 
     /// The key of a fence that was read on the way down.

@@ -1,7 +1,7 @@
 //! One independently growing part of the index: the addresses of its buckets, and how a bucket is added.
 
 use super::{
-    super::{Entry, Insert, leaf::Latched, prefetch::prefetch},
+    super::{Entry, Insert, LeafCount, leaf::Latched, prefetch::prefetch},
     bucket::{Bucket, Tagged},
     key::{KeyHasher, Probe, goes_up, is_last_of_window, tag},
 };
@@ -43,6 +43,9 @@ struct Directory<E> {
     /// Null, or the first bucket of a segment. Published by `buckets`.
     segments: [AtomicPtr<Bucket<E>>; SEGMENTS],
 }
+
+/// The count of a bucket before and after a change, with a hash that it covers among so many buckets.
+pub(super) type Recount = ((u64, u64), (u64, usize));
 
 struct Tally {
     /// Number of entries.
@@ -93,13 +96,42 @@ impl<E: Entry> Shard<E> {
         }
     }
 
+    /// The entry that `probe` looks for, or the count of its bucket at which there is none.
+    pub(super) fn find_or_count<'g>(&self, probe: &Probe<'_>, guard: &'g Guard) -> Result<&'g E, LeafCount> {
+        loop {
+            let (home, bucket) = self.locate(probe.hash);
+            let seen = bucket.latch.begin();
+            if let Some((_, entry)) = bucket.find(probe, tag(probe.hash, home.depth), guard) {
+                return Ok(entry);
+            }
+            let count = bucket.latch.stamp();
+            if self.home(probe.hash) == home && bucket.latch.validate(seen) {
+                return Err(LeafCount(count));
+            }
+        }
+    }
+
+    /// The count now of the bucket that `probe` is assigned to.
+    pub(super) fn count_of(&self, probe: &Probe<'_>) -> LeafCount {
+        loop {
+            let (home, bucket) = self.locate(probe.hash);
+            let seen = bucket.latch.begin();
+            let count = bucket.latch.stamp();
+            if self.home(probe.hash) == home && bucket.latch.validate(seen) {
+                return LeafCount(count);
+            }
+        }
+    }
+
+    /// Inserts an entry. If `COUNTED`, counts that in the bucket, and reports the count before and after, with a hash that the
+    /// bucket covers among so many buckets.
     #[inline]
-    pub(super) fn insert<'g>(
+    pub(super) fn insert<'g, const COUNTED: bool>(
         &self,
-        probe: &Probe<'_>,
-        at: u64,
+        (probe, at): (&Probe<'_>, u64),
         guard: &'g Guard,
         make: impl FnOnce() -> NonNull<E>,
+        report: &mut impl FnMut(Recount),
     ) -> Insert<'g, E> {
         let (bucket, tag, mut latched) = self.latch(probe.hash);
         if let Some((_, entry)) = bucket.find(probe, tag, guard) {
@@ -111,6 +143,10 @@ impl<E: Entry> Shard<E> {
         let entry = Tagged::new(make(), tag);
         latched.change();
         bucket.place(entry, guard);
+        if COUNTED {
+            // The bucket is not split under its latch, so other buckets do not change what it covers.
+            report((latched.count_change(), (probe.hash, self.buckets())));
+        }
         // Relaxed: a count. Under the latch, so that the removal of this entry is counted after it.
         self.tally.entries.fetch_add(1, Relaxed);
         // SAFETY: in a slot, and the guard is pinned.
@@ -216,14 +252,19 @@ impl<E: Entry> Shard<E> {
 
     /// Adds one bucket, unless somebody else is at it: then the next insert will see whether that was enough.
     #[cold]
-    pub(super) fn grow(&self, hasher: &KeyHasher, guard: &Guard) {
+    pub(super) fn grow<const COUNTED: bool>(
+        &self,
+        hasher: &KeyHasher,
+        guard: &Guard,
+        report: &mut impl FnMut(Recount),
+    ) {
         if self.tally.growing.swap(true, Acquire) {
             return;
         }
         let position = self.buckets();
         if self.provide(position) {
             self.meter.charge(size_of::<Bucket<E>>());
-            self.split_into(position, hasher, guard);
+            self.split_into::<COUNTED>(position, hasher, guard, report);
         }
         self.tally.growing.store(false, Release);
     }
@@ -242,13 +283,22 @@ impl<E: Entry> Shard<E> {
 
     /// Makes the bucket at `position` the next one, and moves to it what the bucket without the position's top bit
     /// holds of it. Only by who is growing the shard.
-    fn split_into(&self, position: usize, hasher: &KeyHasher, guard: &Guard) {
+    fn split_into<const COUNTED: bool>(
+        &self,
+        position: usize,
+        hasher: &KeyHasher,
+        guard: &Guard,
+        report: &mut impl FnMut(Recount),
+    ) {
         let depth = position.ilog2();
         let (source, target) = (self.bucket(position - (1 << depth)), self.bucket(position));
         let mut low = source.latch.latch().expect("H3");
         let mut high = target.latch.latch().expect("H3");
         low.change();
         high.change();
+        if COUNTED {
+            report((low.count_change(), ((position - (1 << depth)) as u64, position)));
+        }
         high.fold(low.stamp());
         // Before the entries move (H2): who looks for one in its new place too early waits for its latch.
         self.directory.buckets.store(position + 1, Release);
@@ -292,7 +342,7 @@ pub(super) struct AssignedBucket {
 impl AssignedBucket {
     /// The home of `hash` among so many buckets.
     #[inline]
-    fn of(hash: u64, buckets: usize) -> Self {
+    pub(super) fn of(hash: u64, buckets: usize) -> Self {
         let (bits, low) = ((buckets - 1).ilog2(), hash as usize);
         let top = 1 << bits;
         let is_split = (low & (top - 1) | top) < buckets;

@@ -1,14 +1,14 @@
 //! Growing: a full node gives its upper part to a new one, from the root down, so that each parent has room.
 
 use super::{
-    Ordered, Step,
+    Fences, Ordered, Step,
     key::SearchKey,
     node::{Child, Fence, Inner, Leaf, Target},
 };
 use crate::{
     epoch::Guard,
     index::{
-        Entry, KeyWidth,
+        Entry, KeyWidth, LeafChange,
         leaf::{StampedLatch, Version},
     },
     spin::Backoff,
@@ -18,26 +18,39 @@ use crate::{
 impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     /// Splits the full nodes on the way to a key, until its leaf has room.
     #[cold]
-    pub(super) fn make_room(&self, sought: SearchKey<'_>, guard: &Guard) {
+    pub(super) fn make_room<const COUNTED: bool>(
+        &self,
+        sought: SearchKey<'_>,
+        guard: &Guard,
+        changed: &mut impl FnMut(LeafChange<'_>),
+    ) {
         let mut backoff = Backoff::new();
-        while self.try_make_room(sought, guard).is_none() {
+        while self.try_make_room::<COUNTED>(sought, guard, changed).is_none() {
             backoff.pause();
         }
     }
 
     /// One way down. `None`: a node changed meanwhile, or an inner node was split; go down again.
-    fn try_make_room(&self, sought: SearchKey<'_>, guard: &Guard) -> Option<()> {
+    fn try_make_room<const COUNTED: bool>(
+        &self,
+        sought: SearchKey<'_>,
+        guard: &Guard,
+        changed: &mut impl FnMut(LeafChange<'_>),
+    ) -> Option<()> {
         let target = Target::Covering(sought);
         let mut parent = None;
         let mut step = self.root_step(target, guard)?;
+        let mut fences = Fences::default();
         loop {
+            fences.pass(step);
             if step.node.count() == FANOUT {
                 self.split_inner(parent, step);
                 return None;
             }
             if step.node.level == 1 {
                 let (leaf, seen) = self.leaf_below(step, guard)?;
-                return self.split_leaf(step, leaf, seen, sought);
+                let counts = |latched: (u64, u64), fence| self.report(latched, fences, Some(fence), guard, changed);
+                return self.split_leaf::<COUNTED>(step, (leaf, seen), sought, counts);
             }
             let below = self.inner_below(step, target, guard)?;
             parent = Some(step);
@@ -46,12 +59,12 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
     }
 
     /// Splits a leaf, if it is full, under a parent that has room. `None`: one of them changed meanwhile.
-    fn split_leaf(
+    fn split_leaf<const COUNTED: bool>(
         &self,
         parent: Step<'_, FANOUT>,
-        leaf: &Leaf<E, FANOUT>,
-        seen: Version,
+        (leaf, seen): (&Leaf<E, FANOUT>, Version),
         sought: SearchKey<'_>,
+        report: impl FnOnce((u64, u64), Fence),
     ) -> Option<()> {
         let mut parent_latched = parent.node.latch.latch_at(parent.seen)?;
         let mut leaf_latched = leaf.latch.latch_at(seen)?;
@@ -60,6 +73,10 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         }
         let cut = Self::cut(leaf.partition_point(sought, false) == FANOUT);
         let fence = leaf.fence_at(cut, self.width == KeyWidth::Eight);
+        if COUNTED {
+            // Before the new half takes its count over.
+            report(leaf_latched.count_change(), fence);
+        }
         let right = Leaf::new(leaf_latched.split_off());
         self.meter.charge(size_of::<Leaf<E, FANOUT>>() + fence.size());
         right.append(leaf, cut);
