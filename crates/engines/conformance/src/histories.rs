@@ -152,8 +152,12 @@ impl<F: Sessions> Client<'_, F> {
     }
 
     fn transaction(&mut self) -> history::Transaction {
-        let start_ns = self.clock.now();
+        let mut start_ns = self.clock.now();
         let mode = self.setting.modes[self.statements.below(self.setting.modes.len() as u64) as usize];
+        if mode == Mode::Snapshot && F::SNAPSHOTS_READ_THE_PAST {
+            // Exactly what such a snapshot promises: it may stand before what had ended when it began, and nothing else.
+            start_ns = 0;
+        }
         let mut open = self.engine.begin_owned(Begin { mode, ..Begin::default() }).expect("room for one per client");
         open.set_reads_wait(self.statements.below(2) == 0);
         let mut recorder = Recorder::new(open);

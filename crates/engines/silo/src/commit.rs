@@ -44,7 +44,7 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
             }
             Err(conflict) => {
                 self.worker = Some(worker);
-                Err(self.fail(conflict))
+                Err(self.fail(*conflict))
             }
         }
     }
@@ -56,13 +56,13 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
     pub(super) fn check_reads(&mut self) -> model::Result<()> {
         let worker = self.worker.as_ref().expect("a statement begins by looking whether the transaction is open");
         fence(SeqCst);
-        validate(worker, false).map_err(|conflict| self.fail(conflict))
+        validate(worker, false).map_err(|conflict| self.fail(*conflict))
     }
 }
 
 impl Silo {
     /// Commits what a worker holds. Returns its place in the serial order, if places are claimed.
-    fn commit(&self, worker: &mut Worker) -> Result<Option<Tid>, Conflict> {
+    fn commit(&self, worker: &mut Worker) -> Result<Option<Tid>, Box<Conflict>> {
         worker.locked.clear();
         let changes = worker.writes.entries.iter().enumerate().filter(|(_, write)| write.value != Value::Unchanged);
         worker.locked.extend(changes.map(|(at, _)| at as u32));
@@ -160,8 +160,8 @@ fn place(worker: &mut Worker) {
     }
 }
 
-/// Locks the written records in the order of their addresses. False if one has left its index: then none is locked, and its key
-/// is looked up again.
+/// Locks the written records in the order of their addresses. False if one has left its index: then none is locked, and
+/// its key is looked up again.
 fn lock(worker: &mut Worker) -> bool {
     let Worker { writes, locked, .. } = &mut *worker;
     let record = |at: &u32| writes.entries[*at as usize].record;
@@ -196,7 +196,7 @@ fn unlock(worker: &Worker, count: usize) {
 
 /// Looks whether every record that was read has its word still, and every leaf its count. `holds_locks`: the
 /// transaction has locked what it writes, which it may have read too.
-fn validate(worker: &Worker, holds_locks: bool) -> Result<(), Conflict> {
+fn validate(worker: &Worker, holds_locks: bool) -> Result<(), Box<Conflict>> {
     let Worker { reads, leaves, writes, locked, .. } = worker;
     for read in reads {
         let is_mine = || {
@@ -207,7 +207,7 @@ fn validate(worker: &Worker, holds_locks: bool) -> Result<(), Conflict> {
             let is_changed = now.tid() != read.word.tid();
             let reason = if is_changed { Reason::ReadChanged } else { Reason::ReadLocked };
             let other = is_changed.then(|| Timestamp(now.tid().number()));
-            return Err(Conflict::of_record(reason, read.table, read.record, other));
+            return Err(Box::new(Conflict::of_record(reason, read.table, read.record, other)));
         }
     }
     if leaves.is_empty() {
@@ -220,5 +220,5 @@ fn validate(worker: &Worker, holds_locks: bool) -> Result<(), Conflict> {
         Place::Key(key) => Target::Gap(key.clone()),
         Place::From(low) => Target::Range(low.clone().map_or(Bound::Unbounded, Bound::Included), Bound::Unbounded),
     };
-    Err(Conflict { reason: Reason::LeafChanged, table: table.id, target, other: None })
+    Err(Box::new(Conflict { reason: Reason::LeafChanged, table: table.id, target, other: None }))
 }

@@ -160,8 +160,8 @@ impl Interactive for Silo {
 }
 
 impl Reexecutable for Silo {
-    /// The error of a body counts only if what the body had read still held at one moment: a body that ran on two states gets
-    /// another attempt.
+    /// The error of a body counts only if what the body had read still held at one moment: a body that ran on two
+    /// states gets another attempt.
     fn execute<P: Program>(
         &self,
         program: &mut P,

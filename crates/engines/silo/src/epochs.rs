@@ -1,12 +1,13 @@
-//! Epochs: the clock of the protocol. It ticks a few times a second, commits read it, and nothing else is shared by them.
+//! Epochs: the clock of the protocol. It ticks a few times a second, commits read it, and nothing else is shared by
+//! them.
 //!
 //! A worker says in its slot what it is doing. Whoever advances the epoch looks at all slots, and derives
 //! - the *snapshot* epoch: no transaction commits at or below it any more (S6);
 //! - the *oldest* epoch that a snapshot reads or will read: versions replaced at or below it are garbage (S7);
 //! - the *quiet* epoch: every transaction that began at or below it has ended (S8).
 //!
-//! A worker stores into its slot and then looks at the epoch (or the snapshot epoch); whoever advances stores the epoch and then
-//! looks at the slots. All four are sequentially consistent, so at least one of the two sees the other.
+//! A worker stores into its slot and then looks at the epoch (or the snapshot epoch); whoever advances stores the epoch
+//! and then looks at the slots. All four are sequentially consistent, so at least one of the two sees the other.
 
 use crate::tid::{SEQUENCE_BITS, SNAPSHOTS, Tid};
 use parts::CachePadded;
@@ -83,15 +84,15 @@ impl Epochs {
         self.now.load(SeqCst) >> SEQUENCE_BITS
     }
 
-    /// Draws the place of a transaction among those that claim one: greater than all drawn before. `None`: the epoch has no
-    /// more.
+    /// Draws the place of a transaction among those that claim one: greater than all drawn before. `None`: the epoch
+    /// has no more.
     pub fn draw(&self) -> Option<Tid> {
         let drawn = self.now.fetch_add(1, SeqCst) + 1;
         (drawn & ((1 << SEQUENCE_BITS) - 1) < SNAPSHOTS).then_some(Tid::from_number(drawn))
     }
 
-    /// Draws the place of a snapshot of an epoch: behind all writers of the epoch, before those of the next one. Places repeat
-    /// after 8 M snapshots.
+    /// Draws the place of a snapshot of an epoch: behind all writers of the epoch, before those of the next one. Places
+    /// repeat after 8 M snapshots.
     pub fn draw_snapshot(&self, epoch: u64) -> Tid {
         let number = self.snapshots_drawn.fetch_add(1, Relaxed) % SNAPSHOTS;
         Tid::from_number(epoch << SEQUENCE_BITS | SNAPSHOTS | number)
@@ -114,7 +115,8 @@ impl Epochs {
         self.quiet.load(Acquire)
     }
 
-    /// Returns whether some snapshot, open or to come, sees a row that was written in `from` and is replaced in `until`.
+    /// Returns whether some snapshot, open or to come, sees a row that was written in `from` and is replaced in
+    /// `until`.
     #[inline]
     pub fn must_keep(&self, from: u64, until: u64) -> bool {
         let last = (until - 1) - (until - 1) % self.every;
@@ -165,7 +167,8 @@ impl Slot {
         }
     }
 
-    /// A transaction that holds all its locks is about to take the present epoch (S3): no snapshot settles above it meanwhile.
+    /// A transaction that holds all its locks is about to take the present epoch (S3): no snapshot settles above it
+    /// meanwhile.
     #[inline]
     pub fn begin_commit(&self, epochs: &Epochs) {
         self.0.committing.swap(epochs.now(), SeqCst);

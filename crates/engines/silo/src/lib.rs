@@ -1,10 +1,10 @@
 //! Optimistic concurrency control, as in Silo. In memory: nothing is durable.
 //!
 //! # The idea
-//! A transaction reads without a trace and buffers what it writes. When it commits, it locks the records that it writes, looks
-//! whether everything that it has read is still as it was, and installs. No counter, no lock table, no timestamp of reads is
-//! shared: two transactions that touch different records write no common cache line. What remains common is the *epoch*, which
-//! ticks a few times a second and which commits only read.
+//! A transaction reads without a trace and buffers what it writes. When it commits, it locks the records that it
+//! writes, looks whether everything that it has read is still as it was, and installs. No counter, no lock table, no
+//! timestamp of reads is shared: two transactions that touch different records write no common cache line. What remains
+//! common is the *epoch*, which ticks a few times a second and which commits only read.
 //!
 //! ```text
 //! T1   read x (word 5)   read y (word 8)             commit: lock y | epoch | x is 5 still, y is 8 and mine | y := word 9
@@ -14,36 +14,40 @@
 //! A transaction's place in the serial order is the moment between its last lock and its first look (S3).
 //!
 //! # The promise
-//! Transactions that read and write, and those of [`model::Mode::ReadOnly`], are strictly serializable. The latter validate too, and
-//! can abort. A transaction of [`model::Mode::Snapshot`] always commits, and is *serializable, not strict*: it reads the state at
-//! the end of an epoch, up to [`Options::snapshot_every`] epochs and one more ago, and may miss what committed since, also by the
-//! same client. [`Silo::settle`] brings snapshots up to date.
+//! Transactions that read and write, and those of [`model::Mode::ReadOnly`], are strictly serializable. The latter
+//! validate too, and can abort. A transaction of [`model::Mode::Snapshot`] always commits, and is *serializable, not
+//! strict*: it reads the state at the end of an epoch, up to [`Options::snapshot_every`] epochs and one more ago, and
+//! may miss what committed since, also by the same client. [`Silo::settle`] brings snapshots up to date.
 //!
-//! A transaction that will abort may see, before it does, what no serial execution shows: two of its reads may lie on two sides of
-//! another's commit. Its caller learns that at commit. Answers that a caller acts on without a commit are validated first: a
-//! duplicate key, and the error of a [`model::Program`].
+//! A transaction that will abort may see, before it does, what no serial execution shows: two of its reads may lie on
+//! two sides of another's commit. Its caller learns that at commit. Answers that a caller acts on without a commit are
+//! validated first: a duplicate key, and the error of a [`model::Program`].
 //!
 //! # Phantoms
-//! A read of an absent key, and a scan, note the *count* of the index leaf (or bucket); an insert makes a record, still absent,
-//! before its transaction locks anything, which raises the leaf's count, as a split does. Commit looks at the noted counts. What the
-//! transaction itself has changed in a leaf is followed, over splits too. A deleted row leaves an absent record, which is read and
-//! locked like any other until it is taken out; that raises no count, so reclamation aborts nobody.
+//! A read of an absent key, and a scan, note the *count* of the index leaf (or bucket); an insert makes a record, still
+//! absent, before its transaction locks anything, which raises the leaf's count, as a split does. Commit looks at the
+//! noted counts. What the transaction itself has changed in a leaf is followed, over splits too. A deleted row leaves
+//! an absent record, which is read and locked like any other until it is taken out; that raises no count, so
+//! reclamation aborts nobody.
 //!
 //! # Snapshots and garbage
-//! A writer that replaces a row of an earlier epoch keeps the old one, if a snapshot lies between: once a second for each record, at
-//! the paper's pace. Garbage is reclaimed by those that make it, when transactions end on the same shelf of workers: versions when no snapshot reads
-//! below their end, absent records likewise, memory when every transaction that began before has ended. So an open transaction that
-//! idles delays the reuse of records that are deleted meanwhile, and an open snapshot keeps the versions that it reads.
+//! A writer that replaces a row of an earlier epoch keeps the old one, if a snapshot lies between: once a second for
+//! each record, at the paper's pace. Garbage is reclaimed by those that make it, when transactions end on the same
+//! shelf of workers: versions when no snapshot reads below their end, absent records likewise, memory when every
+//! transaction that began before has ended. So an open transaction that idles delays the reuse of records that are
+//! deleted meanwhile, and an open snapshot keeps the versions that it reads.
 //!
 //! # Invariants
-//! - **S1** A row and a record's versions change under the record's lock, and a change of the row gives the word a new TID.
-//! - **S2** A transaction locks records in ascending order of their addresses, and waits for a lock only while it commits. So
-//!   there is no deadlock, and no wait for an open transaction.
+//! - **S1** A row and a record's versions change under the record's lock, and a change of the row gives the word a new
+//!   TID.
+//! - **S2** A transaction locks records in ascending order of their addresses, and waits for a lock only while it
+//!   commits. So there is no deadlock, and no wait for an open transaction.
 //! - **S3** The epoch is read while all locks are held, and before anything is validated.
-//! - **S4** A TID is greater than all that its transaction has read or replaced, than its worker's last one, and of the epoch of
-//!   S3. So TIDs of one record grow, and epochs order transactions: whatever depends on another has its epoch or a later one.
-//! - **S5** A leaf whose count is as it was noted has received no key since, and covers what it covered; a transaction moves its
-//!   notes on by its own changes, if these are of exactly the count that it noted.
+//! - **S4** A TID is greater than all that its transaction has read or replaced, than its worker's last one, and of the
+//!   epoch of S3. So TIDs of one record grow, and epochs order transactions: whatever depends on another has its epoch
+//!   or a later one.
+//! - **S5** A leaf whose count is as it was noted has received no key since, and covers what it covered; a transaction
+//!   moves its notes on by its own changes, if these are of exactly the count that it noted.
 //! - **S6** When an epoch becomes the snapshot epoch, all transactions of it and of earlier ones are installed.
 //! - **S7** A version is kept until no snapshot, open or to come, reads below the epoch in which it was replaced.
 //! - **S8** A record or a table that has left its index is freed when every transaction that began before has ended.
@@ -63,13 +67,15 @@
 //! | S8, S9 | `reclaim.rs` `look_at`, `store.rs` `remove` | `conformance` (what is left), `snapshots` |
 //!
 //! # Doors
-//! [`model::Interactive`], and [`model::Reexecutable`], which validates before it passes on a body's own error. Both writing modes are
-//! the same. Serial points are claimed if [`Options::claims`] asks for it: TIDs are then drawn from one counter, since a TID as the
-//! paper makes it is no place: who read what another overwrote may have the greater one.
+//! [`model::Interactive`], and [`model::Reexecutable`], which validates before it passes on a body's own error. Both
+//! writing modes are the same. Serial points are claimed if [`Options::claims`] asks for it: TIDs are then drawn from
+//! one counter, since a TID as the paper makes it is no place: who read what another overwrote may have the greater
+//! one.
 //!
 //! # What is deliberately absent
 //! - Durability: in memory only; every log position is zero. The paper's epochs also group commits in its log.
-//! - Waiting, locks at the statement, savepoints of reads: a hot row is retried, with the back-off of [`model::RetryPolicy`].
+//! - Waiting, locks at the statement, savepoints of reads: a hot row is retried, with the back-off of
+//!   [`model::RetryPolicy`].
 //! - A thread for epochs: whoever ends a transaction advances them when it is time (decision 0085).
 //!
 //! # From the paper to code
@@ -84,9 +90,9 @@
 //! | 4.6 phantoms | `worker.rs` (`follow`), `read.rs` | `tests/paper.rs` |
 //! | 4.8 garbage, 4.9 snapshots | `reclaim.rs`, `record.rs` | `tests/snapshots.rs` |
 //!
-//! *Deviations:* versions are kept per record, and lists per shelf of workers, not per snapshot epoch; E may run ahead of an idle transaction, since
-//! a commit announces itself in its worker's slot; the index is the house's B+tree, whose nodes are found again by key, so that an open
-//! transaction holds up no node.
+//! *Deviations:* versions are kept per record, and lists per shelf of workers, not per snapshot epoch; E may run ahead
+//! of an idle transaction, since a commit announces itself in its worker's slot; the index is the house's B+tree, whose
+//! nodes are found again by key, so that an open transaction holds up no node.
 
 mod begin;
 mod commit;
@@ -147,23 +153,23 @@ pub struct Options {
     pub write_set_rows: u64,
     /// Keys and rows that one transaction may write, each write counted. Unit: bytes. Default: 1 GiB.
     pub write_set_bytes: u64,
-    /// Rows, absent keys and index nodes that one transaction may read, repetitions counted. Default: 100,000,000. Snapshots read
-    /// without a limit.
+    /// Rows, absent keys and index nodes that one transaction may read, repetitions counted. Default: 100,000,000.
+    /// Snapshots read without a limit.
     pub read_set: u64,
     /// Transactions open at once. Default: 10,000.
     pub transactions: u64,
     /// Tables that were ever created. Default: 10,000.
     pub tables: u64,
-    /// Time from one epoch to the next, about: a busy worker looks at the clock. Default: 40 ms, the paper's. `None`: only
-    /// [`Silo::advance_epoch`], [`Silo::settle`] and [`Silo::collect`] advance it.
+    /// Time from one epoch to the next, about: a busy worker looks at the clock. Default: 40 ms, the paper's. `None`:
+    /// only [`Silo::advance_epoch`], [`Silo::settle`] and [`Silo::collect`] advance it.
     pub epoch_period: Option<Duration>,
-    /// Epochs from one snapshot to the next. Default: 25, the paper's: a snapshot is a second old, and a record that is written
-    /// without pause keeps one version a second.
+    /// Epochs from one snapshot to the next. Default: 25, the paper's: a snapshot is a second old, and a record that is
+    /// written without pause keeps one version a second.
     pub snapshot_every: u64,
     /// Whether each commit claims a serial point: a counter that all transactions share, for histories. Default: false.
     pub claims: bool,
-    /// Whether the nodes of ordered tables hold four records: for tests, to which splits and merges are then common. Default:
-    /// false.
+    /// Whether the nodes of ordered tables hold four records: for tests, to which splits and merges are then common.
+    /// Default: false.
     pub has_small_nodes: bool,
 }
 
@@ -294,7 +300,8 @@ impl Silo {
         Ok(id)
     }
 
-    /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is lost.
+    /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is
+    /// lost.
     ///
     /// # Errors
     /// [`Invalid::UnknownTable`].

@@ -1,7 +1,7 @@
 //! The read path: stable copies of rows, which write nothing that others see.
 //!
-//! A read notes the record and its word; a read of a key that has no record notes the leaf that would have it, and a scan the
-//! leaves that it passed. Commit looks at both again (`commit.rs`). A snapshot notes nothing.
+//! A read notes the record and its word; a read of a key that has no record notes the leaf that would have it, and a
+//! scan the leaves that it passed. Commit looks at both again (`commit.rs`). A snapshot notes nothing.
 
 use crate::Silo;
 use crate::begin::Transaction;
@@ -92,8 +92,8 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
         self.fetch(table, key, row.bytes_mut()).map(|(_, found)| found)
     }
 
-    /// Copies the newest row of a key and notes what was read: a record, or the leaf without one. Returns the record, and whether
-    /// it has a row.
+    /// Copies the newest row of a key and notes what was read: a record, or the leaf without one. Returns the record,
+    /// and whether it has a row.
     #[inline]
     pub(super) fn fetch(
         &mut self,
@@ -172,10 +172,9 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
                 if let Some(end) = end {
                     return Ok(end);
                 }
-                if !is_own && self.read_next(walk, record)? {
-                    if let Some(end) = walk.show(record.key()) {
-                        return Ok(end);
-                    }
+                let is_shown = !is_own && self.read_next(walk, record)?;
+                if let Some(end) = is_shown.then(|| walk.show(record.key())).flatten() {
+                    return Ok(end);
                 }
             }
             if !more {
@@ -210,8 +209,8 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
         Ok(!word.is_absent())
     }
 
-    /// Shows the own writes that come before a key (all that are left, without one). Returns the scan's end, if it ends there, and
-    /// whether the last one was of the key itself.
+    /// Shows the own writes that come before a key (all that are left, without one). Returns the scan's end, if it ends
+    /// there, and whether the last one was of the key itself.
     fn show_own(&mut self, walk: &mut Walk<'_, '_>, until: Option<&[u8]>) -> (Option<ScanEnd>, bool) {
         while let Some(&at) = walk.own.get(walk.next_own) {
             let writes = &self.worker().writes;

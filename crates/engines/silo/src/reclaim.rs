@@ -1,5 +1,6 @@
-//! Reclamation by the makers of garbage: a transaction that replaced a row which snapshots may need, or left a record without a row,
-//! leaves the record in a list of its shelf, and those that end there later look after it when no snapshot needs it any more.
+//! Reclamation by the makers of garbage: a transaction that replaced a row which snapshots may need, or left a record
+//! without a row, leaves the record in a list of its shelf, and those that end there later look after it when no
+//! snapshot needs it any more.
 
 use crate::Silo;
 use crate::epochs::Epochs;

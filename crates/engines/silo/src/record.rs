@@ -1,7 +1,7 @@
 //! Records: a word, a row and a key in one allocation; and the versions that snapshots may still read.
 //!
-//! A row is overwritten in place under the record's lock (S1), in words that readers copy at the same time. A row longer than
-//! the first one stands in a block of its own, which is replaced as a whole.
+//! A row is overwritten in place under the record's lock (S1), in words that readers copy at the same time. A row
+//! longer than the first one stands in a block of its own, which is replaced as a whole.
 
 use crate::tid::{TidWord, Word};
 use parts::epoch::{self, Guard};
@@ -21,7 +21,8 @@ const WORD: usize = size_of::<u64>();
 pub(crate) struct Record {
     /// Publishes the row and the versions: see `tid.rs`.
     pub word: TidWord,
-    /// The newest replaced version, if a snapshot may need it. Stored with `Release` under the record's lock, before the word.
+    /// The newest replaced version, if a snapshot may need it. Stored with `Release` under the record's lock, before
+    /// the word.
     versions: AtomicPtr<Version>,
     /// The row, if it is longer than the words of this record. As `versions`.
     long: AtomicPtr<Box<[u8]>>,
@@ -43,8 +44,8 @@ pub(crate) struct Version {
     row: Box<[u8]>,
 }
 
-/// A record by its address. Whoever has one is a transaction that began before the record left its index, the list of the worker
-/// that takes it out, or the owner of the table (S8): so the record is there.
+/// A record by its address. Whoever has one is a transaction that began before the record left its index, the list of
+/// the worker that takes it out, or the owner of the table (S8): so the record is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RecordRef(NonNull<Record>);
 
@@ -222,7 +223,8 @@ impl Record {
         }
     }
 
-    /// Returns the epoch in which the newest replaced version was replaced: with [`Record::prune`] from there on, none is kept.
+    /// Returns the epoch in which the newest replaced version was replaced: with [`Record::prune`] from there on, none
+    /// is kept.
     pub fn newest_until(&self) -> Option<u64> {
         // SAFETY: as in `prune`.
         unsafe { self.versions.load(Relaxed).as_ref() }.map(|version| version.until)

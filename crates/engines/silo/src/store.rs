@@ -32,7 +32,8 @@ pub(crate) enum Index {
     Hash(Hash<Record>),
 }
 
-/// A table by its address. Whoever has one is a transaction that began before the table was dropped (S8), or has counted it.
+/// A table by its address. Whoever has one is a transaction that began before the table was dropped (S8), or has
+/// counted it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableRef(NonNull<Table>);
 
@@ -178,8 +179,8 @@ impl Index {
         assert!(removed == Some(record.pointer()), "S9: a record that a list takes out is in its index");
     }
 
-    /// Puts the records of the next leaf of a range into an empty batch, `most` at most. Returns whether more may follow. None in a
-    /// hash table.
+    /// Puts the records of the next leaf of a range into an empty batch, `most` at most. Returns whether more may
+    /// follow. None in a hash table.
     pub fn scan_leaf(
         &self,
         cursor: &mut Cursor,

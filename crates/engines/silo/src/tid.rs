@@ -4,9 +4,9 @@
 //! | epoch: 37 bits | sequence: 24 bits | dead | absent | locked |
 //! ```
 //!
-//! A reader takes the word, copies the row, and takes the word again: if it is the same, and was not locked, the copy is the row
-//! at one instant. A writer locks the word, changes the row and stores a word with a greater TID. So a read writes nothing, and
-//! two equal words of one record say that nothing has changed between them.
+//! A reader takes the word, copies the row, and takes the word again: if it is the same, and was not locked, the copy
+//! is the row at one instant. A writer locks the word, changes the row and stores a word with a greater TID. So a read
+//! writes nothing, and two equal words of one record say that nothing has changed between them.
 
 use parts::spin::Backoff;
 use parts::sync::atomic::{
@@ -47,7 +47,8 @@ impl Tid {
         self.0 >> SEQUENCE_BITS
     }
 
-    /// The least TID of an epoch above this one, which is of that epoch or an earlier one. `None`: the epoch has no more.
+    /// The least TID of an epoch above this one, which is of that epoch or an earlier one. `None`: the epoch has no
+    /// more.
     pub fn next_in(self, epoch: u64) -> Option<Tid> {
         assert!(self.epoch() <= epoch, "S4: no transaction commits in a later epoch than the present one");
         let next = Tid((epoch << SEQUENCE_BITS).max(self.0) + 1);
@@ -139,8 +140,8 @@ impl TidWord {
         Word(self.0.load(Relaxed)) == seen
     }
 
-    /// Locks the word, and returns what it was before. Waits for other writers: they are between two instructions of a commit,
-    /// and lock in one order (S2).
+    /// Locks the word, and returns what it was before. Waits for other writers: they are between two instructions of a
+    /// commit, and lock in one order (S2).
     #[inline]
     pub fn lock(&self) -> Word {
         let mut backoff = Backoff::new();
@@ -162,8 +163,9 @@ impl TidWord {
         self.0.store(word.0, Release);
     }
 
-    /// Checks whether the caller may still rely on what it read under `seen`; `is_mine` says whether a lock is the caller's own. A
-    /// record that had no row, and has left its index since, has none: whether another one has come, the leaf's count tells.
+    /// Checks whether the caller may still rely on what it read under `seen`; `is_mine` says whether a lock is the
+    /// caller's own. A record that had no row, and has left its index since, has none: whether another one has come,
+    /// the leaf's count tells.
     ///
     /// # Errors
     /// The word now.

@@ -1,4 +1,5 @@
-//! Workers: what a transaction works with, kept from one transaction to the next, so that a steady load allocates nothing.
+//! Workers: what a transaction works with, kept from one transaction to the next, so that a steady load allocates
+//! nothing.
 
 use crate::epochs::Epochs;
 use crate::epochs::Slot;
@@ -9,11 +10,10 @@ use crate::tid::{Tid, Word};
 use crate::write_set::WriteSet;
 use crate::{Options, Reason};
 use model::{Key, Limit, LimitKind, Result, RowBuf, TableId};
-use parts::CachePadded;
 use parts::index::{LeafChange, LeafCount};
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::{Arc, Mutex, MutexGuard};
-use std::cell::Cell;
+use parts::{CachePadded, threads};
 use std::sync::PoisonError;
 
 /// Places where workers wait for the next transaction. Threads with the same number modulo this share one.
@@ -159,8 +159,8 @@ impl Place {
     }
 }
 
-/// Takes a change that the transaction itself has made to a leaf into what it remembers of it: a count that was right until then
-/// becomes the count after. One that another transaction has changed before stays, and will fail (S5).
+/// Takes a change that the transaction itself has made to a leaf into what it remembers of it: a count that was right
+/// until then becomes the count after. One that another transaction has changed before stays, and will fail (S5).
 pub(crate) fn follow(leaves: &mut Vec<LeafRead>, table: TableRef, change: &LeafChange<'_>) {
     for at in 0..leaves.len() {
         let leaf = &leaves[at];
@@ -188,6 +188,7 @@ struct Shelf {
 
 #[derive(Debug, Default)]
 struct Idle {
+    #[expect(clippy::vec_box, reason = "a worker is moved by its address: it is several hundred bytes")]
     workers: Vec<Box<Worker>>,
     lists: Lists,
 }
@@ -202,7 +203,7 @@ impl Shelves {
     /// # Errors
     /// [`LimitKind::Transactions`]. Exact while no two threads begin at once.
     pub fn take(&self, limit: u64, make: impl FnOnce(usize) -> Box<Worker>) -> Result<Box<Worker>> {
-        let number = here();
+        let number = threads::number() % SHELVES;
         let shelf = &self.0[number];
         let open = shelf.open.fetch_add(1, Relaxed) + 1;
         if open > limit / SHELVES as u64 {
@@ -241,13 +242,4 @@ impl Shelf {
     fn idle(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The shelf of the calling thread.
-fn here() -> usize {
-    // Not from `sync`: a number publishes nothing.
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-    thread_local!(static NUMBER: Cell<usize> = Cell::new(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
-    // A thread that is ending has no number any more.
-    NUMBER.try_with(Cell::get).unwrap_or(0) % SHELVES
 }

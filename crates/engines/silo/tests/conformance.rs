@@ -1,4 +1,5 @@
-//! The battery that every engine passes, on Silo: with claimed places, which two judges and the twin follow, and histories without.
+//! The battery that every engine passes, on Silo: with claimed places, which two judges and the twin follow, and
+//! histories without.
 
 mod common;
 

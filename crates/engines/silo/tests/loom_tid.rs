@@ -81,7 +81,9 @@ fn a_validated_reader_sees_one_moment() {
         let writer = {
             let records = records.clone();
             thread::spawn(move || {
-                records.iter().for_each(|record| drop(record.word.lock()));
+                for record in records.iter() {
+                    record.word.lock();
+                }
                 fence(SeqCst);
                 let tid = Tid::ZERO.next_in(1).expect("room");
                 records.iter().for_each(|record| record.install(1, tid));

@@ -1,5 +1,5 @@
-//! The paper's claims, one thread, transactions by hand: the shortest program that notices each broken promise. `mutants/*.patch`
-//! break them. What needs a second thread is in `tests/loom_tid.rs` and in the battery's histories.
+//! The paper's claims, one thread, transactions by hand: the shortest program that notices each broken promise.
+//! `mutants/*.patch` break them. What needs a second thread is in `tests/loom_tid.rs` and in the battery's histories.
 
 mod common;
 
@@ -96,7 +96,8 @@ fn a_tid_is_above_all_that_was_read() {
 fn a_phantom_aborts() {
     let (engine, ordered) = loaded(&[(1, 1), (9, 9)]);
     let hash = engine.create_table(registers("hash", Storage::Hash)).expect("a new table");
-    let looks: [&dyn Fn(&mut Transaction<&Silo>) -> Result<()>; 3] =
+    type Look<'l> = &'l dyn Fn(&mut Transaction<&Silo>) -> Result<()>;
+    let looks: [Look<'_>; 3] =
         [&|open| all(open, ordered).map(drop), &|open| get(open, ordered, 5).map(drop), &|open| {
             get(open, hash, 5).map(drop)
         }];
@@ -220,7 +221,8 @@ fn blind_writes_do_not_conflict() {
     assert_eq!(all(&mut begin(&engine), table).expect("nobody in the way"), [(1, 2)]);
 }
 
-/// Fails if two registers differ, which no serial execution shows; another writer changes both between its two reads, once.
+/// Fails if two registers differ, which no serial execution shows; another writer changes both between its two reads,
+/// once.
 struct Compare<'e>(&'e Silo, TableId, u32);
 
 impl Program for Compare<'_> {

@@ -56,6 +56,7 @@ pub fn reason(error: &Error) -> &'static str {
             LimitKind::WriteSetBytes => "limit-write-set-bytes",
             LimitKind::Transactions => "limit-transactions",
             LimitKind::Locks => "limit-locks",
+            LimitKind::ReadSet => "limit-read-set",
             LimitKind::Memory => "limit-memory",
             _ => "limit-other",
         },
