@@ -17,6 +17,7 @@ Examples:
   lab workload ycsb --engine mvto --keys-per-txn 4 --reads 50 --theta 0.85 --format json
   lab workload bank --engine mvto --accounts 1000 --durability fsync --data /mnt/disk
   lab history --engine mvto --operations 1000000 --threads 4 --seed 1
+  lab run vmvcc-stock-scan --scale full
   lab experiment paxos-order --replicas 3,5,7 --durability memory,fsync
   lab soak --minutes 30";
 
@@ -39,7 +40,14 @@ pub enum Command {
     History(HistoryArguments),
     /// Load, kill and restart a server for a long time, and audit it
     Soak(SoakArguments),
-    /// Reproduce an experiment of a paper
+    /// List the papers' experiments
+    List(ListArguments),
+    /// Run an experiment of a paper, and compare with its figure
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArguments),
+    /// Make a page with charts of what `run --format json` has printed
+    Report(ReportArguments),
+    /// Reproduce an experiment of a paper that has options of its own
     #[command(subcommand)]
     Experiment(ExperimentCommand),
     /// Run one replica, given as JSON, in this process: how `experiment paxos-order` keeps its replicas apart
@@ -108,6 +116,13 @@ const TATP_EXAMPLES: &str = "\
 Examples:
   lab workload tatp --engine mvto --compare twopl --threads 1,2
   lab workload tatp --engine mvto --subscribers 1000000";
+
+const RUN_EXAMPLES: &str = "\
+Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed; 2 bad arguments.
+
+Examples:
+  lab run vmvcc-long-readers --scale smoke
+  lab run all --scale full --format json > figures.json && lab report figures.json --out figures.html";
 
 const TPCC_EXAMPLES: &str = "\
 Examples:
@@ -371,6 +386,69 @@ pub struct TpccChanges {
     /// Percentage of payments and order statuses that look a customer up by name
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     pub by_last_name: Option<f64>,
+}
+
+/// `lab list`.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// How they are shown: `markdown` is the tables of docs/experiments.md
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: ListFormat,
+}
+
+/// Output format of the list of experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// For people
+    Table,
+    /// A table for each paper
+    Markdown,
+}
+
+/// `lab run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The experiments, as `lab list` names them; `all`: all that this command runs
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+
+    /// How large
+    #[arg(long, value_enum, default_value = "smoke")]
+    pub scale: Scale,
+
+    /// How often each point is repeated, the systems taking turns [default: 1 at smoke scale, 5 at full]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: Option<u32>,
+
+    /// Seconds that are counted, per point [default: 3; at smoke scale 400 transactions instead]
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub seconds: Option<f64>,
+
+    /// How the figures are shown
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: Format,
+}
+
+/// Size of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Small tables and moments: whether it runs
+    Smoke,
+    /// The paper's, as far as this machine permits
+    Full,
+}
+
+/// `lab report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// Files that `lab run --format json` has printed
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Where to write the page
+    #[arg(long, value_name = "FILE", default_value = "lab-report.html")]
+    pub out: PathBuf,
 }
 
 /// `lab history`.

@@ -4,19 +4,20 @@ use crate::cli::{Arguments, Command, CommonArguments, ExperimentCommand, History
 use crate::driver::Extent;
 use crate::engines::{EngineName, Settings};
 use crate::experiments::paxos_order;
+use crate::experiments::{listing, page, runs};
 use crate::failure::Failure;
 use crate::options::Format;
-use crate::report::{self, Row, grouped};
-use crate::trial::{self, DurabilityName, Measurement, Plan, WorkloadPlan};
+use crate::report::{self, Row};
+use crate::trial::{self, DurabilityName, Plan, WorkloadPlan};
+use crate::turns::{self, Space};
 use crate::workloads::parameters::Presets;
 use crate::workloads::{bank, smallbank, tatp, tpcc, ycsb};
 use crate::{histories, machine, soak};
 use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 fn run_failure(error: impl ToString) -> Failure {
@@ -37,6 +38,9 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Soak(arguments)) => soak::run(&arguments, out),
         Some(Command::History(arguments)) => judge_history(&arguments, out),
         Some(Command::Experiment(ExperimentCommand::PaxosOrder(arguments))) => paxos_order::run(arguments, out),
+        Some(Command::List(arguments)) => listing::write(arguments.format, out).map_err(run_failure),
+        Some(Command::Run(arguments)) => runs::run(&arguments, out),
+        Some(Command::Report(arguments)) => page::run(&arguments),
         Some(Command::Workload(workload)) => {
             let (common, plan) = workload_plan(&workload).map_err(Failure::Arguments)?;
             run_workload(common, plan, out)
@@ -115,24 +119,9 @@ fn preset<P: DeserializeOwned>(
 
 fn run_workload(common: &CommonArguments, workload: WorkloadPlan, out: &mut dyn Write) -> Result<(), Failure> {
     let engines = engines(common)?;
-    let space = Space::prepare(common)?;
+    let space = Space::prepare(common.data.as_deref(), common.durability)?;
     let plans = plans(common, &engines, &workload, &space);
-    let mut repeats: Vec<Vec<Measurement>> = vec![Vec::new(); plans.len()];
-    let runs = plans.len() * common.repeat as usize;
-    for repeat in 0..common.repeat {
-        for (at, (plan, measured)) in plans.iter().zip(&mut repeats).enumerate() {
-            let number = repeat as usize * plans.len() + at + 1;
-            let settings = Settings { data: space.directory(number), has_small_limits: false };
-            let seed = plan.seed.wrapping_add(repeat.into());
-            let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, runs));
-            let trial = Plan { settings, seed, history, ..plan.clone() };
-            let measurement = trial::perform_apart(&trial);
-            space.clear(number)?;
-            let measurement = measurement.map_err(Failure::Run)?;
-            show_progress(number, runs, plan, &measurement);
-            measured.push(measurement);
-        }
-    }
+    let repeats = turns::take(&plans, common.repeat, &space)?;
     let commit = machine::commit();
     let rows: Vec<Row> =
         plans.iter().zip(&repeats).map(|(plan, repeats)| Row::new(plan, repeats, commit.as_deref())).collect();
@@ -154,7 +143,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
     };
     let plan = |threads: u32, engine: EngineName| Plan {
         engine,
-        settings: Settings { data: space.root().map(Path::to_owned), has_small_limits: false },
+        settings: Settings { data: space.root().map(Path::to_owned), ..Settings::default() },
         workload: workload.clone(),
         threads,
         long_readers: common.long_readers,
@@ -182,82 +171,5 @@ fn engines(common: &CommonArguments) -> Result<Vec<EngineName>, Failure> {
             "engine {engine} keeps nothing on a disk: run it with --durability none and without --data"
         ))),
         None => Ok(engines),
-    }
-}
-
-/// `FILE` for a single run; otherwise its name says which: `bank.jsonl` becomes `bank-mvto-2-1.jsonl` for the first repeat
-/// on two threads.
-fn history_path(path: &Path, plan: &Plan, repeat: u32, runs: usize) -> PathBuf {
-    if runs == 1 {
-        return path.to_owned();
-    }
-    let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
-    let stem = part(path.file_stem()).unwrap_or_else(|| "history".to_owned());
-    let extension = part(path.extension()).map_or(String::new(), |extension| format!(".{extension}"));
-    path.with_file_name(format!("{stem}-{}-{}-{}{extension}", plan.engine, plan.threads, repeat + 1))
-}
-
-fn show_progress(number: usize, runs: usize, plan: &Plan, measurement: &Measurement) {
-    let clients = &measurement.clients;
-    eprintln!(
-        "[{number}/{runs}] {} on {}, {} thread(s): {} txn/s, p99 {:.1} us",
-        plan.workload.name(),
-        plan.engine,
-        plan.threads,
-        grouped(clients.txn_per_s),
-        clients.p99_us
-    );
-}
-
-/// Location of durable databases while they are measured.
-#[derive(Debug)]
-enum Space {
-    /// Nowhere: they are in memory.
-    Memory,
-    /// In directories of their own below this one, which goes if it is `temporary`.
-    Disk { root: PathBuf, temporary: bool },
-}
-
-impl Space {
-    fn prepare(common: &CommonArguments) -> Result<Space, Failure> {
-        let (root, temporary) = match (&common.data, common.durability) {
-            (None, DurabilityName::None) => return Ok(Space::Memory),
-            (None, _) => (std::env::temp_dir().join(format!("seriatim-lab-{}", std::process::id())), true),
-            (Some(directory), _) => (directory.clone(), false),
-        };
-        let cannot = |error| Failure::Run(format!("cannot create {}: {error}", root.display()));
-        fs::create_dir_all(&root).map_err(cannot)?;
-        Ok(Space::Disk { root, temporary })
-    }
-
-    fn root(&self) -> Option<&Path> {
-        match self {
-            Space::Memory => None,
-            Space::Disk { root, .. } => Some(root),
-        }
-    }
-
-    /// Returns the data directory of trial `number`.
-    fn directory(&self, number: usize) -> Option<PathBuf> {
-        self.root().map(|root| root.join(format!("trial-{}-{number}", std::process::id())))
-    }
-
-    fn clear(&self, number: usize) -> Result<(), Failure> {
-        let Some(directory) = self.directory(number) else { return Ok(()) };
-        match fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Failure::Run(format!("cannot remove {}: {error}", directory.display())))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for Space {
-    fn drop(&mut self) {
-        if let Space::Disk { root, temporary: true } = self {
-            // Leftovers in a directory for temporary files are the system's to remove.
-            let _ = fs::remove_dir_all(root);
-        }
     }
 }

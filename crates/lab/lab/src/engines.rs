@@ -1,11 +1,14 @@
 //! The engines: the only place that names them.
 
+mod counters;
 mod one_mutex;
 
+pub use counters::Ladder;
 pub use one_mutex::OneMutex;
 
-use env::RealDisk;
+use counters::{Counter, LockedCounter};
 use env::time::Duration;
+use env::{Clock, RealDisk};
 use model::{AsReexecutable, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
@@ -60,6 +63,9 @@ pub struct Settings {
     pub data: Option<PathBuf>,
     /// Whether its limits are made so small that reaching them is common: for histories, never for figures.
     pub has_small_limits: bool,
+    /// What is taken away from `mvto`; other engines have none of it.
+    #[serde(default)]
+    pub ladder: Ladder,
 }
 
 /// What the driver needs of an engine: run programs, and report when they are durable.
@@ -105,13 +111,16 @@ pub fn on_engine<T: OnEngine>(
 ) -> Result<T::Output> {
     match name {
         EngineName::Mvto => {
-            let options = mvto_options(settings.has_small_limits);
-            let engine = match &settings.data {
-                None => Mvto::in_memory(options)?,
-                Some(directory) => Mvto::open(disk(directory), options)?,
-            };
-            let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
-            Ok(task.run(AsReexecutable(Arc::new(engine)), tables))
+            let options = mvto_options(settings);
+            let step = options.sites as u64;
+            match (settings.ladder, &settings.data) {
+                (Ladder::LockedCounterOneSite | Ladder::LockedCounter, None) => {
+                    run_mvto(Mvto::in_memory_with(options, LockedCounter::new(step))?, schemas, task)
+                }
+                (Ladder::Counter, None) => run_mvto(Mvto::in_memory_with(options, Counter::new(step))?, schemas, task),
+                (_, None) => run_mvto(Mvto::in_memory(options)?, schemas, task),
+                (_, Some(directory)) => run_mvto(Mvto::open(disk(directory), options)?, schemas, task),
+            }
         }
         EngineName::Twopl => {
             let engine = TwoPhaseLocking::new(twopl_options(settings.has_small_limits));
@@ -126,6 +135,11 @@ pub fn on_engine<T: OnEngine>(
     }
 }
 
+fn run_mvto<C: Clock, T: OnEngine>(engine: Mvto<C>, schemas: Vec<Schema>, task: T) -> Result<T::Output> {
+    let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
+    Ok(task.run(AsReexecutable(Arc::new(engine)), tables))
+}
+
 fn create_tables(schemas: Vec<Schema>, create: impl FnMut(Schema) -> Result<TableId>) -> Result<Vec<TableId>> {
     schemas.into_iter().map(create).collect()
 }
@@ -137,9 +151,12 @@ fn disk(directory: &Path) -> Arc<RealDisk> {
 /// Short enough that waits run into it while others run at full speed.
 const SMALL_WAIT_LIMIT: Duration = Duration::from_millis(2);
 
-fn mvto_options(has_small_limits: bool) -> mvto::Options {
+fn mvto_options(settings: &Settings) -> mvto::Options {
     let options = mvto::Options::default();
-    if !has_small_limits {
+    if settings.ladder == Ladder::LockedCounterOneSite {
+        return mvto::Options { sites: 1, ..options };
+    }
+    if !settings.has_small_limits {
         return options;
     }
     mvto::Options { sites: 2, wait_limit: SMALL_WAIT_LIMIT, write_set_rows: 8, versions: 4, ..options }

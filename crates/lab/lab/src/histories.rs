@@ -20,7 +20,7 @@ const LOAD_BATCH: u64 = 4;
 /// Failures other than aborts of transactions.
 pub fn record(arguments: &HistoryArguments) -> Result<Vec<Record>, Failure> {
     let workload = Mixed::new(arguments.keys);
-    let settings = Settings { data: None, has_small_limits: arguments.limits == Limits::Small };
+    let settings = Settings { has_small_limits: arguments.limits == Limits::Small, ..Settings::default() };
     let run = Run {
         workload: &workload,
         clients: arguments.threads,

@@ -2,8 +2,8 @@
 //! their guarantees.
 //!
 //! # A run, from the command line to a row of figures
-//! - [`cli`] is the command line; [`command`] turns it into [`trial::Plan`]s, one per engine and number of threads, and runs
-//!   them in turns, each in a process of its own ([`trial`]).
+//! - [`cli`] is the command line; [`command`] turns it into [`trial::Plan`]s, one per engine and number of threads; [`turns`]
+//!   runs them one after another, again and again, each in a process of its own ([`trial`]).
 //! - [`engines`] opens the engine that a plan names: the only place where engines have names. All else is generic over
 //!   `model`'s doors.
 //! - [`driver`] fills the tables, starts the clients behind one starting line, and counts. A client draws a transaction,
@@ -18,8 +18,9 @@
 //! - [`soak`] measures nothing either: it loads, kills and audits a server for a given time.
 //!
 //! # The papers' experiments
-//! - [`experiments`] are commands that run what a paper has measured, with the paper's shape beside ours:
-//!   [`experiments::paxos_order`]. [`plot`] draws them.
+//! - [`experiments`] are values: a sweep of workloads over systems, the paper's points, and a test of the shape.
+//!   [`experiments::runs`] runs them, [`experiments::page`] makes a page of what came out, [`plot`] draws.
+//!   [`experiments::paxos_order`] needs clusters and has a command of its own.
 //! - [`plain_core`] is the baseline of one of them: a Paxos core without a proof.
 //!
 //! # What the figures are
@@ -57,4 +58,5 @@ pub mod report;
 pub mod retry;
 pub mod soak;
 pub mod trial;
+pub mod turns;
 pub mod workloads;

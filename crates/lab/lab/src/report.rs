@@ -177,7 +177,7 @@ pub fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
         first.parameters,
         first.cores,
         first.isolation,
-        name_of(first.durability),
+        first.durability.name(),
         first.storage,
         first.repeats,
         first.seconds,
@@ -185,14 +185,6 @@ pub fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     )?;
     write_cells(&cells(rows), out)?;
     write_reasons(rows, out)
-}
-
-fn name_of(durability: DurabilityName) -> &'static str {
-    match durability {
-        DurabilityName::None => "none",
-        DurabilityName::Async => "async",
-        DurabilityName::Fsync => "fsync",
-    }
 }
 
 const TITLES: [&str; 11] =

@@ -94,6 +94,15 @@ pub enum DurabilityName {
 }
 
 impl DurabilityName {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            DurabilityName::None => "none",
+            DurabilityName::Async => "async",
+            DurabilityName::Fsync => "fsync",
+        }
+    }
+
     /// The same, in the engines' words.
     pub fn durability(self) -> Durability {
         match self {

@@ -118,3 +118,67 @@ fn what_is_missing_or_makes_no_sense_is_said() {
     assert_eq!(lab("experiment paxos-order --replicas 0").status.code(), Some(2));
     assert_eq!(lab("experiment paxos-order --engines zab").status.code(), Some(2));
 }
+
+#[test]
+fn the_documentation_lists_every_experiment() {
+    let listed = text(&lab("list --format markdown").stdout);
+    let documentation = include_str!("../../../../docs/experiments.md");
+    assert!(documentation.contains(listed.trim_end()), "run `lab list --format markdown` into docs/experiments.md");
+    let table = text(&lab("list").stdout);
+    assert!(table.lines().count() > 30 && table.contains("vmvcc-stock-scan"), "{table}");
+}
+
+#[test]
+fn every_sweep_runs_at_smoke_scale_and_makes_a_page() {
+    let output = lab("run all --scale smoke --format json");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let outcomes: Vec<Value> = serde_json::from_slice(&output.stdout).expect("a list of outcomes");
+    let names: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome["experiment"].as_str()).collect();
+    assert_eq!(names, ["vmvcc-silo", "vmvcc-long-readers", "vmvcc-stock-scan", "vmvcc-ladder", "vmvcc-contention"]);
+    for outcome in &outcomes {
+        assert!(outcome["outcome"].as_str().expect("a text").starts_with("smoke scale decides nothing"));
+        let figures = outcome["figures"].as_array().expect("a list");
+        assert!(!figures.is_empty());
+        for figure in figures {
+            assert!(number(figure, "txn_per_s_min") > 0.0, "{figure}");
+            assert!(number(figure, "p999_us") >= number(figure, "p50_us"), "{figure}");
+        }
+    }
+    let scanned = &outcomes[2]["figures"][2];
+    assert!(scanned["long_reader_txn_per_s"].is_number() && scanned["label"] == "100 ms", "{scanned}");
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (figures, page) = (directory.join("figures.json"), directory.join("figures.html"));
+    std::fs::write(&figures, &output.stdout).expect("a file can be written");
+    let made = lab(&format!("report {} --out {}", figures.display(), page.display()));
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    assert!(names.iter().all(|name| page.contains(&format!("<section id=\"{name}\">"))));
+    // The experiment against Silo has one chart more where there is a Silo.
+    assert!(page.matches("<svg").count() >= 11, "{} charts", page.matches("<svg").count());
+    assert!(!page.contains("http://") || page.matches("http://").count() == page.matches("http://www.w3.org").count());
+}
+
+#[test]
+fn what_cannot_be_run_says_so() {
+    for (arguments, named) in [
+        ("run vmvcc", "there is no experiment vmvcc"),
+        ("run hyper-scan", "cannot be run yet"),
+        ("run paxos-order", "lab experiment paxos-order"),
+    ] {
+        let output = lab(arguments);
+        assert_eq!(output.status.code(), Some(2), "lab {arguments}");
+        assert!(text(&output.stderr).contains(named), "lab {arguments}: {}", text(&output.stderr));
+    }
+    let output = lab("report /nowhere/figures.json");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("/nowhere/figures.json"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_run_is_shown_to_people_beside_the_papers_ratios() {
+    let output = lab("run vmvcc-long-readers --scale smoke");
+    let table = text(&output.stdout);
+    assert!(output.status.success() && table.contains("mvto, long readers"), "{table}");
+    assert!(table.contains("beside long readers at 100:") && table.contains("the paper's 4.00"), "{table}");
+    assert!(table.contains("vmvcc-long-readers: smoke scale decides nothing"), "{table}");
+}

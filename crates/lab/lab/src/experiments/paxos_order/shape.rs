@@ -82,7 +82,7 @@ pub fn plot(rows: &[Row]) -> Result<String, String> {
         };
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
-            None => series.push(Series { name, points: vec![point] }),
+            None => series.push(Series::new(name, vec![point])),
         }
     }
     let cores = rows.first().map_or(0, |row| row.cores);

@@ -1,0 +1,184 @@
+//! Figures of an experiment that was run.
+
+use super::{Chart, Measure, Point};
+use crate::cli::Scale;
+use crate::plot;
+use crate::report::Row;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What came out of an experiment: what `lab run --format json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The experiment.
+    pub experiment: String,
+    /// Its size.
+    pub scale: Scale,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// The commit of the repository, if known.
+    pub commit: Option<String>,
+    /// What this machine forced down, and what is missing.
+    pub notes: Vec<String>,
+    /// Comparison with the paper.
+    pub outcome: String,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+/// A point that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// See [`Point::panel`].
+    pub panel: String,
+    /// See [`Point::series`].
+    pub series: String,
+    /// See [`Point::x`].
+    pub x: f64,
+    /// See [`Point::label`].
+    pub label: String,
+    /// The engine.
+    pub engine: String,
+    /// Clients.
+    pub threads: u32,
+    /// Long readers beside them.
+    pub long_readers: u32,
+    /// Committed transactions of the clients in a second: median of the repeats.
+    pub txn_per_s: f64,
+    /// Least of them.
+    pub txn_per_s_min: f64,
+    /// Greatest of them.
+    pub txn_per_s_max: f64,
+    /// The long readers' transactions in a second.
+    pub long_reader_txn_per_s: Option<f64>,
+    /// Attempts that did not commit, of all attempts.
+    pub abort_ratio: f64,
+    /// The same by rule.
+    pub aborts: BTreeMap<String, u64>,
+    /// Median latency with retries, in microseconds.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// Memory, in MiB.
+    pub rss_mb: f64,
+    /// Processors that other programs used.
+    pub other_cores: Option<f64>,
+    /// Isolation level.
+    pub isolation: String,
+    /// Whether rows were in memory or on a disk, and what an acknowledgement waited for.
+    pub durability: String,
+    /// Number of repeats, and counted seconds of one.
+    pub repeats: usize,
+    /// See [`Figure::repeats`].
+    pub seconds: f64,
+    /// The workload's parameters.
+    pub parameters: serde_json::Value,
+}
+
+impl Figure {
+    /// The figures of a point.
+    pub fn new(point: &Point, row: Row) -> Figure {
+        Figure {
+            panel: point.panel.to_owned(),
+            series: point.series.clone(),
+            x: point.x,
+            label: point.label.clone(),
+            engine: row.engine,
+            threads: row.threads,
+            long_readers: point.plan.long_readers,
+            txn_per_s: row.txn_per_s,
+            txn_per_s_min: row.txn_per_s_min,
+            txn_per_s_max: row.txn_per_s_max,
+            long_reader_txn_per_s: row.long_readers.map(|readers| readers.txn_per_s),
+            abort_ratio: row.abort_ratio,
+            aborts: row.aborts,
+            p50_us: row.p50_us,
+            p99_us: row.p99_us,
+            p999_us: row.p999_us,
+            rss_mb: row.rss_mb,
+            other_cores: row.other_cores,
+            isolation: row.isolation.to_owned(),
+            durability: format!("{}, {}", row.storage, row.durability.name()),
+            repeats: row.repeats,
+            seconds: row.seconds,
+            parameters: row.parameters,
+        }
+    }
+}
+
+/// The figures of a run, to be asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures<'a> {
+    /// All of them.
+    pub all: &'a [Figure],
+    /// Cores of the machine.
+    pub cores: usize,
+}
+
+impl<'a> Figures<'a> {
+    /// The figure of a series at a place.
+    pub fn at(&self, panel: &str, series: &str, x: f64) -> Option<&'a Figure> {
+        self.all.iter().find(|it| it.panel == panel && it.series == series && it.x == x)
+    }
+
+    /// Throughput of one series over another's at a place.
+    pub fn ratio(&self, panel: &str, over: &str, under: &str, x: f64) -> Option<f64> {
+        let under = self.at(panel, under, x)?.txn_per_s;
+        (under > 0.0).then(|| self.at(panel, over, x).map(|over| over.txn_per_s / under)).flatten()
+    }
+
+    /// The series of a chart.
+    pub fn series(&self, chart: &Chart) -> Vec<plot::Series> {
+        let panel: Vec<&Figure> = self.all.iter().filter(|it| it.panel == chart.panel).collect();
+        let mut series: Vec<plot::Series> = Vec::new();
+        match chart.measure {
+            Measure::Ratio(ratios) => {
+                for (name, over, under) in ratios {
+                    let points = panel.iter().filter(|it| it.series == *over);
+                    let points = points
+                        .filter_map(|it| Some(plot::Point::single(it.x, self.ratio(chart.panel, over, under, it.x)?)));
+                    series.push(plot::Series::new(*name, points.collect()));
+                }
+            }
+            _ => {
+                for figure in panel {
+                    let Some(point) = self.point(chart, figure) else { continue };
+                    match series.iter_mut().find(|it| it.name == figure.series) {
+                        Some(known) => known.points.push(point),
+                        None => series.push(plot::Series::new(&figure.series, vec![point])),
+                    }
+                }
+            }
+        }
+        series.retain(|it| !it.points.is_empty());
+        series
+    }
+
+    fn point(&self, chart: &Chart, it: &Figure) -> Option<plot::Point> {
+        Some(match chart.measure {
+            Measure::TxnPerS => {
+                plot::Point { x: it.x, y: it.txn_per_s, least: it.txn_per_s_min, greatest: it.txn_per_s_max }
+            }
+            Measure::P999Ms => plot::Point::single(it.x, it.p999_us / 1000.0),
+            Measure::AbortPercent => plot::Point::single(it.x, it.abort_ratio * 100.0),
+            Measure::Speedup => {
+                let first = self.all.iter().find(|other| other.panel == it.panel && other.series == it.series)?;
+                plot::Point::single(it.x, it.txn_per_s / first.txn_per_s)
+            }
+            Measure::Ratio(_) => return None,
+        })
+    }
+
+    /// Names of the places of a chart, in the order of the points.
+    pub fn labels(&self, chart: &Chart) -> Vec<(f64, String)> {
+        let mut labels: Vec<(f64, String)> = Vec::new();
+        for it in self.all.iter().filter(|it| it.panel == chart.panel) {
+            if !labels.iter().any(|(x, _)| *x == it.x) {
+                labels.push((it.x, it.label.clone()));
+            }
+        }
+        labels
+    }
+}

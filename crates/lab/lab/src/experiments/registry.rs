@@ -1,0 +1,88 @@
+//! The list of the papers' experiments.
+
+use super::vmvcc::{CONTENTION, LADDER, LONG_READERS, SILO, STOCK_SCAN};
+use super::{Experiment, How, Paper};
+
+const fn not_yet(name: &'static str, paper: Paper, figure: &'static str, shows: &'static str) -> Experiment {
+    Experiment { name, paper, figure, shows, how: How::NotYet, outcome: "not yet" }
+}
+
+const fn sweep(
+    name: &'static str,
+    figure: &'static str,
+    shows: &'static str,
+    how: How,
+    outcome: &'static str,
+) -> Experiment {
+    Experiment { name, paper: Paper::Vmvcc, figure, shows, how, outcome }
+}
+
+const RUNS: &str = "runs; not measured at full scale yet";
+
+/// All of them, by paper.
+pub const EXPERIMENTS: &[Experiment] = &[
+    sweep(
+        "vmvcc-silo",
+        "11",
+        "MVTO against Silo: YCSB with one key, scans of 100 keys, TPC-C",
+        How::Sweep(&SILO),
+        "runs without Silo, which is not here yet",
+    ),
+    sweep(
+        "vmvcc-long-readers",
+        "12",
+        "MVTO against 2PL: four keys, theta 0.85, with and without 8 long readers",
+        How::Sweep(&LONG_READERS),
+        RUNS,
+    ),
+    sweep("vmvcc-stock-scan", "13", "TPC-C with a periodic scan of the stock", How::Sweep(&STOCK_SCAN), RUNS),
+    sweep(
+        "vmvcc-ladder",
+        "14",
+        "MVTO with its optimisations one by one",
+        How::Sweep(&LADDER),
+        "not here: needs 32 cores; runs on fewer",
+    ),
+    sweep(
+        "vmvcc-contention",
+        "15",
+        "MVTO at theta 0.8 to 0.95",
+        How::Sweep(&CONTENTION),
+        "not here: needs 32 cores; runs on fewer",
+    ),
+    not_yet("hyper-scan", Paper::Hyper, "7", "sums over 100 M rows beside dirty records"),
+    not_yet("hyper-synopsis", Paper::Hyper, "8", "the same with and without synopses of versioned positions"),
+    not_yet("hyper-cycles", Paper::Hyper, "9", "where a scan's time goes"),
+    not_yet("hyper-dml", Paper::Hyper, "section 4.2", "insert, update, delete"),
+    not_yet("hyper-tpcc", Paper::Hyper, "10a", "TPC-C on one thread"),
+    not_yet("hyper-tatp", Paper::Hyper, "section 4.3", "TATP"),
+    not_yet("hyper-threads", Paper::Hyper, "11a-c", "TPC-C by threads, crossings, read-only share"),
+    not_yet("hyper-logging", Paper::Hyper, "section 4.4", "the cost of logging predicates"),
+    not_yet("hyper-validation", Paper::Hyper, "10b", "the cost of validation beside large reads"),
+    not_yet("hyper-aborts", Paper::Hyper, "10c", "aborts by granularity of validation"),
+    not_yet("bohm-stages", Paper::Bohm, "4", "threads of concurrency control and of execution"),
+    not_yet("bohm-10rmw", Paper::Bohm, "5", "10 read-modify-writes, theta 0.9 and 0"),
+    not_yet("bohm-2rmw8r", Paper::Bohm, "6", "2 read-modify-writes and 8 reads"),
+    not_yet("bohm-theta", Paper::Bohm, "7", "the same by theta"),
+    not_yet("bohm-long-readers", Paper::Bohm, "8", "the same beside readers of 10,000 records"),
+    not_yet("bohm-smallbank", Paper::Bohm, "9", "SmallBank"),
+    not_yet("dur-bank", Paper::Pandey, "4.1-4.3", "deferred update: Bank on 3 to 23 nodes"),
+    not_yet("dur-tpcc", Paper::Pandey, "4.4-4.6", "the same: TPC-C"),
+    not_yet("dur-vacation", Paper::Pandey, "4.7", "the same: Vacation"),
+    not_yet("dur-remote", Paper::Pandey, "4.8-4.12", "the same with remote access"),
+    not_yet("asr-tpcc", Paper::Pandey, "6.1-6.3", "serializability over a DBMS: TPC-C"),
+    not_yet("asr-tpcw", Paper::Pandey, "6.4-6.6", "the same: TPC-W"),
+    not_yet("asr-bank", Paper::Pandey, "6.7-6.9", "the same: Bank"),
+    Experiment {
+        name: "paxos-order",
+        paper: Paper::Pandey,
+        figure: "7.2",
+        shows: "a verified total order against an unverified one",
+        how: How::Command("lab experiment paxos-order"),
+        outcome: "reproduced (2 cores, all replicas on one machine): at least 0.93 of the unverified core's throughput",
+    },
+    not_yet("morty-tpcc", Paper::Morty, "6", "re-execution against MVTSO, TAPIR, Spanner: TPC-C"),
+    not_yet("morty-retwis", Paper::Morty, "7", "the same: Retwis"),
+    not_yet("morty-cores", Paper::Morty, "8", "the same by cores"),
+    not_yet("morty-theta", Paper::Morty, "9", "the same by theta"),
+];

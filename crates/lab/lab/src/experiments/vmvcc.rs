@@ -1,0 +1,451 @@
+//! vMVCC's experiments: section 6 of the paper, figures 11 to 15.
+//!
+//! The paper's ratios are those that its text gives; where it gives only a curve, there is nothing to draw beside ours.
+
+use super::figures::Figures;
+use super::{Chart, Measure, Point, Points, Style, Sweep, System};
+use crate::cli::Scale;
+use crate::driver::Extent;
+use crate::engines::{Ladder, Settings};
+use crate::trial::{DurabilityName, Plan, WorkloadPlan};
+use crate::workloads::parameters::Presets;
+use crate::workloads::{tpcc, ycsb};
+use env::time::Duration;
+use serde_json::{Value, json};
+
+const MVTO: System = System::whole("mvto");
+const TWOPL: System = System::whole("twopl");
+const SILO_ENGINE: System = System::whole("silo");
+
+/// Cores of the paper's machine: 18, each with two hardware threads.
+const PAPER_CORES: usize = 36;
+
+fn ycsb_plan(scale: Scale, preset: &str, changes: Value) -> WorkloadPlan {
+    let mut changes = changes;
+    if scale == Scale::Smoke {
+        changes["records"] = json!(10_000);
+        changes["long_reader_keys"] = json!(100);
+    }
+    let presets = Presets::read(ycsb::NAME, ycsb::PRESETS);
+    WorkloadPlan::Ycsb(presets.and_then(|it| it.parameters(preset, &changes)).expect("a preset of the workload"))
+}
+
+fn tpcc_plan(scale: Scale, warehouses: u32) -> WorkloadPlan {
+    let mut changes = json!({ "warehouses": warehouses });
+    if scale == Scale::Smoke {
+        changes["items"] = json!(200);
+        changes["customers"] = json!(60);
+    }
+    let presets = Presets::read(tpcc::NAME, tpcc::PRESETS);
+    WorkloadPlan::Tpcc(presets.and_then(|it| it.parameters("vmvcc", &changes)).expect("a preset of the workload"))
+}
+
+/// Collects points; systems that the lab lacks become a note.
+struct Builder {
+    points: Points,
+}
+
+/// Where a point stands, and with how many threads.
+struct Place {
+    panel: &'static str,
+    x: f64,
+    label: String,
+    threads: u32,
+    long_readers: u32,
+    long_reader_interval: Duration,
+}
+
+impl Place {
+    fn new(panel: &'static str, x: f64, label: impl Into<String>, threads: u32) -> Place {
+        let long_reader_interval = Duration::ZERO;
+        Place { panel, x, label: label.into(), threads, long_readers: 0, long_reader_interval }
+    }
+}
+
+impl Builder {
+    fn new() -> Builder {
+        Builder { points: Points::default() }
+    }
+
+    fn add(&mut self, system: System, series: &str, place: Place, workload: WorkloadPlan) {
+        let Some(engine) = system.engine() else {
+            let note = format!("there is no engine {} yet: its points are missing", system.engine);
+            if !self.points.notes.contains(&note) {
+                self.points.notes.push(note);
+            }
+            return;
+        };
+        let Place { panel, x, label, threads, long_readers, long_reader_interval } = place;
+        let plan = Plan {
+            engine,
+            settings: Settings { ladder: system.ladder, ..Settings::default() },
+            workload,
+            threads,
+            long_readers,
+            long_reader_interval,
+            extent: Extent::Transactions(1),
+            durability: DurabilityName::None,
+            history: None,
+            seed: 1,
+        };
+        self.points.points.push(Point { panel, series: series.to_owned(), x, label, plan });
+    }
+
+    fn forced(&mut self, what: &str, paper: u32, here: u32) {
+        if here != paper {
+            self.points.notes.push(format!("{what}: {here} here, {paper} in the paper"));
+        }
+    }
+}
+
+/// As many threads as the paper has, or as the machine has cores.
+fn threads(paper: u32, cores: usize) -> u32 {
+    paper.min(u32::try_from(cores).unwrap_or(u32::MAX)).max(1)
+}
+
+fn on_cores(figures: &Figures<'_>) -> String {
+    if figures.cores < PAPER_CORES {
+        format!(" ({} cores, {PAPER_CORES} in the paper)", figures.cores)
+    } else {
+        String::new()
+    }
+}
+
+/// Figure 11.
+pub(super) const SILO: Sweep = Sweep {
+    points: silo_points,
+    charts: &[
+        Chart {
+            title: "Throughput",
+            panel: "figure 11",
+            measure: Measure::TxnPerS,
+            style: Style::Bars,
+            x: "workload",
+            paper: &[],
+        },
+        Chart {
+            title: "MVTO over Silo",
+            panel: "figure 11",
+            measure: Measure::Ratio(SILO_RATIO),
+            style: Style::Bars,
+            x: "workload",
+            paper: &[("mvto / silo", SILO_PAPER)],
+        },
+    ],
+    outcome: silo_outcome,
+};
+
+const SILO_RATIO: &[(&str, &str, &str)] = &[("mvto / silo", "mvto", "silo")];
+const SILO_PAPER: &[(f64, f64)] = &[(0.0, 0.966), (1.0, 0.388), (2.0, 0.481), (3.0, 0.43), (4.0, 0.257)];
+
+fn silo_points(scale: Scale, cores: usize) -> Points {
+    let mut it = Builder::new();
+    let many = threads(32, cores);
+    it.forced("threads, and warehouses of the last pair", 32, many);
+    let workloads = [
+        ("read", many, ycsb_plan(scale, "vmvcc-read", json!({}))),
+        ("write", many, ycsb_plan(scale, "vmvcc-write", json!({}))),
+        ("scan of 100", many, ycsb_plan(scale, "vmvcc-scan", json!({}))),
+        ("TPC-C, 1 warehouse", 1, tpcc_plan(scale, 1)),
+        ("TPC-C, a warehouse each", many, tpcc_plan(scale, many)),
+    ];
+    for (number, (label, threads, workload)) in workloads.into_iter().enumerate() {
+        for system in [SILO_ENGINE, MVTO] {
+            let place = Place::new("figure 11", number as f64, label, threads);
+            it.add(system, system.name, place, workload.clone());
+        }
+    }
+    it.points
+}
+
+fn silo_outcome(figures: &Figures<'_>) -> String {
+    let ratio = |x: f64| figures.ratio("figure 11", "mvto", "silo", x);
+    let ratios: Option<Vec<f64>> = SILO_PAPER.iter().map(|(x, _)| ratio(*x)).collect();
+    let Some(ratios) = ratios else { return "not here: there is no Silo to compare with yet".to_owned() };
+    let shown: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
+    let shown = format!("mvto / silo is {} (read, write, scan, TPC-C twice){}", shown.join(", "), on_cores(figures));
+    // The paper's shape: reads nearly as fast, writes and TPC-C behind.
+    let (reads, rest) = (ratios[0], ratios[1..].iter().copied().fold(f64::INFINITY, f64::min));
+    match reads >= rest {
+        true if reads >= 0.9 => format!("reproduced: reads nearly as fast as Silo's, the rest behind; {shown}"),
+        true => format!("partly: the rest is behind the reads, but so are the reads behind Silo's; {shown}"),
+        false => format!("partly: reads are not what comes nearest to Silo; {shown}"),
+    }
+}
+
+/// Figure 12.
+pub(super) const LONG_READERS: Sweep = Sweep {
+    points: long_reader_points,
+    charts: &[
+        Chart {
+            title: "Throughput with and without long readers",
+            panel: "figure 12",
+            measure: Measure::TxnPerS,
+            style: Style::Lines,
+            x: "writes, %",
+            paper: &[],
+        },
+        Chart {
+            title: "What long readers leave of it",
+            panel: "figure 12",
+            measure: Measure::Ratio(LEFT_BY_READERS),
+            style: Style::Lines,
+            x: "writes, %",
+            paper: &[(TWOPL_LEFT, &[(80.0, 0.274), (100.0, 0.151)])],
+        },
+        Chart {
+            title: "MVTO over 2PL",
+            panel: "figure 12",
+            measure: Measure::Ratio(OVER_TWOPL),
+            style: Style::Lines,
+            x: "writes, %",
+            paper: &[(BESIDE_READERS, &[(80.0, 2.2), (100.0, 4.0)])],
+        },
+    ],
+    outcome: long_reader_outcome,
+};
+
+const MVTO_READERS: &str = "mvto, long readers";
+const TWOPL_READERS: &str = "twopl, long readers";
+const TWOPL_LEFT: &str = "twopl: with / without";
+const BESIDE_READERS: &str = "beside long readers";
+const LEFT_BY_READERS: &[(&str, &str, &str)] =
+    &[("mvto: with / without", MVTO_READERS, "mvto"), (TWOPL_LEFT, TWOPL_READERS, "twopl")];
+const OVER_TWOPL: &[(&str, &str, &str)] =
+    &[("without", "mvto", "twopl"), (BESIDE_READERS, MVTO_READERS, TWOPL_READERS)];
+
+fn long_reader_points(scale: Scale, cores: usize) -> Points {
+    let mut it = Builder::new();
+    let clients = threads(24, cores);
+    // Of 32 threads the paper has a quarter read.
+    let readers = threads(8, cores.div_ceil(4));
+    it.forced("clients", 24, clients);
+    it.forced("long readers", 8, readers);
+    let shares: &[u32] = if scale == Scale::Smoke { &[0, 100] } else { &[0, 20, 40, 60, 80, 100] };
+    for &writes in shares {
+        let workload = ycsb_plan(scale, "vmvcc-four-keys", json!({ "reads": 100.0 - f64::from(writes) }));
+        let series =
+            [(MVTO, "mvto", 0), (TWOPL, "twopl", 0), (MVTO, MVTO_READERS, readers), (TWOPL, TWOPL_READERS, readers)];
+        for (system, name, long_readers) in series {
+            let place = Place::new("figure 12", f64::from(writes), format!("{writes}"), clients);
+            it.add(system, name, Place { long_readers, ..place }, workload.clone());
+        }
+    }
+    it.points
+}
+
+fn long_reader_outcome(figures: &Figures<'_>) -> String {
+    let at = |over: &str, under: &str| figures.ratio("figure 12", over, under, 100.0);
+    let all = (at(MVTO_READERS, "mvto"), at(TWOPL_READERS, "twopl"), at(MVTO_READERS, TWOPL_READERS));
+    let (Some(mvto), Some(twopl), Some(over)) = all else { return "partly: points are missing".to_owned() };
+    let shown = format!(
+        "at 100 % writes long readers leave mvto {mvto:.2} and twopl {twopl:.2} of their throughput (the paper: at least 0.78, and \
+         0.15); mvto is {over:.1} times twopl (4.0){}",
+        on_cores(figures)
+    );
+    match (mvto > twopl, over > 1.0) {
+        (true, true) => format!("reproduced: long readers cost mvto less, and it is ahead; {shown}"),
+        (true, false) => format!("partly: long readers cost mvto less, but it is not ahead; {shown}"),
+        _ => format!("partly: long readers do not cost mvto less; {shown}"),
+    }
+}
+
+/// Figure 13.
+pub(super) const STOCK_SCAN: Sweep = Sweep {
+    points: stock_scan_points,
+    charts: &[
+        Chart {
+            title: "TPC-C beside StockScan",
+            panel: "figure 13",
+            measure: Measure::TxnPerS,
+            style: Style::Bars,
+            x: "interval of StockScan",
+            paper: &[],
+        },
+        Chart {
+            title: "Latency",
+            panel: "figure 13",
+            measure: Measure::P999Ms,
+            style: Style::Bars,
+            x: "interval of StockScan",
+            paper: &[("mvto", &[(0.0, 3.4), (1.0, 3.4), (2.0, 3.4), (3.0, 3.4)]), ("twopl", &[(0.0, 3.2)])],
+        },
+        Chart {
+            title: "MVTO over 2PL",
+            panel: "figure 13",
+            measure: Measure::Ratio(&[("mvto / twopl", "mvto", "twopl")]),
+            style: Style::Bars,
+            x: "interval of StockScan",
+            paper: &[("mvto / twopl", &[(0.0, 0.877), (2.0, 11.0), (3.0, 54.4)])],
+        },
+    ],
+    outcome: stock_scan_outcome,
+};
+
+fn stock_scan_points(scale: Scale, cores: usize) -> Points {
+    let mut it = Builder::new();
+    let clients = threads(32, cores);
+    it.forced("clients and warehouses", 32, clients);
+    let intervals: &[(f64, u64)] =
+        if scale == Scale::Smoke { &[(0.0, 0), (3.0, 100)] } else { &[(0.0, 0), (1.0, 1000), (2.0, 500), (3.0, 100)] };
+    for &(x, interval) in intervals {
+        for system in [MVTO, TWOPL] {
+            let label = if interval == 0 { "never".to_owned() } else { format!("{interval} ms") };
+            let place = Place {
+                long_readers: u32::from(interval > 0),
+                long_reader_interval: Duration::from_millis(interval),
+                ..Place::new("figure 13", x, label, clients)
+            };
+            it.add(system, system.name, place, tpcc_plan(scale, clients));
+        }
+    }
+    it.points
+}
+
+fn stock_scan_outcome(figures: &Figures<'_>) -> String {
+    let latency = |x: f64| figures.at("figure 13", "mvto", x).map(|figure| figure.p999_us);
+    let ratio = |x: f64| figures.ratio("figure 13", "mvto", "twopl", x);
+    let (Some(quiet), Some(busy), Some(before), Some(after)) = (latency(0.0), latency(3.0), ratio(0.0), ratio(3.0))
+    else {
+        return "partly: points are missing".to_owned();
+    };
+    let growth = busy / quiet.max(f64::MIN_POSITIVE);
+    let shown = format!(
+        "mvto / twopl goes from {before:.2} without scans to {after:.2} with one every 100 ms (the paper: 0.88 to 54); mvto's p99.9 \
+         grows {growth:.1} times (1){}",
+        on_cores(figures)
+    );
+    match (after > 2.0 * before, growth <= 3.0) {
+        (true, true) => format!("reproduced: scans stop twopl, and mvto's latency stays; {shown}"),
+        (true, false) => format!("partly: scans stop twopl, but mvto's latency grows; {shown}"),
+        (false, true) => format!("partly: mvto's latency stays, but scans do not stop twopl; {shown}"),
+        (false, false) => format!("partly: scans do not stop twopl, and mvto's latency grows; {shown}"),
+    }
+}
+
+/// Figure 14.
+pub(super) const LADDER: Sweep = Sweep {
+    points: ladder_points,
+    charts: &[Chart {
+        title: "One read in a transaction, theta 0.2",
+        panel: "figure 14",
+        measure: Measure::TxnPerS,
+        style: Style::Lines,
+        x: "threads",
+        paper: &[],
+    }],
+    outcome: ladder_outcome,
+};
+
+const STEPS: [(&str, Ladder); 4] = [
+    ("none", Ladder::LockedCounterOneSite),
+    ("+ sites", Ladder::LockedCounter),
+    ("+ fetch-and-add", Ladder::Counter),
+    ("+ time stamp counter", Ladder::Whole),
+];
+
+/// Powers of two up to the paper's 32 threads.
+fn thread_counts(cores: usize) -> Vec<u32> {
+    (0..=5).map(|power| 1 << power).filter(|count| *count <= threads(32, cores)).collect()
+}
+
+fn ladder_points(scale: Scale, cores: usize) -> Points {
+    let mut it = Builder::new();
+    it.points.notes.push("the index is sharded and padded in all four: only sites and timestamps differ".to_owned());
+    it.forced("most threads", 32, threads(32, cores));
+    for threads in thread_counts(cores) {
+        for (name, ladder) in STEPS {
+            let place = Place::new("figure 14", f64::from(threads), threads.to_string(), threads);
+            it.add(System { ladder, ..MVTO }, name, place, ycsb_plan(scale, "vmvcc-ladder", json!({})));
+        }
+    }
+    it.points
+}
+
+fn ladder_outcome(figures: &Figures<'_>) -> String {
+    let most = thread_counts(figures.cores).last().copied().map_or(1.0, f64::from);
+    let gains = |x: f64| {
+        let steps = STEPS.windows(2).map(|pair| figures.ratio("figure 14", pair[1].0, pair[0].0, x));
+        let gains: Vec<String> = steps.flatten().map(|gain| format!("{gain:.2}")).collect();
+        gains.join(", ")
+    };
+    let shown =
+        format!("steps give {} on one thread and {} on {most} (the paper: 2.8, 3, 3.7 on 32)", gains(1.0), gains(most));
+    if most < 32.0 {
+        return format!("not here: needs 32 cores; {shown}");
+    }
+    let all_gain = STEPS.windows(2).all(|pair| figures.ratio("figure 14", pair[1].0, pair[0].0, most) > Some(1.5));
+    if all_gain { format!("reproduced: {shown}") } else { format!("partly: not every step helps; {shown}") }
+}
+
+/// Figure 15.
+pub(super) const CONTENTION: Sweep = Sweep {
+    points: contention_points,
+    charts: &[
+        Chart {
+            title: "Four reads",
+            panel: "reads",
+            measure: Measure::Speedup,
+            style: Style::Lines,
+            x: "threads",
+            paper: &[("theta 0.8", &[(16.0, 14.9), (32.0, 22.8)]), ("theta 0.95", &[(16.0, 12.6), (32.0, 16.9)])],
+        },
+        Chart {
+            title: "Four writes",
+            panel: "writes",
+            measure: Measure::Speedup,
+            style: Style::Lines,
+            x: "threads",
+            paper: &[("theta 0.8", &[(32.0, 11.7)]), ("theta 0.95", &[(32.0, 9.9)])],
+        },
+        Chart {
+            title: "Aborts of four writes",
+            panel: "writes",
+            measure: Measure::AbortPercent,
+            style: Style::Lines,
+            x: "threads",
+            paper: &[("theta 0.8", &[(32.0, 4.8)]), ("theta 0.95", &[(32.0, 27.6)])],
+        },
+    ],
+    outcome: contention_outcome,
+};
+
+fn contention_points(scale: Scale, cores: usize) -> Points {
+    let mut it = Builder::new();
+    it.forced("most threads", 32, threads(32, cores));
+    let thetas: &[f64] = if scale == Scale::Smoke { &[0.8, 0.95] } else { &[0.8, 0.85, 0.9, 0.95] };
+    for (panel, reads) in [("reads", 100.0), ("writes", 0.0)] {
+        for threads in thread_counts(cores) {
+            for &theta in thetas {
+                let workload = ycsb_plan(scale, "vmvcc-four-keys", json!({ "reads": reads, "theta": theta }));
+                let place = Place::new(panel, f64::from(threads), threads.to_string(), threads);
+                it.add(MVTO, &format!("theta {theta}"), place, workload);
+            }
+        }
+    }
+    it.points
+}
+
+fn contention_outcome(figures: &Figures<'_>) -> String {
+    let most = thread_counts(figures.cores).last().copied().map_or(1.0, f64::from);
+    let aborts = |theta: &str| figures.at("writes", theta, most).map_or(0.0, |figure| figure.abort_ratio * 100.0);
+    let speedup = |panel: &str, theta: &str| {
+        let (one, all) = (figures.at(panel, theta, 1.0), figures.at(panel, theta, most));
+        one.zip(all).map_or(0.0, |(one, all)| all.txn_per_s / one.txn_per_s)
+    };
+    let shown = format!(
+        "on {most} thread(s) reads are {:.1} and {:.1} times those of one (theta 0.8, 0.95), writes {:.1} and {:.1} times with {:.1} and \
+         {:.1} % aborts (the paper, 32: 22.8, 16.9; 11.7, 9.9; 4.8, 27.6)",
+        speedup("reads", "theta 0.8"),
+        speedup("reads", "theta 0.95"),
+        speedup("writes", "theta 0.8"),
+        speedup("writes", "theta 0.95"),
+        aborts("theta 0.8"),
+        aborts("theta 0.95"),
+    );
+    if most < 32.0 {
+        return format!("not here: needs 32 cores; {shown}");
+    }
+    let scales = speedup("reads", "theta 0.8") >= 16.0 && speedup("writes", "theta 0.95") >= 8.0;
+    if scales { format!("reproduced: {shown}") } else { format!("partly: it scales less; {shown}") }
+}

@@ -1,0 +1,122 @@
+//! Trials in turns: the engines of a comparison run one after another, again and again, so that what disturbs the machine for a
+//! while disturbs all of them.
+
+use crate::engines::Settings;
+use crate::failure::Failure;
+use crate::report::grouped;
+use crate::trial::{self, DurabilityName, Measurement, Plan};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Runs every plan so many times; returns each plan's measurements. The trials of a repeat differ from those of the others in seed,
+/// directory and history.
+///
+/// # Errors
+/// The first trial that failed.
+pub fn take(plans: &[Plan], repeats: u32, space: &Space) -> Result<Vec<Vec<Measurement>>, Failure> {
+    let mut measured: Vec<Vec<Measurement>> = vec![Vec::new(); plans.len()];
+    let runs = plans.len() * repeats as usize;
+    for repeat in 0..repeats {
+        for (at, (plan, measured)) in plans.iter().zip(&mut measured).enumerate() {
+            let number = repeat as usize * plans.len() + at + 1;
+            let settings = Settings { data: space.directory(number), ..plan.settings.clone() };
+            let seed = plan.seed.wrapping_add(repeat.into());
+            let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, runs));
+            let trial = Plan { settings, seed, history, ..plan.clone() };
+            let measurement = trial::perform_apart(&trial);
+            space.clear(number)?;
+            let measurement = measurement.map_err(Failure::Run)?;
+            show_progress(number, runs, plan, &measurement);
+            measured.push(measurement);
+        }
+    }
+    Ok(measured)
+}
+
+/// `FILE` for a single run; otherwise its name says which: `bank.jsonl` becomes `bank-mvto-2-1.jsonl` for the first repeat
+/// on two threads.
+fn history_path(path: &Path, plan: &Plan, repeat: u32, runs: usize) -> PathBuf {
+    if runs == 1 {
+        return path.to_owned();
+    }
+    let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+    let stem = part(path.file_stem()).unwrap_or_else(|| "history".to_owned());
+    let extension = part(path.extension()).map_or(String::new(), |extension| format!(".{extension}"));
+    path.with_file_name(format!("{stem}-{}-{}-{}{extension}", plan.engine, plan.threads, repeat + 1))
+}
+
+fn show_progress(number: usize, runs: usize, plan: &Plan, measurement: &Measurement) {
+    let clients = &measurement.clients;
+    eprintln!(
+        "[{number}/{runs}] {} on {}, {} thread(s): {} txn/s, p99 {:.1} us",
+        plan.workload.name(),
+        plan.engine,
+        plan.threads,
+        grouped(clients.txn_per_s),
+        clients.p99_us
+    );
+}
+
+/// Location of durable databases while they are measured.
+#[derive(Debug)]
+pub enum Space {
+    /// Nowhere: they are in memory.
+    Memory,
+    /// In directories of their own below this one, which goes if it is `temporary`.
+    Disk {
+        /// Theirs.
+        root: PathBuf,
+        /// Whether it goes too.
+        temporary: bool,
+    },
+}
+
+impl Space {
+    /// Below `data`, or in the system's directory for temporary files if something must be durable.
+    ///
+    /// # Errors
+    /// The directory cannot be made.
+    pub fn prepare(data: Option<&Path>, durability: DurabilityName) -> Result<Space, Failure> {
+        let (root, temporary) = match (data, durability) {
+            (None, DurabilityName::None) => return Ok(Space::Memory),
+            (None, _) => (std::env::temp_dir().join(format!("seriatim-lab-{}", std::process::id())), true),
+            (Some(directory), _) => (directory.to_owned(), false),
+        };
+        let cannot = |error| Failure::Run(format!("cannot create {}: {error}", root.display()));
+        fs::create_dir_all(&root).map_err(cannot)?;
+        Ok(Space::Disk { root, temporary })
+    }
+
+    /// The directory above all others.
+    pub fn root(&self) -> Option<&Path> {
+        match self {
+            Space::Memory => None,
+            Space::Disk { root, .. } => Some(root),
+        }
+    }
+
+    /// Returns the data directory of trial `number`.
+    fn directory(&self, number: usize) -> Option<PathBuf> {
+        self.root().map(|root| root.join(format!("trial-{}-{number}", std::process::id())))
+    }
+
+    fn clear(&self, number: usize) -> Result<(), Failure> {
+        let Some(directory) = self.directory(number) else { return Ok(()) };
+        match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Failure::Run(format!("cannot remove {}: {error}", directory.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        if let Space::Disk { root, temporary: true } = self {
+            // Leftovers in a directory for temporary files are the system's to remove.
+            let _ = fs::remove_dir_all(root);
+        }
+    }
+}
