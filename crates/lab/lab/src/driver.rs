@@ -335,7 +335,8 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
             acknowledge(committed)?;
             return Ok((output, committed));
         };
-        log.observe(program, |observed, attempt_begins| {
+        let reads_the_past = how.mode == Mode::Snapshot && self.engine.snapshots_read_the_past();
+        log.observe(program, reads_the_past, |observed, attempt_begins| {
             let mut retry = |attempts: u32, error: &Error| {
                 let again = model::Retry::again(retrying, attempts, error);
                 attempt_begins();

@@ -68,10 +68,12 @@ impl<'a> Log<'a> {
     }
 
     /// Runs one transaction through `execute`, which is handed its program under observation and calls the
-    /// given function just before each further attempt. `execute` returns when the outcome is known to the client.
+    /// given function just before each further attempt. `execute` returns when the outcome is known to the client. One that
+    /// `reads_the_past` may stand before everything: it is written down as if it had begun with the run.
     pub fn observe<P: Program<Error = Error>, T>(
         &mut self,
         program: &mut P,
+        reads_the_past: bool,
         execute: impl FnOnce(&mut Observed<'_, 'a, P>, &dyn Fn()) -> Result<(T, Committed), Error>,
     ) -> Result<(T, Committed), Error> {
         let clock = self.clock;
@@ -80,6 +82,9 @@ impl<'a> Log<'a> {
         let mut observed = Observed { program, log: self, attempt_start: &attempt_start };
         let outcome = execute(&mut observed, &|| attempt_start.set(clock.now()));
         self.settle(first, &outcome);
+        if reads_the_past {
+            self.records[first..].iter_mut().for_each(|record| record.start_ns = 0);
+        }
         outcome
     }
 
