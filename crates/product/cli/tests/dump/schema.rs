@@ -101,7 +101,7 @@ const KINDS: &[Kind] = &[
         name: "public.mood",
         values: &["'sad'", "'so so'", "'it''s \"fine\"'", "NULL"],
         defaults: &["'sad'", "enum_last(NULL::public.mood)"],
-        conditions: &["{c} >= 'sad'", "{c} <> 'never' OR {c} IS NULL"],
+        conditions: &["{c} >= 'sad'", "{c} <= 'never' OR {c} IS NULL"],
     },
     Kind {
         name: "jsonb",
