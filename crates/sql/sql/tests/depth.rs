@@ -60,8 +60,11 @@ fn a_thousand_terms_are_answered() {
             assert_eq!(client.show(&query), expected, "{}", &query[..60]);
             assert!(!client.show(&format!("explain {query}")).is_empty());
         }
-        let nested = format!("select {}1{}", "(".repeat(1000), ")".repeat(1000));
-        assert_eq!(client.fails(&nested).code(), "54001");
+        let nested = |levels: usize| format!("select {}1{}", "(".repeat(levels), ")".repeat(levels));
+        assert_eq!(client.show(&nested(1000)), "1");
+        assert_eq!(client.fails(&nested(4000)).code(), "54001");
+        let alternatives = (2..=1000).fold("t.b = 1".to_owned(), |text, number| format!("({text}) or t.b = {number}"));
+        assert_eq!(client.show(&format!("select count(*) from t where {alternatives}")), "1000");
     };
     std::thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
 }
@@ -71,6 +74,37 @@ fn chains_of_operators() {
     deepest(|links| format!("select 1{}", " + 1".repeat(links)));
     deepest(|links| format!("select a{} from t", " + a".repeat(links)));
     deepest(|links| format!("select a from t where a = 1{}", " or a = 2".repeat(links)));
+}
+
+#[test]
+fn nests_of_expressions() {
+    let nest = |before: &'static str, after: &'static str| {
+        deepest(move |levels| format!("select {}a{} from t", before.repeat(levels), after.repeat(levels)));
+    };
+    nest("(", ")");
+    nest("(1 + ", ")");
+    nest("abs(", ")");
+    nest("coalesce(null, ", ")");
+    nest("case when a = 1 then ", " end");
+    nest("array[", "]");
+    deepest(|levels| format!("select a from t where {}a = 1", "not ".repeat(levels)));
+    deepest(|levels| format!("select a from t where {}a = 1{}", "(a = 2 or ".repeat(levels), ")".repeat(levels)));
+}
+
+/// Queries in queries take more stack than expressions, and nest less deep.
+#[test]
+fn nests_of_queries() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int primary key)");
+    for (before, after) in [("(select ", ")"), ("(select * from (select ", " x) s)")] {
+        let nested = |levels: usize| format!("select {}1{}", before.repeat(levels), after.repeat(levels));
+        assert_eq!(client.fails(&nested(100)).code(), "54001");
+    }
+    assert_eq!(client.show(&format!("select {}1{}", "(select ".repeat(50), ")".repeat(50))), "1");
+    let joins =
+        |levels: usize| format!("select count(*) from {}t{}", "(".repeat(levels), " cross join t x)".repeat(levels));
+    assert_eq!(client.fails(&joins(200)).code(), "54001");
 }
 
 #[test]

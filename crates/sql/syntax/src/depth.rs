@@ -11,6 +11,9 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 const DEPTH: usize = 3200;
 /// A link of a chain of queries or joins is worth so many of operators: each is several nodes.
 const QUERY: usize = 3;
+/// Maximum weight of the queries and joins in parentheses that stand in each other: what reads and binds one takes much more
+/// stack than an expression.
+const NESTED_QUERIES: usize = 120;
 
 /// Open constructs at one level of parentheses.
 #[derive(Clone, Copy, Default)]
@@ -24,6 +27,10 @@ struct Level {
     inner: usize,
     /// The depth of the deepest part that has ended.
     ended: usize,
+    /// Whether the next token stands in FROM.
+    in_from: bool,
+    /// The weight of the queries and joins around it.
+    around: usize,
 }
 
 impl Level {
@@ -38,6 +45,17 @@ impl Level {
         (self.operators, self.inner) = (0, 0);
     }
 
+    /// The level of a parenthesis that opens here, with these tokens behind it.
+    fn open(&self, rest: &[TokenWithSpan]) -> Level {
+        let first = rest.iter().map(|token| &token.token).find(|token| !matches!(token, Token::Whitespace(_)));
+        let begins_query = matches!(first, Some(Token::Word(word)) if matches!(
+            word.keyword,
+            Keyword::SELECT | Keyword::WITH | Keyword::VALUES | Keyword::TABLE
+        ));
+        let weight = if begins_query { 2 } else { usize::from(self.in_from) };
+        Level { in_from: self.in_from && !begins_query, around: self.around + weight, ..Level::default() }
+    }
+
     /// A parenthesis of this depth stands in the chain.
     fn take(&mut self, inner: usize) {
         self.operators += 1;
@@ -49,11 +67,17 @@ impl Level {
 /// 54001 if the statement's tree could be deeper than the code that walks it is sure to bear.
 pub fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut levels = vec![Level::default()];
-    for token in tokens {
+    for (at, token) in tokens.iter().enumerate() {
         let is_nested = levels.len() > 1;
         let Some(level) = levels.last_mut() else { return Ok(()) };
         match &token.token {
-            Token::LParen | Token::LBracket => levels.push(Level::default()),
+            Token::LParen | Token::LBracket => {
+                let opened = level.open(&tokens[at + 1..]);
+                if opened.around > NESTED_QUERIES {
+                    return Err(super::too_deep());
+                }
+                levels.push(opened);
+            }
             Token::RParen | Token::RBracket if is_nested => {
                 let closed = level.depth();
                 levels.pop();
@@ -64,7 +88,10 @@ pub fn check(tokens: &[TokenWithSpan]) -> Result<()> {
             Token::Comma | Token::SemiColon => level.end_part(),
             Token::Word(word) => match word.keyword {
                 Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::JOIN => level.queries += 1,
-                Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::SET => level.end_part(),
+                Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::SET => {
+                    level.end_part();
+                    level.in_from = word.keyword == Keyword::FROM;
+                }
                 Keyword::NoKeyword => {}
                 _ => level.operators += 1,
             },

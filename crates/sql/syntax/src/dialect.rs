@@ -80,6 +80,11 @@ impl Rules for Dialect {
             || self.rules.is_reserved_for_identifier(keyword)
     }
 
+    /// The name of an argument is a name. As an expression each argument would be read twice, and nested calls twice at each level.
+    fn supports_named_fn_args_with_expr_name(&self) -> bool {
+        false
+    }
+
     /// ON is reserved: in `INSERT ... SELECT 1 ON CONFLICT` it begins a clause.
     fn is_column_alias(&self, keyword: &Keyword, parser: &mut Parser) -> bool {
         *keyword != Keyword::ON && self.rules.is_column_alias(keyword, parser)
@@ -106,7 +111,6 @@ impl Rules for Dialect {
         supports_comment_on() -> bool;
         supports_load_extension() -> bool;
         supports_named_fn_args_with_colon_operator() -> bool;
-        supports_named_fn_args_with_expr_name() -> bool;
         supports_empty_projections() -> bool;
         supports_nested_comments() -> bool;
         supports_string_escape_constant() -> bool;

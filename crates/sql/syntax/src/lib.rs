@@ -67,8 +67,8 @@ impl Parsed {
     }
 }
 
-/// Maximum nesting of parentheses, subqueries and the like.
-const NESTING: usize = 120;
+/// Maximum nesting of parentheses and the like. Of queries `depth` bears less.
+const NESTING: usize = 1100;
 
 /// The statements of a text.
 ///
