@@ -99,9 +99,24 @@ impl Type {
 pub fn type_not_found(name: &str) -> Error {
     let word = name.split_once('(').map_or(name, |(word, _)| word);
     if ABSENT.contains(&word) {
-        return Error::unsupported(format!("type {word}"));
+        return Error::unsupported(format!("type {word}")).hint(instead_of(word));
     }
     Error::new(state::UNDEFINED_OBJECT, format!("type \"{name}\" does not exist"))
+}
+
+/// What to use in the place of a type.
+fn instead_of(absent: &str) -> &'static str {
+    match absent {
+        "money" => "Use numeric.",
+        "bit" | "varbit" => "Use text of 0 and 1, or an integer with & and |.",
+        "inet" | "cidr" | "macaddr" | "macaddr8" => "Use text, with a CHECK of its form.",
+        "point" | "line" | "lseg" | "box" | "path" | "polygon" | "circle" => "Use columns of type double precision.",
+        "tsvector" | "tsquery" | "regconfig" | "regdictionary" => "Use LIKE, ILIKE or a regular expression on text.",
+        "timetz" | "time with time zone" => "Use timestamptz, or time and a column with the zone.",
+        "jsonpath" => "Use ->, ->>, #> and @> on jsonb.",
+        range if range.ends_with("range") => "Use two columns, with a CHECK of their order.",
+        _ => "Use text, and convert in the application.",
+    }
 }
 
 fn invalid(message: impl Into<String>) -> Error {

@@ -456,6 +456,19 @@ fn what_is_absent_is_refused_by_name() {
         ("UPDATE t SET a = 1 WHERE CURRENT OF c", "WHERE CURRENT OF is not supported", 1),
         ("CREATE TYPE r AS RANGE (subtype = int4)", "CREATE TYPE AS RANGE is not supported", 1),
         ("ALTER SYSTEM SET work_mem = '1MB'", "the statement ALTER SYSTEM is not supported", 1),
+        ("DROP FUNCTION f()", "the statement DROP FUNCTION is not supported", 1),
+        ("COMMENT ON TRIGGER x ON t IS 'y'", "the statement COMMENT ON TRIGGER is not supported", 1),
+        ("ALTER VIEW v SET (security_barrier = true)", "ALTER VIEW ... SET is not supported", 1),
+        ("ALTER VIEW v ALTER a SET DEFAULT 1", "ALTER VIEW ... ALTER COLUMN is not supported", 1),
+        ("CREATE TABLE s () INHERITS (t)", "INHERITS is not supported", 1),
+        ("CREATE TABLE s (a int) PARTITION BY RANGE (a)", "partitioning is not supported", 1),
+        ("UPDATE t SET a = 1, b[2] = 5", "an assignment to a part of a column is not supported", 1),
+        ("SELECT xmlelement(name a)", "a function of XML is not supported", 1),
+        ("SELECT * FROM t TABLESAMPLE SYSTEM (1)", "TABLESAMPLE is not supported", 1),
+        ("SELECT 'a' IS NORMALIZED", "IS NORMALIZED is not supported", 8),
+        ("SELECT 1, crypt('a', 'b')", "function crypt is not supported", 11),
+        ("SELECT '{}'::jsonb @? '$'", "operator @? of jsonb is not supported", 20),
+        ("SELECT '1.2.3.4'::inet", "type inet is not supported", 19),
     ];
     for (sql, message, position) in cases {
         let error = client.try_run(sql).expect_err(sql);
@@ -463,6 +476,8 @@ fn what_is_absent_is_refused_by_name() {
         assert!(error.fields().hint.is_some(), "{sql}");
         assert_eq!(error.fields().position, Some(position), "{sql}");
     }
+    assert_eq!(client.run("LOAD 'x'").notices, ["WARNING: LOAD has no effect: the server has no modules"]);
+    client.run("ALTER TABLE t ALTER a SET (n_distinct = 5), ALTER a RESET (n_distinct)");
     for sql in ["SELECT nothing(1)", "SELECT abs('x', 1)"] {
         assert_eq!(client.try_run(sql).expect_err(sql).code(), "42883", "{sql}");
     }

@@ -402,7 +402,7 @@ impl<'a> Reader<'a> {
 
     /// The refusal of what PostgreSQL has and this server lacks. It points at the statement.
     pub(crate) fn unsupported(&self, what: &str) -> Error {
-        missing::at_first_word(self.text, self.tokens, Error::unsupported(what))
+        missing::at_first_word(self.text, self.tokens, missing::clause(what))
     }
 
     fn right<T>(&self, read: std::result::Result<T, ParserError>) -> Result<T> {

@@ -186,6 +186,10 @@ fn operator_text(symbol: &str, operands: &[Type]) -> String {
 }
 
 fn no_operator(symbol: &str, operands: &[Type]) -> Error {
+    if operands.first() == Some(&Type::JSONB) && matches!(symbol, "@?" | "@@") {
+        let hint = "It takes a jsonpath. Use ->, ->>, #> and @>.";
+        return Error::unsupported(format_args!("operator {symbol} of jsonb")).hint(hint);
+    }
     let message = format!("operator does not exist: {}", operator_text(symbol, operands));
     Error::new(state::UNDEFINED_FUNCTION, message).hint(if operands.len() == 1 {
         "No operator matches the given name and argument type. You might need to add an explicit type cast."

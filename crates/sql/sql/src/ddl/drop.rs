@@ -38,7 +38,7 @@ pub(super) fn skip_absent(kind: &str, name: &str, if_exists: bool, notices: &mut
         return Ok(());
     }
     let code = match kind {
-        "table" | "view" | "sequence" => state::UNDEFINED_TABLE,
+        "table" | "view" | "materialized view" | "sequence" => state::UNDEFINED_TABLE,
         "schema" => state::INVALID_SCHEMA_NAME,
         "database" => state::INVALID_CATALOG_NAME,
         _ => state::UNDEFINED_OBJECT,

@@ -125,7 +125,13 @@ impl Session {
                 self.notify(channel, payload)?;
                 "NOTIFY"
             }
-            Command::Accepted(tag) => tag,
+            Command::Accepted(tag) => {
+                if *tag == "LOAD" {
+                    let warning = "LOAD has no effect: the server has no modules";
+                    self.state.notices.push(SqlError::new(state::WARNING, warning));
+                }
+                tag
+            }
             Command::Definition(definition) => return self.define(definition, sink),
             Command::Rows(_) => {
                 return Err(SqlError::new(state::INTERNAL_ERROR, "a statement over rows is planned first"));

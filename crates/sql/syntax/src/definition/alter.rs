@@ -237,7 +237,13 @@ fn column_action(reader: &mut Reader<'_>) -> Result<ColumnAction> {
         "SET STATISTICS",
         "SET STORAGE",
         "SET COMPRESSION",
+        "RESET",
     ];
+    if reader.says("SET") && *reader.peek_at(1) == Token::LParen {
+        reader.take("SET");
+        reader.skip_parentheses()?;
+        return Ok(ColumnAction::Storage);
+    }
     Ok(match reader.take_any(&forms) {
         Some("SET NOT NULL") => ColumnAction::SetNotNull,
         Some("DROP NOT NULL") => ColumnAction::DropNotNull,
@@ -255,6 +261,10 @@ fn column_action(reader: &mut Reader<'_>) -> Result<ColumnAction> {
         Some("DROP IDENTITY") => ColumnAction::DropIdentity { if_exists: reader.take("IF EXISTS") },
         Some("SET STATISTICS") => {
             reader.integer()?;
+            ColumnAction::Storage
+        }
+        Some("RESET") => {
+            reader.skip_parentheses()?;
             ColumnAction::Storage
         }
         Some(_) => {

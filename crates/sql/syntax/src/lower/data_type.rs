@@ -58,9 +58,7 @@ fn meaning(written: &DataType) -> Result<(Type, Modifier)> {
         }
         DataType::Bytea => plain(Scalar::Bytea),
         DataType::Date => plain(Scalar::Date),
-        DataType::Time(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
-            Err(Error::unsupported("type time with time zone"))
-        }
+        DataType::Time(_, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => Err(type_not_found("time with time zone")),
         DataType::Time(digits, _) => with_digits(Type::TIME, *digits),
         DataType::Timestamp(digits, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz) => {
             with_digits(Type::TIMESTAMPTZ, *digits)

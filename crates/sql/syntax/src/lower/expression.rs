@@ -118,6 +118,10 @@ fn test(expr: parser::Expr) -> Result<Expr> {
         P::IsNotUnknown(expr) => is_truth(expr, None, true),
         P::IsDistinctFrom(left, right) => is_distinct(left, right, false),
         P::IsNotDistinctFrom(left, right) => is_distinct(left, right, true),
+        P::IsNormalized { .. } => {
+            let refusal = Error::unsupported("IS NORMALIZED").hint("Compare the text with normalize of it.");
+            Err(Refusal::from(refusal).at(span(expr.span()).start))
+        }
         other => Err(lacking(&other)),
     }
 }

@@ -7,6 +7,7 @@ use crate::ast::{
     TableFunction, TableWithJoins,
 };
 use crate::carried;
+use pgtypes::Error;
 use pgtypes::stack::ensure_stack;
 use sqlparser::ast::{self as parser, FunctionArg, FunctionArgExpr};
 
@@ -69,6 +70,14 @@ fn factor_kind(factor: parser::TableFactor) -> Result<TableFactor> {
             table: Box::new(self::table_with_joins(*table_with_joins)?),
             alias: alias.map(self::alias),
         },
+        P::Table { sample: Some(_), .. } | P::Derived { sample: Some(_), .. } => {
+            let hint = "Use WHERE random() < 0.1, which reads all rows.";
+            return Err(Error::unsupported("TABLESAMPLE").hint(hint).into());
+        }
+        P::XmlTable { .. } => {
+            let hint = "Keep XML as text, and read it in the application.";
+            return Err(Error::unsupported("XMLTABLE").hint(hint).into());
+        }
         other => return Err(Refusal::unsupported(other)),
     })
 }

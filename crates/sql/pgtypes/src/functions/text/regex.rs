@@ -146,7 +146,8 @@ fn refusal(pattern: &str, error: &::regex::Error) -> Error {
                 "invalid escape \\ sequence"
             }
             ErrorKind::UnsupportedLookAround | ErrorKind::UnsupportedBackreference => {
-                return Error::unsupported("a regular expression with lookaround or back-references");
+                return Error::unsupported("a regular expression with lookaround or back-references")
+                    .hint("Match without it, and compare the parts in the query.");
             }
             _ => "syntax error",
         }),

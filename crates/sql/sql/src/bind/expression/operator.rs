@@ -70,7 +70,7 @@ impl Binder<'_, '_> {
             None => self.call_operator(symbol, left, right),
         };
         result.map_err(|error| match error.code() {
-            state::UNDEFINED_FUNCTION | state::AMBIGUOUS_FUNCTION => {
+            state::UNDEFINED_FUNCTION | state::AMBIGUOUS_FUNCTION | state::FEATURE_NOT_SUPPORTED => {
                 self.text.error_at_operator(error, left_syntax, symbol)
             }
             _ => error,
