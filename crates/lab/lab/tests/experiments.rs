@@ -153,8 +153,7 @@ fn every_sweep_runs_at_smoke_scale_and_makes_a_page() {
     assert!(made.status.success(), "{}", text(&made.stderr));
     let page = std::fs::read_to_string(page).expect("the page is there");
     assert!(names.iter().all(|name| page.contains(&format!("<section id=\"{name}\">"))));
-    // The experiment against Silo has one chart more where there is a Silo.
-    assert!(page.matches("<svg").count() >= 11, "{} charts", page.matches("<svg").count());
+    assert!(page.matches("<svg").count() >= 12, "{} charts", page.matches("<svg").count());
     assert!(!page.contains("http://") || page.matches("http://").count() == page.matches("http://www.w3.org").count());
 }
 

@@ -26,7 +26,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         "11",
         "MVTO against Silo: YCSB with one key, scans of 100 keys, TPC-C",
         How::Sweep(&SILO),
-        "runs without Silo, which is not here yet",
+        RUNS,
     ),
     sweep(
         "vmvcc-long-readers",
