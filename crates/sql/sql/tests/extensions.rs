@@ -69,3 +69,14 @@ fn what_was_created_is_listed_in_its_database_until_it_is_dropped() {
         assert_eq!(client.show("SELECT uuid_nil() IS NULL"), "f");
     }
 }
+
+/// pgAdmin joins the function, not the view.
+#[test]
+fn what_can_be_created_is_a_function_too() {
+    let mut client = Client::new(&database());
+    client.run("create extension \"uuid-ossp\"");
+    let query = "select f.name, default_version, f.comment from pg_extension x join pg_catalog.pg_available_extensions() f on x.extname = f.name";
+    assert_eq!(client.show(query), "uuid-ossp|1.1|generate universally unique identifiers (UUIDs)");
+    let same = "select count(*) from pg_available_extensions join pg_available_extensions() f using (name, default_version, comment)";
+    assert_eq!(client.show(same), "2");
+}

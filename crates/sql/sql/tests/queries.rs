@@ -348,3 +348,14 @@ fn explain_shows_the_plan() {
     let analyzed = client.show("EXPLAIN ANALYZE SELECT count(*) FROM orders");
     assert!(analyzed.contains("rows=6 loops=1"), "{analyzed}");
 }
+
+/// After a schema the words of special calls are plain names (pgAdmin).
+#[test]
+fn a_qualified_substring_is_a_plain_function() {
+    let mut client = Client::new(&database());
+    let query = "select pg_catalog.substring('Thomas', '...$'), pg_catalog.substring('Thomas', 2, 3), pg_catalog.SubString('Thomas', 5)";
+    assert_eq!(client.show(query), "mas|hom|as");
+    client.run("create view v as select pg_catalog.substring('Thomas', 2) s");
+    assert_eq!(client.show("select s, pg_get_viewdef('v') ~* 'substring' from v"), "homas|t");
+    assert_eq!(client.fails("select pg_catalog.substring('Thomas' from 2)").code(), "42601");
+}

@@ -45,7 +45,7 @@ fn concerns(pair: &[TokenWithSpan]) -> bool {
             ];
             WORDS.iter().any(|known| word.value.eq_ignore_ascii_case(known))
         }
-        Token::Period => pair[1].token == Token::Mul,
+        Token::Period => pair[1].token == Token::Mul || plain_word(&pair[1].token).as_deref() == Some("SUBSTRING"),
         _ => false,
     }
 }
@@ -77,7 +77,7 @@ impl Pass<'_> {
             Some("OPERATOR") => self.quantified_operator(),
             Some("FOR") => self.locks(),
             Some("ON") if self.is(self.at + 1, "CONFLICT") => self.conflict(),
-            None if self.token(self.at) == Some(&Token::Period) => self.all_fields(),
+            None if self.token(self.at) == Some(&Token::Period) => self.all_fields() || self.qualified_substring(),
             _ => false,
         };
         if !done {
@@ -138,6 +138,17 @@ impl Pass<'_> {
             self.at += 1;
         }
         begins && names
+    }
+
+    /// `pg_catalog.substring(text, pattern)`: after a schema the word is a plain name, and its call has no form of its own.
+    fn qualified_substring(&mut self) -> bool {
+        let is_call = self.is(self.at + 1, "SUBSTRING") && self.token(self.at + 2) == Some(&Token::LParen);
+        if is_call {
+            self.keep();
+            self.put(Token::make_word("substring", Some('"')), self.span(self.at));
+            self.at += 1;
+        }
+        is_call
     }
 
     /// Puts parentheses around what follows SYMMETRIC.

@@ -58,17 +58,24 @@ impl<'r> Attribute<'r> {
         }
     }
 
-    fn of(relation: Oid, number: usize, column: &'r Column) -> Attribute<'r> {
+    /// A column's value in an index: its type alone.
+    fn of_key(index: Oid, number: usize, column: &'r Column) -> Attribute<'r> {
         Attribute {
             domain: column.domain,
             // A domain has the modifier itself.
             modifier: if column.domain.is_some() { Modifier::NONE } else { column.modifier },
+            ..Attribute::new(index, number, &column.name, column.data_type)
+        }
+    }
+
+    fn of(relation: Oid, number: usize, column: &'r Column) -> Attribute<'r> {
+        Attribute {
             not_null: column.not_null,
             has_default: default(column).is_some(),
             identity: column.identity,
             generated: column.generated.is_some(),
             dropped: column.dropped,
-            ..Attribute::new(relation, number, &column.name, column.data_type)
+            ..Attribute::of_key(relation, number, column)
         }
     }
 
@@ -152,13 +159,17 @@ fn table_attributes(names: &mut Names<'_>, table: &Table, rows: &mut Vec<Row>) -
     let rules = bind::index_rules(names, table)?;
     for index in &table.indexes {
         let included = index.included.iter().map(|column| IndexKey::Column(*column));
-        let keys = rules.keys(index).chain(included).map(|key| match key {
-            IndexKey::Column(column) => (table.columns[column].data_type, table.columns[column].modifier),
-            IndexKey::Computed(_, expression) => (expression.data_type, expression.modifier),
-        });
+        let keys = rules.keys(index).chain(included);
         let titles = column_names(table, index);
-        rows.extend((1..).zip(keys.zip(&titles)).map(|(number, ((data_type, modifier), name))| {
-            Attribute { modifier, ..Attribute::new(index.oid, number, name, data_type) }.row()
+        rows.extend((1..).zip(keys.zip(&titles)).map(|(number, (key, name))| {
+            let key = match key {
+                IndexKey::Column(column) => Attribute::of_key(index.oid, number, &table.columns[column]),
+                IndexKey::Computed(_, expression) => {
+                    let modifier = expression.modifier;
+                    Attribute { modifier, ..Attribute::new(index.oid, number, name, expression.data_type) }
+                }
+            };
+            Attribute { name, ..key }.row()
         }));
     }
     Ok(())

@@ -6,7 +6,7 @@ use super::value::{NO, NULL, YES, bool, oid, text};
 use crate::Result;
 use crate::catalog::{Oid, VirtualTable};
 use crate::context::Names;
-use crate::types::Row;
+use crate::types::{Datum, Row};
 
 pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
     3079 pg_extension = created; {
@@ -55,6 +55,11 @@ fn created(names: &mut Names<'_>) -> Result<Vec<Row>> {
 pub(super) fn descriptions(names: &mut Names<'_>) -> Result<Vec<(Oid, &'static str)>> {
     let created = names.extensions()?;
     Ok(created.iter().filter_map(|(name, oid)| Some((*oid, known(name)?.description))).collect())
+}
+
+/// Name, version and description of each that could be created.
+pub(super) fn described() -> impl Iterator<Item = [Datum; 3]> {
+    KNOWN.iter().map(|known| [text(known.name), text(known.version), text(known.description)])
 }
 
 fn available(names: &mut Names<'_>) -> Result<Vec<Row>> {

@@ -155,6 +155,7 @@ const OTHERS: &[Function] = &[
     set("pg_partition_ancestors", &[REGCLASS], REGCLASS, sets::no_partitions),
     set("pg_partition_tree", &[REGCLASS], RECORD, sets::no_partitions),
     set("pg_show_all_settings", &[], RECORD, sets::all_settings),
+    set("pg_available_extensions", &[], RECORD, sets::available_extensions),
     system("pg_conf_load_time", &[], TIMESTAMPTZ, server::start_time),
     pure("pg_is_wal_replay_paused", &[], BOOL, server::no_recovery).volatile(),
     pure("pg_get_wal_replay_pause_state", &[], TEXT, server::no_recovery).volatile(),
@@ -206,6 +207,7 @@ pub const FUNCTION_COLUMNS: &RowColumns = &[
             ("pending_restart", BOOL),
         ],
     ),
+    ("pg_available_extensions", &[("name", NAME), ("default_version", TEXT), ("comment", TEXT)]),
     ("pg_partition_tree", &[("relid", REGCLASS), ("parentrelid", REGCLASS), ("isleaf", BOOL), ("level", INT4)]),
     ("pg_options_to_table", &[("option_name", TEXT), ("option_value", TEXT)]),
     (

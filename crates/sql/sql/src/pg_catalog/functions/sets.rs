@@ -48,6 +48,11 @@ pub(super) fn all_settings(system: &mut System<'_>, _: &[Datum]) -> Result<Vec<D
     Ok(rows.into_iter().map(Datum::record).collect())
 }
 
+/// What CREATE EXTENSION accepts.
+pub(super) fn available_extensions(_: &mut System<'_>, _: &[Datum]) -> Result<Vec<Datum>> {
+    Ok(crate::pg_catalog::extensions::described().map(Datum::record).collect())
+}
+
 /// Each element with its number from 1, as `information_schema._pg_expandarray` does with arrays.
 pub(super) fn expand_vector(_: &mut System<'_>, arguments: &[Datum]) -> Result<Vec<Datum>> {
     let numbered = elements(arguments.first()).zip(1..);
