@@ -73,7 +73,13 @@ fn try_client<'c>(client: &'c Client, reference: &Reference) -> Outcome<'c> {
 
     let directory = Directory::made(&name);
     let server = Server::start(&directory.join("data"), &["--durability", "none"]);
-    let own = run::run(client, &Target { server: "seriatim", port: server.port, database: "postgres" });
+    let mut own = run::run(client, &Target { server: "seriatim", port: server.port, database: "postgres" });
+    for step in &mut own.steps {
+        let same = control.steps.iter().find(|other| other.name == step.name);
+        if let Some(other) = same {
+            step.compare(other);
+        }
+    }
     assert_eq!(server.stop(), Some(0), "the server after {}", client.name);
     Outcome { client, own, control }
 }

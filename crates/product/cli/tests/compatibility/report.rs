@@ -1,7 +1,7 @@
 //! Compares what a client did on both servers, and writes `docs/compatibility.md`.
 
 use super::catalog::Client;
-use super::run::Run;
+use super::run::{Run, Step};
 use crate::server::repository;
 use std::fmt::Write;
 
@@ -34,28 +34,28 @@ impl Outcome<'_> {
         if self.control.steps.is_empty() {
             faults.push(format!("{name}: no step"));
         }
-        for (step, error) in &self.control.steps {
+        for Step { name: step, error, .. } in &self.control.steps {
             if let Some(error) = error {
                 faults.push(format!("{name}, {step}: fails in PostgreSQL, so that the step is wrong: {error}"));
             }
             let gap = self.client.gaps.contains_key(step);
-            match self.own.steps.iter().find(|(own, _)| own == step) {
-                Some((_, None)) if gap => {
+            match self.own.steps.iter().find(|own| own.name == *step).map(|own| &own.error) {
+                Some(None) if gap => {
                     faults.push(format!("{name}, {step}: passes now; take its gap out of clients.json"))
                 }
-                Some((_, Some(error))) if !gap => faults.push(format!("{name}, {step}: {error}")),
+                Some(Some(error)) if !gap => faults.push(format!("{name}, {step}: {error}")),
                 None if !gap => faults.push(format!("{name}, {step}: did not run")),
                 _ => {}
             }
         }
-        let unknown = self.client.gaps.keys().filter(|gap| !self.control.steps.iter().any(|(step, _)| step == *gap));
+        let unknown = self.client.gaps.keys().filter(|gap| !self.control.steps.iter().any(|step| step.name == **gap));
         faults.extend(unknown.map(|gap| format!("{name}: clients.json names a gap for {gap}, which is no step")));
         faults
     }
 }
 
 fn passed(run: &Run) -> usize {
-    run.steps.iter().filter(|(_, error)| error.is_none()).count()
+    run.steps.iter().filter(|step| step.error.is_none()).count()
 }
 
 const HEAD: &str = "# Compatibility: clients that are tested

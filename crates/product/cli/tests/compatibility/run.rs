@@ -1,6 +1,7 @@
 //! Starts a client's program, and reads its steps.
 //!
-//! A program prints `version TEXT`, then `ok STEP` or `failed STEP: SQLSTATE MESSAGE` for each step, among anything else.
+//! A program prints `version TEXT`, then `ok STEP` or `failed STEP: SQLSTATE MESSAGE` for each step, among anything else. What must be
+//! the same on both servers it prints before its step's end, as `saw WHAT: TEXT`.
 //! It connects by libpq's variables (`PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE`) or by `DATABASE_URL`.
 
 use super::catalog::{Client, programs};
@@ -27,10 +28,19 @@ pub struct Target<'t> {
 /// What a program did.
 pub struct Run {
     pub version: String,
-    /// Steps in the order of their ends; `None` has passed, else the error.
-    pub steps: Vec<(String, Option<String>)>,
+    /// Steps in the order of their ends.
+    pub steps: Vec<Step>,
     /// Why the program did not end well.
     pub fault: Option<String>,
+}
+
+/// A step that has ended.
+pub struct Step {
+    pub name: String,
+    /// `None` has passed.
+    pub error: Option<String>,
+    /// What it has seen: of what, and a text.
+    pub saw: Vec<(String, String)>,
 }
 
 /// Runs a program to its end or to the time limit, and keeps its output in a log.
@@ -49,15 +59,42 @@ pub fn run(client: &Client, target: &Target) -> Run {
     };
     let of = |line: &str, start: &str| line.strip_prefix(start).map(str::to_owned);
     let version = out.lines().find_map(|line| of(line, "version ")).unwrap_or_default();
-    Run { version, steps: out.lines().filter_map(step).collect(), fault }
+    Run { version, steps: steps(&out), fault }
 }
 
-fn step(line: &str) -> Option<(String, Option<String>)> {
-    if let Some(step) = line.strip_prefix("ok ") {
-        return Some((step.to_owned(), None));
+fn steps(out: &str) -> Vec<Step> {
+    let (mut steps, mut saw) = (Vec::new(), Vec::new());
+    for line in out.lines() {
+        if let Some((what, text)) = line.strip_prefix("saw ").and_then(|seen| seen.split_once(": ")) {
+            saw.push((what.to_owned(), text.to_owned()));
+        } else if let Some((name, error)) = ended(line) {
+            steps.push(Step { name: name.to_owned(), error: error.map(str::to_owned), saw: std::mem::take(&mut saw) });
+        }
     }
-    let (step, error) = line.strip_prefix("failed ")?.split_once(": ")?;
-    Some((step.to_owned(), Some(error.to_owned())))
+    steps
+}
+
+/// The name of the step that a line ends, and its error.
+fn ended(line: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(name) = line.strip_prefix("ok ") {
+        return Some((name, None));
+    }
+    let (name, error) = line.strip_prefix("failed ")?.split_once(": ")?;
+    Some((name, Some(error)))
+}
+
+impl Step {
+    /// Fails, unless it has seen what the same step has seen in PostgreSQL. What PostgreSQL refuses does not count.
+    pub fn compare(&mut self, control: &Step) {
+        let differs = |(what, wanted): &(String, String)| {
+            let found = self.saw.iter().find(|(own, _)| own == what).map_or("nothing", |(_, found)| found);
+            let counts = !wanted.starts_with("failed ") && found != wanted;
+            counts.then(|| format!("----- {what}: {found}; in PostgreSQL: {wanted}"))
+        };
+        if self.error.is_none() {
+            self.error = control.saw.iter().find_map(differs);
+        }
+    }
 }
 
 fn last_line(text: &str) -> &str {

@@ -3,6 +3,7 @@
 import contextlib
 import importlib.metadata
 import os
+import traceback
 
 HOST = os.environ["PGHOST"]
 PORT = int(os.environ["PGPORT"])
@@ -22,6 +23,7 @@ def step(name):
     except Exception as error:
         message = " ".join(str(error).split())[:300]
         print(f"failed {name}: {sqlstate(error)} {type(error).__name__}: {message}", flush=True)
+        traceback.print_exc()
     else:
         print(f"ok {name}", flush=True)
 
@@ -40,3 +42,8 @@ def sqlstate(error):
 
 def equal(found, wanted):
     assert found == wanted, f"found {found!r}, wanted {wanted!r}"
+
+
+def saw(what, text):
+    """Shows what a step has seen, which must be the same on every server. The step's own line follows."""
+    print(f"saw {what}: {' '.join(text.split())}", flush=True)

@@ -1,24 +1,6 @@
-# PostgreSQL's command-line tools, and what pgAdmin 4 asks when it connects.
+# PostgreSQL's command-line tools.
 
-# step NAME FUNCTION: prints `ok STEP` or `failed STEP: SQLSTATE MESSAGE`; the next one runs either way.
-step() {
-    if ("$2") >output 2>&1; then
-        echo "ok $1"
-    else
-        code=$(sed -n 's/.*ERROR:  *\([0-9A-Z]\{5\}\): .*/\1/p' output | head -n 1)
-        echo "failed $1: ${code:------} $(tr '\n' ' ' <output | cut -c 1-300)"
-        cat output >&2
-    fi
-}
-
-ask() {
-    psql --no-psqlrc --quiet --no-align --tuples-only --set ON_ERROR_STOP=1 --set VERBOSITY=verbose "$@"
-}
-
-# has LINE: whether a line of the input is this one.
-has() {
-    tee all | grep -Fx -e "$1" || { cat all; exit 1; }
-}
+. "$(dirname "$0")/steps.sh"
 
 make_user() { createuser --createdb --no-superuser tools_ada; }
 make_database() { createdb --owner=tools_ada tools_app "for the tools" && createdb tools_copy; }
@@ -51,33 +33,35 @@ dump() {
 
 maintain() { vacuumdb --quiet --analyze tools_app && vacuumdb --quiet --analyze-only --table=book tools_app && reindexdb --quiet tools_app; }
 
-pgadmin() {
-    ask <<'SQL'
-SET DateStyle=ISO; SET client_min_messages=notice;
-SELECT set_config('bytea_output','hex',false) FROM pg_show_all_settings() WHERE name = 'bytea_output';
-SET client_encoding='utf-8';
-SELECT version();
-SELECT db.oid AS did, db.datname, db.datallowconn, pg_encoding_to_char(db.encoding) AS serverencoding,
-    has_database_privilege(db.oid, 'CREATE') AS cancreate, datistemplate
-    FROM pg_catalog.pg_database db WHERE db.datname = current_database();
-SELECT roles.oid AS id, roles.rolname AS name, roles.rolsuper AS is_superuser,
-    CASE WHEN roles.rolsuper THEN true ELSE roles.rolcreaterole END AS can_create_role,
-    CASE WHEN roles.rolsuper THEN true ELSE roles.rolcreatedb END AS can_create_db,
-    CASE WHEN 'pg_signal_backend'=ANY(ARRAY(WITH RECURSIVE cte AS (
-        SELECT pg_roles.oid, pg_roles.rolname FROM pg_roles WHERE pg_roles.oid = roles.oid
-        UNION ALL SELECT m.roleid, pgr.rolname FROM cte cte_1 JOIN pg_auth_members m ON m.member = cte_1.oid
-        JOIN pg_roles pgr ON pgr.oid = m.roleid) SELECT rolname FROM cte)) THEN True ELSE False END AS can_signal_backend
-    FROM pg_catalog.pg_roles AS roles WHERE rolname = current_user;
-SELECT CASE WHEN usesuper THEN pg_is_in_recovery() ELSE FALSE END AS inrecovery,
-    CASE WHEN usesuper AND pg_is_in_recovery() THEN pg_is_wal_replay_paused() ELSE FALSE END AS isreplaypaused
-    FROM pg_user WHERE usename = current_user;
-SELECT db.oid AS did, db.datname AS name, ta.spcname AS spcname, db.datallowconn, db.datistemplate AS is_template,
-    pg_catalog.has_database_privilege(db.oid, 'CREATE') AS cancreate, datdba AS owner, descr.description
-    FROM pg_catalog.pg_database db LEFT OUTER JOIN pg_catalog.pg_tablespace ta ON db.dattablespace = ta.oid
-    LEFT OUTER JOIN pg_catalog.pg_shdescription descr ON (db.oid = descr.objoid AND descr.classoid = 'pg_database'::regclass)
-    WHERE db.oid > 16383::OID OR db.datname IN ('postgres', 'edb') ORDER BY datname;
-SELECT 'dashboard', count(*) > 0 FROM pg_catalog.pg_stat_activity WHERE datname = current_database();
+# Names of databases and files, as the server stores them.
+names_of_files() {
+    oid2name | grep -q ' tools_app ' && oid2name -d tools_app -t book | grep -q ' book$'
+}
+
+# bench MODE: as many transactions as asked for, and books that balance. A transaction that conflicts is tried again.
+bench() {
+    pgbench --no-vacuum --client=4 --jobs=2 --transactions=25 --max-tries=1000 --protocol="$1" tools_copy 2>&1 | tee report
+    grep -Fx 'number of transactions actually processed: 100/100' report && grep -F 'number of failed transactions: 0 ' report || exit 1
+    ask -d tools_copy -c "SELECT (SELECT sum(delta) FROM pgbench_history) = (SELECT sum(bbalance) FROM pgbench_branches)
+        AND (SELECT sum(abalance) FROM pgbench_accounts) = (SELECT sum(tbalance) FROM pgbench_tellers)" | has t
+}
+
+bench_init() { pgbench --initialize --init-steps=dtgvpf --scale=1 --quiet tools_copy; }
+bench_all() { for mode in simple extended prepared; do bench "$mode" || exit 1; done; }
+
+bench_script() {
+    cat >script.sql <<'SQL'
+\set account random_zipfian(1, 100000, 1.1)
+\if :client_id % 2 = 0
+\startpipeline
+SELECT abalance FROM pgbench_accounts WHERE aid = :account;
+UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :account;
+\endpipeline
+\else
+SELECT abalance AS before FROM pgbench_accounts WHERE aid = :account \gset
+\endif
 SQL
+    pgbench --client=2 --transactions=20 --protocol=extended --max-tries=100 --file=script.sql tools_copy
 }
 
 drop_all() {
@@ -95,5 +79,8 @@ step 'psql \du' list_roles
 step "psql as the user" use
 step "pg_dump" dump
 step "vacuumdb and reindexdb" maintain
-step "pgAdmin's connection" pgadmin
+step "oid2name" names_of_files
+step "pgbench --initialize" bench_init
+step "pgbench in three protocols" bench_all
+step "pgbench with a script" bench_script
 step "dropdb and dropuser" drop_all

@@ -1,0 +1,2 @@
+ALTER TABLE author DROP COLUMN mood, DROP COLUMN moods;
+DROP TYPE mood;
