@@ -5,6 +5,7 @@
 //!   which can stall, step back and jump on demand. Static dispatch: reading the clock is on every transaction's path.
 //! - [`disk`]: the [`Disk`] and [`DiskFile`] traits, [`RealDisk`], and [`SimDisk`], which knows what an `fdatasync` has made
 //!   durable and shows, after a power cut, every state that a disk may be left in; [`WatchedDisk`] tells of each operation.
+//! - [`futex`]: sleeping on a word of memory.
 //! - [`moment`]: [`Moment`], a point in time passed in by the caller, for code that reads no clock.
 //! - [`memory()`]: memory limit of this process.
 //! - [`process`]: holders of locks, and whether they are ending.
@@ -18,6 +19,8 @@
 
 pub mod clock;
 pub mod disk;
+#[cfg(target_os = "linux")]
+pub mod futex;
 mod memory;
 pub mod moment;
 pub mod process;

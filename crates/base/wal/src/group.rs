@@ -3,9 +3,9 @@
 use crate::buffer::Chunk;
 use crate::error::LogError;
 use crate::segment::Segment;
-use crate::shared::{Callback, Phase, Shared, call_all};
-use crate::sync::{Arc, Ordering, lock};
-use env::thread;
+use crate::shared::{Phase, Shared, State};
+use crate::sync::{Arc, Ordering, lock, thread};
+use crate::wait::call_all;
 use env::time::{Duration, Instant};
 use env::{DiskError, Operation};
 
@@ -18,16 +18,12 @@ pub struct Writer {
     unsynced: bool,
     /// A write or fdatasync has failed.
     failed: bool,
-    /// Number of waiters of the last group that was synced.
-    last_group: usize,
-    /// Duration of an fdatasync: a moving mean.
-    sync_time: Duration,
 }
 
 impl Writer {
     /// Goes on in `segment`, all of whose bytes are durable.
     pub fn new(segment: Arc<Segment>) -> Self {
-        Self { segment, unsynced: false, failed: false, last_group: 0, sync_time: Duration::ZERO }
+        Self { segment, unsynced: false, failed: false }
     }
 
     fn sync(&mut self) -> Result<Duration, DiskError> {
@@ -35,9 +31,7 @@ impl Writer {
         let start = Instant::now();
         self.segment.file.sync().inspect_err(|_| self.failed = true)?;
         self.unsynced = false;
-        let elapsed = start.elapsed();
-        self.sync_time = (self.sync_time * 7 + elapsed) / 8;
-        Ok(elapsed)
+        Ok(start.elapsed())
     }
 
     fn write(&mut self, chunk: &Chunk) -> Result<(), DiskError> {
@@ -74,75 +68,139 @@ impl Effort {
     }
 }
 
+/// A wait that nobody shortens takes this long at least, by the operating system's timers: a sync as short is cheaper.
+const SHORTEST_GATHER: Duration = Duration::from_micros(20);
+
+/// What the writing thread is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// Write what waits, and sync.
+    Sync,
+    /// Write what waits, to make room.
+    Write,
+    /// Call those whom a waiter that wrote has served.
+    Call,
+    /// Nothing before this time is over.
+    Later(Duration),
+    /// Nothing.
+    Rest,
+}
+
 impl Shared {
     /// The writing thread.
     pub fn write_groups(&self) {
         let _guard = StopOnPanic(self);
-        while let Some(sync) = self.next_work() {
-            if sync {
-                self.gather();
-            }
-            if self.run_round(sync).is_err() {
+        while let Some(work) = self.next_work() {
+            let done = match work {
+                Work::Sync => {
+                    self.gather();
+                    self.run_round(true)
+                }
+                Work::Write => self.run_round(false),
+                Work::Call => {
+                    let served = self.take_served(&mut self.lock());
+                    call_all(served.into_iter().map(|callback| (callback, Ok(()))));
+                    Ok(())
+                }
+                Work::Later(_) | Work::Rest => unreachable!("it sleeps instead"),
+            };
+            if done.is_err() {
                 return;
             }
         }
     }
 
-    /// Waits for work: `Some(true)` to sync, `Some(false)` to write only, `None` when there will be none.
-    fn next_work(&self) -> Option<bool> {
+    /// Waits for work; `None` when there will be none. While a waiter writes in its place, the thread has nothing to do.
+    fn next_work(&self) -> Option<Work> {
         let mut state = self.lock();
         loop {
             if state.phase != Phase::Open || state.stopped.is_some() {
                 return None;
             }
-            if state.wanted > self.durable() {
-                return Some(true);
-            }
-            let due = state.oldest_async.map(|oldest| self.options.flush_interval.saturating_sub(oldest.elapsed()));
-            if due == Some(Duration::ZERO) {
-                return Some(true);
-            }
-            if state.drain_wanted || state.buffer.pending() >= self.options.buffer_bytes / 2 {
-                return Some(false);
-            }
+            let work = if state.led { Work::Rest } else { self.work_in(&state) };
             state.sleeping = true;
-            state = match due {
-                Some(due) => self.work.wait_timeout(state, due).expect("no holder of this latch panics").0,
-                None => self.work.wait(state).expect("no holder of this latch panics"),
+            state = match work {
+                Work::Rest => self.work.wait(state).expect("no holder of this latch panics"),
+                Work::Later(due) => self.work.wait_timeout(state, due).expect("no holder of this latch panics").0,
+                work => {
+                    state.sleeping = false;
+                    return Some(work);
+                }
             };
             state.sleeping = false;
         }
     }
 
-    /// Lets those who waited for the last group come with their next records, for a fraction of what the sync will take:
-    /// without this the first to come would be synced alone and the others would wait for the group after.
-    fn gather(&self) {
-        let (expected, longest) = {
-            let writer = lock(&self.writer);
-            (writer.last_group, self.options.group_gather.min(writer.sync_time / 4))
-        };
-        if expected < 2 || longest.is_zero() {
+    /// What there is to do.
+    fn work_in(&self, state: &State) -> Work {
+        if state.callbacks.first_key_value().is_some_and(|(key, _)| key.0 <= self.durable()) {
+            return Work::Call;
+        }
+        let due = state.oldest_async.map(|oldest| self.options.flush_interval.saturating_sub(oldest.elapsed()));
+        if state.wanted > self.durable() || due == Some(Duration::ZERO) {
+            return Work::Sync;
+        }
+        if state.drain_wanted || state.buffer.pending() >= self.options.buffer_bytes / 2 {
+            return Work::Write;
+        }
+        due.map_or(Work::Rest, Work::Later)
+    }
+
+    /// Lets those who waited for the last group come with their next records, for as long as the sync will take at most:
+    /// without this the first to come would be synced alone and the others would wait for the group after. Sleeps until the
+    /// last of them has come.
+    pub fn gather(&self) {
+        let mut state = self.lock();
+        let longest = self.options.group_gather.min(state.sync_time);
+        if state.last_group < 2 || longest < SHORTEST_GATHER {
             return;
         }
         let start = Instant::now();
-        while self.arrived.load(Ordering::Relaxed) < expected && start.elapsed() < longest {
-            thread::yield_now();
+        while state.arrived < state.last_group && !state.drain_wanted && state.check_open().is_ok() {
+            let left = longest.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            state.expected = state.last_group;
+            state = self.gathered.wait_timeout(state, left).expect("no holder of this latch panics").0;
         }
+        state.expected = 0;
     }
 
     /// Writes everything that waits, and syncs it if asked to. After an error the log has stopped.
     pub fn run_round(&self, sync: bool) -> Result<(), LogError> {
+        let served = self.run_round_with(sync, |state| self.take_served(state))?;
+        call_all(served.into_iter().map(|callback| (callback, Ok(()))));
+        Ok(())
+    }
+
+    /// Same as above, with a sync and in the writing thread's place, to which it leaves callbacks and whatever else has come.
+    pub fn run_round_as_waiter(&self) -> Result<(), LogError> {
+        self.run_round_with(true, |state| {
+            state.led = false;
+            if self.work_in(state) != Work::Rest {
+                self.wake_writer(state);
+            }
+        })
+    }
+
+    /// Writes everything that waits; calls `and_then` under the latch in which it tells that it has.
+    fn run_round_with<T>(&self, sync: bool, and_then: impl FnOnce(&mut State) -> T) -> Result<T, LogError> {
         let mut writer = lock(&self.writer);
         let mut group = self.take_group(sync)?;
         match self.write_group(&mut writer, &mut group, sync) {
             Ok(effort) => {
-                if sync {
-                    writer.last_group = group.waiters;
-                }
-                let callbacks = self.publish(group, &effort, sync);
+                let (round, result) = {
+                    let mut state = self.lock();
+                    state.count(group, &effort, sync);
+                    (state.round, and_then(&mut state))
+                };
                 drop(writer);
-                call_all(callbacks, &Ok(()));
-                Ok(())
+                self.space.notify_all();
+                if sync {
+                    self.done[(round % 2) as usize].raise();
+                }
+                Ok(result)
             }
             Err(error) => {
                 // Before the next one may write: it would sync the same file again, and take that for success (L7).
@@ -164,7 +222,7 @@ impl Shared {
             state.round += 1;
             state.in_flight = end;
             state.oldest_async = None;
-            waiters = self.arrived.swap(0, Ordering::Relaxed);
+            waiters = std::mem::take(&mut state.arrived);
         }
         Ok(Group { chunks: state.buffer.take(), end, waiters })
     }
@@ -202,25 +260,24 @@ impl Shared {
         assert!(self.durable() <= to, "L1: what is durable is a prefix, and grows");
         self.durable.store(to, Ordering::Release);
     }
+}
 
-    /// Tells everybody whom the round has served; returns the callbacks, to be called without the latch.
-    fn publish(&self, group: Group, effort: &Effort, sync: bool) -> Vec<Callback> {
-        let mut state = self.lock();
-        state.stats.groups += group.chunks.len() as u64;
-        state.stats.syncs += effort.syncs;
-        state.stats.sync_time += effort.sync_time;
-        state.stats.longest_sync = state.stats.longest_sync.max(effort.longest_sync);
-        state.stats.waiters += group.waiters as u64;
-        state.stats.largest_group = state.stats.largest_group.max(group.waiters as u64);
-        state.buffer.recycle(group.chunks);
-        self.space.notify_all();
+impl State {
+    /// Notes what a round has done.
+    fn count(&mut self, group: Group, effort: &Effort, sync: bool) {
+        self.stats.groups += group.chunks.len() as u64;
+        self.stats.syncs += effort.syncs;
+        self.stats.sync_time += effort.sync_time;
+        self.stats.longest_sync = self.stats.longest_sync.max(effort.longest_sync);
+        self.stats.waiters += group.waiters as u64;
+        self.stats.largest_group = self.stats.largest_group.max(group.waiters as u64);
+        self.buffer.recycle(group.chunks);
         if sync {
-            self.done[(state.round % 2) as usize].notify_all();
+            self.last_group = group.waiters;
         }
-        let later = state.callbacks.split_off(&(self.durable() + 1, 0));
-        let served = std::mem::replace(&mut state.callbacks, later);
-        drop(state);
-        served.into_values().collect()
+        if let Some(mean) = effort.sync_time.checked_div(effort.syncs as u32) {
+            self.sync_time = (self.sync_time * 7 + mean) / 8;
+        }
     }
 }
 
@@ -230,8 +287,103 @@ pub struct StopOnPanic<'a>(pub &'a Shared);
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            let cause = std::io::Error::other("a thread of the log has panicked");
-            self.0.stop(DiskError::new(Operation::Write, "the log", cause));
+            stop_after_panic(self.0);
+        }
+    }
+}
+
+fn stop_after_panic(shared: &Shared) {
+    let cause = std::io::Error::other("a thread of the log has panicked");
+    shared.stop(DiskError::new(Operation::Write, "the log", cause));
+}
+
+/// The same for a waiter that writes in the thread's place. It may be unwinding already, for a reason of its own.
+pub struct StopUnlessDone<'a> {
+    shared: &'a Shared,
+    done: bool,
+}
+
+impl<'a> StopUnlessDone<'a> {
+    /// Stops the log when dropped.
+    pub fn new(shared: &'a Shared) -> Self {
+        Self { shared, done: false }
+    }
+
+    /// Does nothing when dropped.
+    pub fn done(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for StopUnlessDone<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            stop_after_panic(self.shared);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Driver, Durability, Log, LogOptions};
+    use env::time::Duration;
+    use env::{SimDisk, SimDiskOptions};
+    use std::sync::Arc;
+    use std::thread;
+
+    /// A log on which nothing happens by itself, whose last group had two waiters, and whose disk takes an hour.
+    fn log_of_two() -> Log {
+        let disk = Arc::new(SimDisk::new(1, SimDiskOptions::default()));
+        let options = LogOptions { driver: Driver::Caller, segment_bytes: 1024, ..LogOptions::default() };
+        let (mut log, _) = Log::open(disk, options).unwrap();
+        let hour = Duration::from_secs(3600);
+        let shared = log.shared_mut();
+        shared.options.group_gather = hour;
+        let mut state = shared.lock();
+        (state.sync_time, state.last_group) = (hour, 2);
+        drop(state);
+        log
+    }
+
+    fn await_gatherer(log: &Log) {
+        while log.shared().lock().expected == 0 {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn who_gathers_sleeps_until_the_last_one_has_come() {
+        let log = log_of_two();
+        let position = log.append(1, b"x", Durability::Fsync).unwrap().to_raw();
+        thread::scope(|scope| {
+            let gatherer = scope.spawn(|| log.shared().gather());
+            await_gatherer(&log);
+            log.shared().ask(position);
+            assert!(!gatherer.is_finished() && log.shared().lock().expected == 2, "one is still to come");
+            log.shared().ask(position);
+        });
+        assert_eq!(log.shared().lock().expected, 0);
+    }
+
+    #[test]
+    fn nobody_gathers_while_an_appender_needs_room_or_after_a_stop() {
+        for stop in [false, true] {
+            let log = log_of_two();
+            thread::scope(|scope| {
+                scope.spawn(|| log.shared().gather());
+                await_gatherer(&log);
+                match stop {
+                    false => {
+                        log.shared().lock().drain_wanted = true;
+                        log.shared().gathered.notify_one();
+                    }
+                    true => log.shared().stop(env::DiskError::new(
+                        env::Operation::Sync,
+                        "it",
+                        std::io::Error::other("a fault"),
+                    )),
+                }
+            });
         }
     }
 }

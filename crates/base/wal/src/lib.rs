@@ -2,7 +2,7 @@
 //!
 //! An engine appends a record while it still owns what the transaction is about to publish, so records are in the order in
 //! which they become visible; it installs; then the acknowledging thread waits until the log is durable up to the record's
-//! position. One thread writes the gathered records and syncs once for all waiters. Payloads are opaque: this crate never
+//! position. One of them, or a thread of the log, writes the gathered records and syncs once for all. Payloads are opaque: this crate never
 //! decides what is visible.
 //!
 //! ```text
@@ -46,6 +46,11 @@
 //! | L7 | `group.rs` `Writer::write`, `Writer::sync`, `raise_durable`; `shared.rs` `append` | `failures`, `threads` |
 //! | L8 | `checkpoint.rs` `finish`, `remove_segments` | `checkpoint` |
 //!
+//! Waiters: whoever waits is woken by the round that covers its position, and a wait that can be ended never does I/O (`wait.rs`;
+//! `loom_event`, `shuttle_log`).
+//!
+//! Mutants (`mutants/*.patch`): `durable_before_sync` (L7), `lost_wake_up`, `leader_leaves_the_rest`.
+//!
 //! # What is promised
 //! See [`Durability`]. Damage in the last group of the log cannot be distinguished from a torn write, since no later record vouches for
 //! that group. Such a log is opened without the damaged bytes and all after them, and the cut is reported. A clean close leaves
@@ -61,9 +66,10 @@
 //! | --- | --- |
 //! | `log.rs` | the public handle: open, append, wait, close |
 //! | `large.rs` | records in parts |
-//! | `shared.rs` | the latch, and how appenders and waiters wait |
+//! | `shared.rs` | the latch, and how appenders wait for room |
+//! | `wait.rs`, `event.rs` | how waiters sleep, are called back, or write themselves |
 //! | `buffer.rs` | positions, segment switches, groups in memory |
-//! | `group.rs` | the writing thread: write and sync groups |
+//! | `group.rs` | the writing thread: gather, write and sync groups |
 //! | `ahead.rs` | the other thread: prepare segments, raise the ceiling |
 //! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
 //! | `recover.rs`, `scan.rs`, `start.rs` | recovery: read the segments, classify damage, continue the log |
@@ -80,6 +86,7 @@ mod buffer;
 mod checkpoint;
 mod control;
 mod error;
+mod event;
 mod format;
 mod group;
 mod large;
@@ -93,6 +100,7 @@ mod start;
 mod stats;
 mod sync;
 mod verify;
+mod wait;
 mod window;
 
 pub use checkpoint::{CheckpointInfo, CheckpointReader, CheckpointWriter};

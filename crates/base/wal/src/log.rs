@@ -7,10 +7,11 @@ use crate::large::LargeRecord;
 use crate::options::{Driver, LogOptions};
 use crate::recover::{Continuation, Recovered, Resumed, resume};
 use crate::segment::Segment;
-use crate::shared::{CallersWaitLimit, Phase, Shared, State, call_all};
+use crate::shared::{CallersWaitLimit, Phase, Shared, State};
 use crate::stats::LogStats;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, lock};
-use env::thread::{self, JoinHandle};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock};
+use crate::wait::call_at_end;
 use env::{Disk, DiskError, Operation};
 use model::Durability;
 use model::LogPosition;
@@ -55,13 +56,13 @@ impl Log {
             identity: control.identity(),
             durable: AtomicU64::new(buffer.tail()),
             has_stopped: AtomicBool::new(false),
-            arrived: AtomicUsize::new(0),
             writer: Mutex::new(Writer::new(Arc::clone(buffer.segment()))),
             state: Mutex::new(State::new(buffer, next, refused, stats)),
             work: Condvar::new(),
             ahead: Condvar::new(),
             space: Condvar::new(),
-            done: [Condvar::new(), Condvar::new()],
+            gathered: Condvar::new(),
+            done: Default::default(),
             preparing: Mutex::new(start),
             // A read-only log issues no timestamps, so it needs no ceiling.
             ceiling: AtomicU64::new(if read_only { u64::MAX } else { control.ceiling() }),
@@ -158,7 +159,8 @@ impl Log {
         LogPosition::from_raw(self.shared.durable())
     }
 
-    /// Waits until everything up to `position` is durable, however it was appended. Many waiters share one fdatasync.
+    /// Waits until everything up to `position` is durable, however it was appended. Many waiters share one fdatasync. Where nobody
+    /// writes, the caller's thread does: its wait lasts as long as the disk takes.
     ///
     /// # Errors
     /// [`LogError::Stopped`]: unknown outcome; [`LogError::Closed`]; [`LogError::NotAppended`].
@@ -166,7 +168,8 @@ impl Log {
         self.shared.wait_durable(position.to_raw())
     }
 
-    /// Same as [`wait_durable`](Self::wait_durable), but returns `false` once `is_over` returns true. It is called, under the
+    /// Same as [`wait_durable`](Self::wait_durable), but leaves the disk to the log's thread, and returns `false` once `is_over`
+    /// returns true. It is called, under the
     /// log's latch, before each sleep, and again after each [`recheck_waits`](Self::recheck_waits). With [`Driver::Caller`] it is
     /// not called.
     ///
@@ -298,6 +301,18 @@ impl Log {
         result
     }
 
+    /// The inside, for tests of its parts.
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Same as above, of a log without threads.
+    #[cfg(test)]
+    pub(crate) fn shared_mut(&mut self) -> &mut Shared {
+        Arc::get_mut(&mut self.shared).expect("no thread has it")
+    }
+
     /// Begins the end of the log. Returns whether the caller is the one to end it.
     fn begin_end(&self, phase: Phase) -> bool {
         let mut state = self.shared.lock();
@@ -327,7 +342,7 @@ impl Log {
         self.shared.wake_all();
         drop(state);
         drop(lock(&self.shared.directory).take());
-        call_all(callbacks.into_values(), &Err(LogError::Closed));
+        call_at_end(callbacks, self.shared.durable(), &LogError::Closed);
     }
 }
 

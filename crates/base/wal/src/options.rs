@@ -31,8 +31,8 @@ pub struct LogOptions {
     /// Longest time that [`Async`](crate::Durability::Async) records stay unsynced. Default 50 ms; 1 ms to 1 hour.
     pub flush_interval: Duration,
     /// Longest time that the log waits for those who waited for the previous group to come with their next records before
-    /// it syncs the next group; it never waits if the previous group had one waiter, nor longer than a quarter of what an
-    /// fdatasync takes here. Without that wait, groups hold about half of the clients. Default 200 us; zero (never) to 10 ms.
+    /// it syncs the next group; it never waits if the previous group had one waiter, nor longer than an fdatasync takes here.
+    /// Without that wait, groups hold about half of the clients. Default 10 ms; zero (never) to 10 ms.
     pub group_gather: Duration,
     /// Longest wait of an append for the disk (buffer full, or next segment not ready) before it fails with
     /// [`LogError::Stalled`]. Default 10 s; at least 1 ms.
@@ -51,7 +51,7 @@ impl Default for LogOptions {
             part_bytes: 256 << 10,
             buffer_bytes: 8 << 20,
             flush_interval: Duration::from_millis(50),
-            group_gather: Duration::from_micros(200),
+            group_gather: Duration::from_millis(10),
             append_timeout: Duration::from_secs(10),
             driver: Driver::Threads,
             read_only: false,

@@ -1,8 +1,9 @@
-//! State that appenders, waiters and the log's threads share, and the rules by which they wait for each other.
+//! State that appenders, waiters and the log's threads share, and how appenders wait for room.
 
 use crate::buffer::Buffer;
 use crate::control::Control;
 use crate::error::LogError;
+use crate::event::Event;
 use crate::format::{Payload, RecordKind, overhead};
 use crate::group::Writer;
 use crate::large::Need;
@@ -10,13 +11,12 @@ use crate::options::{Driver, LogOptions};
 use crate::segment::{Segment, discard};
 use crate::start::Start;
 use crate::stats::LogStats;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, lock};
 use env::time::{Duration, Instant};
 use env::{Disk, DiskError, DiskLock};
 use model::Durability;
 use model::LogPosition;
 use std::collections::{BTreeMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// How long a caller will still wait for the disk: zero ends its wait; `None` leaves it to the log's own limit. Called under
 /// the log's latch before each sleep, and again after each [`Log::recheck_waits`](crate::Log::recheck_waits).
@@ -56,10 +56,20 @@ pub struct State {
     pub round: u64,
     /// Positions up to here are covered by the round that is running, or by those before it.
     pub in_flight: u64,
+    /// Number of waiters that the next round will serve.
+    pub arrived: usize,
+    /// Number of them for which whoever is about to write waits; zero if nobody does.
+    pub expected: usize,
+    /// Number of waiters that the last round has served.
+    pub last_group: usize,
+    /// Duration of an fdatasync: a moving mean.
+    pub sync_time: Duration,
     /// Since when asynchronous records have been waiting for a sync.
     pub oldest_async: Option<Instant>,
     /// The writing thread waits for work.
     pub sleeping: bool,
+    /// A waiter writes in its place.
+    pub led: bool,
     /// The log's life.
     pub phase: Phase,
     /// The failure after which nothing goes on.
@@ -90,9 +100,14 @@ impl State {
             attempt_error: None,
             wanted: 0,
             round: 0,
+            arrived: 0,
+            expected: 0,
+            last_group: 0,
+            sync_time: Duration::ZERO,
             oldest_async: None,
             drain_wanted: false,
             sleeping: false,
+            led: false,
             phase: Phase::Open,
             stopped: None,
             callbacks: BTreeMap::new(),
@@ -123,7 +138,7 @@ impl State {
     }
 
     /// Whoever waits for `position` waits for this of the two rounds.
-    fn round_for(&self, position: u64) -> usize {
+    pub fn round_for(&self, position: u64) -> usize {
         let round = if position <= self.in_flight { self.round } else { self.round + 1 };
         (round % 2) as usize
     }
@@ -145,15 +160,15 @@ pub struct Shared {
     pub ahead: Condvar,
     /// Wakes appenders: the buffer was emptied, a segment was prepared (or not).
     pub space: Condvar,
+    /// Wakes whoever gathers a group: all who are expected have come, or an appender needs room.
+    pub gathered: Condvar,
     /// Wakes waiters, by the parity of their round: only those that the round has served.
-    pub done: [Condvar; 2],
+    pub done: [Event; 2],
     /// Everything before this position is durable. Stored (Release) by the writer after the fdatasync; whoever loads it
     /// (Acquire) may acknowledge.
     pub durable: AtomicU64,
     /// The state has an error in `stopped`: a hint (set before it, under the latch) that spares who asks the latch.
     pub has_stopped: AtomicBool,
-    /// Waiters that the next round will serve. Relaxed: a hint for how long to gather.
-    pub arrived: AtomicUsize,
     /// The right to write groups.
     pub writer: Mutex<Writer>,
     /// The right to prepare segments; and what is left to be done before the log can go on at all.
@@ -229,8 +244,8 @@ impl Shared {
             state.oldest_async = Some(Instant::now());
         }
         let half = state.buffer.pending() >= self.options.buffer_bytes / 2;
-        if state.sleeping && (first_async || half) {
-            self.work.notify_one();
+        if first_async || half {
+            self.wake_writer(state);
         }
         let wanted = state.promised + usize::from(state.buffer.is_half_full());
         if state.next.len() < wanted && !state.next_wanted && state.attempt_error.is_none() {
@@ -284,9 +299,8 @@ impl Shared {
             return Ok(self.lock());
         }
         state.drain_wanted = true;
-        if state.sleeping {
-            self.work.notify_one();
-        }
+        self.wake_writer(&state);
+        self.gathered.notify_one();
         state.stats.append_waits += u64::from(budget.is_fresh());
         budget.wait(&self.space, state)
     }
@@ -399,44 +413,6 @@ impl Shared {
         }
     }
 
-    /// Waits until everything up to `position` is durable.
-    pub fn wait_durable(&self, position: u64) -> Result<(), LogError> {
-        self.wait_durable_unless(position, &|| false).map(drop)
-    }
-
-    /// Waits until everything up to `position` is durable; returns `false` if `is_over` ended the wait before.
-    pub fn wait_durable_unless(&self, position: u64, is_over: &dyn Fn() -> bool) -> Result<bool, LogError> {
-        if self.is_driven_by_callers() {
-            while self.durable() < position {
-                self.check_appended(&self.lock(), position)?;
-                self.run_round(true)?;
-            }
-            return Ok(true);
-        }
-        if self.durable() >= position {
-            return Ok(true);
-        }
-        let mut state = self.lock();
-        self.ask_for(&mut state, position)?;
-        while self.durable() < position {
-            self.check_waitable(&state)?;
-            if is_over() {
-                return Ok(false);
-            }
-            let round = state.round_for(position);
-            state = self.done[round].wait(state).expect("no holder of this latch panics");
-        }
-        Ok(true)
-    }
-
-    /// Wakes all who wait for durability, space or a ceiling, so that they ask whether their wait is over. The latch is taken in
-    /// between: a waiter has either asked after the caller made it so, or sleeps already.
-    pub fn recheck_waits(&self) {
-        drop(self.lock());
-        self.done.iter().for_each(Condvar::notify_all);
-        self.space.notify_all();
-    }
-
     /// Waits until the ceiling lies above `stamp`; has the thread that works ahead raise it to `ceiling`, since a disk that does
     /// not return can be left waiting only by another thread.
     pub fn await_ceiling(&self, stamp: u64, ceiling: u64, caller: CallersWaitLimit<'_>) -> Result<(), LogError> {
@@ -459,78 +435,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Calls `callback` when everything up to `position` is durable or never will be.
-    pub fn on_durable(&self, position: u64, callback: Callback) {
-        if self.is_driven_by_callers() {
-            return callback(self.wait_durable(position));
-        }
-        if self.durable() >= position {
-            return callback(Ok(()));
-        }
-        let mut state = self.lock();
-        let asked = self.ask_for(&mut state, position).and_then(|()| self.check_waitable(&state));
-        if asked.is_ok() && self.durable() < position {
-            state.callback_number += 1;
-            let key = (position, state.callback_number);
-            state.callbacks.insert(key, callback);
-            return;
-        }
-        drop(state);
-        callback(asked);
-    }
-
-    /// Asks the writer for a sync up to `position`.
-    fn ask_for(&self, state: &mut State, position: u64) -> Result<(), LogError> {
-        self.check_appended(state, position)?;
-        if position > state.in_flight {
-            self.arrived.fetch_add(1, Ordering::Relaxed);
-        }
-        if position > state.wanted {
-            state.wanted = position;
-        }
-        if state.sleeping {
-            self.work.notify_one();
-        }
-        Ok(())
-    }
-
-    /// A position that nobody has appended would be waited for without end.
-    fn check_appended(&self, state: &State, position: u64) -> Result<(), LogError> {
-        if position > state.buffer.tail() {
-            Err(LogError::NotAppended(LogPosition::from_raw(position)))
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Returns whether more will still become durable.
-    pub fn check_waitable(&self, state: &State) -> Result<(), LogError> {
-        match (&state.stopped, state.phase) {
-            (Some(error), _) => Err(LogError::Stopped(error.clone())),
-            (None, Phase::Closed) => Err(LogError::Closed),
-            (None, Phase::Open | Phase::Closing) => Ok(()),
-        }
-    }
-
-    /// Stops the log for good after a failure, and tells everybody.
-    pub fn stop(&self, error: DiskError) {
-        self.set_stopped(error).notify_all();
-    }
-
-    /// Stops the log for good after a failure. Whoever holds the right to write calls this before it gives it up, and tells
-    /// those who want to be called afterwards.
-    pub fn set_stopped(&self, error: DiskError) -> Stopped {
-        let mut state = self.lock();
-        self.has_stopped.store(true, Ordering::Release);
-        let error = state.stopped.get_or_insert(error).clone();
-        let callbacks = std::mem::take(&mut state.callbacks);
-        self.wake_all();
-        Stopped { error, callbacks }
-    }
-
     /// Wakes everybody, so that they look at the phase.
     pub fn wake_all(&self) {
-        [&self.work, &self.ahead, &self.space, &self.done[0], &self.done[1]].into_iter().for_each(Condvar::notify_all);
+        [&self.work, &self.ahead, &self.space, &self.gathered].into_iter().for_each(Condvar::notify_all);
+        self.done.iter().for_each(Event::raise);
     }
 }
 
@@ -600,29 +508,6 @@ impl Shared {
             // If that fails, a blank segment stays behind, and the next attempt to make it replaces it.
             discard(&*self.disk, &Segment::name(segment.place.number));
         }
-    }
-}
-
-/// A log that has stopped, and those who have not been called yet.
-#[must_use = "whoever wants to be called must be"]
-pub struct Stopped {
-    error: DiskError,
-    callbacks: BTreeMap<(u64, u64), Callback>,
-}
-
-impl Stopped {
-    /// Calls them, without a latch.
-    pub fn notify_all(self) {
-        call_all(self.callbacks.into_values(), &Err(LogError::Stopped(self.error)));
-    }
-}
-
-/// Calls every callback, without a latch. If some panic, the first panic goes on when all have been called.
-pub fn call_all(callbacks: impl IntoIterator<Item = Callback>, result: &Result<(), LogError>) {
-    let call = |callback: Callback| catch_unwind(AssertUnwindSafe(|| callback(result.clone()))).err();
-    let panics: Vec<_> = callbacks.into_iter().filter_map(call).collect();
-    if let Some(panic) = panics.into_iter().next() {
-        resume_unwind(panic);
     }
 }
 

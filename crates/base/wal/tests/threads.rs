@@ -3,9 +3,10 @@
 mod common;
 
 use common::{Content, new_disk, open, open_with, payload, shared, small};
+use env::disk::Fault;
 use env::time::Duration;
 use env::{Disk, Operation, RealDisk, SimDisk, WatchedDisk};
-use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions, LogPosition, verify};
+use seriatim_wal::{Driver, Durability, LOG_THREAD, Log, LogError, LogOptions, LogPosition, verify};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -108,6 +109,22 @@ fn a_ceiling_is_raised_ahead_once_and_without_a_wait() {
     assert_eq!((log.ceiling(), gate.passed() - before), (40, 4));
 }
 
+/// What a sync is about to cover does not count as durable while it runs.
+#[test]
+fn nothing_counts_as_durable_before_its_sync_has_returned() {
+    let (log, _, gate) = gated(threaded());
+    gate.set(true);
+    let position = log.append(1, b"x", Durability::Fsync).unwrap();
+    let durable = std::thread::scope(|scope| {
+        scope.spawn(|| log.wait_durable(position).unwrap());
+        gate.await_arrival();
+        let durable = log.durable();
+        gate.set(false);
+        durable
+    });
+    assert!(durable < position, "no sync has returned");
+}
+
 /// While one sync runs the next group gathers, and one more sync serves all of it.
 #[test]
 fn one_sync_serves_all_who_came_during_the_last() {
@@ -138,6 +155,84 @@ fn one_sync_serves_all_who_came_during_the_last() {
     assert_eq!((stats.records, stats.largest_group), (41, 40));
     drop(log);
     assert_eq!(open(&disk).unwrap().1.records.len(), 41);
+}
+
+/// A waiter that nobody can end writes for itself where nobody else does; who can be ended, or is called back, leaves the disk to
+/// the log's thread.
+#[test]
+fn a_lone_waiter_writes_itself_unless_it_can_be_ended() {
+    let writers: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
+    let watched = WatchedDisk::new(new_disk(1), {
+        let writers = Arc::clone(&writers);
+        move |operation, path| {
+            if operation == Operation::Sync && path.ends_with(".log") {
+                writers.lock().unwrap().push(std::thread::current().name().map(str::to_owned));
+            }
+        }
+    });
+    let options = LogOptions { segment_bytes: 1 << 16, ..threaded() };
+    let (log, _) = Log::open(Arc::new(watched), options).unwrap();
+    let append = || log.append(1, b"x", Durability::Fsync).unwrap();
+    let writer = || writers.lock().unwrap().pop().unwrap();
+
+    assert!(log.wait_durable_unless(append(), &|| false).unwrap());
+    assert_eq!(writer().as_deref(), Some(LOG_THREAD));
+
+    let (sender, receiver) = mpsc::channel();
+    log.on_durable(append(), Box::new(move |result| sender.send(result).unwrap()));
+    receiver.recv().unwrap().unwrap();
+    assert_eq!(writer().as_deref(), Some(LOG_THREAD));
+
+    // The thread may not be back at rest yet; once it is, nobody else writes.
+    let is_own = |_: &_| {
+        log.wait_durable(append()).unwrap();
+        writer().as_deref() == std::thread::current().name()
+    };
+    assert!((0..1_000_000).any(|attempt| is_own(&attempt)));
+}
+
+/// Callbacks that the sync of a waiter serves are called by the log's thread all the same.
+#[test]
+fn callbacks_stay_on_the_thread_when_a_waiter_writes() {
+    let options = LogOptions { segment_bytes: 1 << 16, buffer_bytes: 1 << 16, ..threaded() };
+    let (log, _, gate) = gated(options);
+    gate.set(true);
+    let first = log.append(1, b"x", Durability::Fsync).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| log.wait_durable(first).unwrap());
+        gate.await_arrival();
+        let later = log.append(2, b"y", Durability::Fsync).unwrap();
+        for position in [first, later] {
+            let sender = sender.clone();
+            let call = move |result| sender.send((std::thread::current().name().map(str::to_owned), result)).unwrap();
+            log.on_durable(position, Box::new(call));
+        }
+        gate.set(false);
+        for (thread, result) in receiver.iter().take(2) {
+            result.unwrap();
+            assert_eq!(thread.as_deref(), Some(LOG_THREAD));
+        }
+    });
+}
+
+/// Whoever was served before the log ended is told so, called late or not.
+#[test]
+fn what_was_durable_when_the_log_stopped_is_reported_durable() {
+    let (log, disk, gate) = gated(threaded());
+    gate.set(true);
+    let (first, second) = (log.append(1, b"x", Durability::Fsync).unwrap(), mpsc::channel());
+    std::thread::scope(|scope| {
+        scope.spawn(|| log.wait_durable(first).unwrap());
+        gate.await_arrival();
+        let (sender, later) = (second.0.clone(), log.append(2, b"y", Durability::Fsync).unwrap());
+        log.on_durable(first, Box::new(move |result| sender.send(result.is_ok()).unwrap()));
+        let sender = second.0.clone();
+        log.on_durable(later, Box::new(move |result| sender.send(result.is_ok()).unwrap()));
+        disk.inject(Fault { operation: Operation::Sync, after: 1, kind: std::io::ErrorKind::Other });
+        gate.set(false);
+    });
+    assert_eq!(second.1.iter().take(2).collect::<Vec<_>>(), [true, false]);
 }
 
 /// A waiter that arrives during a sync that covers its position is woken by that sync, although no other follows.
