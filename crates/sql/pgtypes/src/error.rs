@@ -119,6 +119,7 @@ pub mod state {
     pub const INVALID_ARGUMENT_FOR_NTH_VALUE: &str = "22016";
     pub const INVALID_TEXT_REPRESENTATION: &str = "22P02";
     pub const INVALID_BINARY_REPRESENTATION: &str = "22P03";
+    pub const UNTRANSLATABLE_CHARACTER: &str = "22P05";
     pub const BAD_COPY_FILE_FORMAT: &str = "22P04";
     pub const SEQUENCE_LIMIT_EXCEEDED: &str = "2200H";
     pub const ARRAY_SUBSCRIPT_ERROR: &str = "2202E";

@@ -5,6 +5,7 @@
 //!   statements have defined).
 //! - Values: `datum.rs`, their order in `compare.rs`, their external forms in `text` and `binary`, `cast` between types,
 //!   arithmetic in `numeric` and `datetime`.
+//! - [`encoding`]: the character encodings of clients and byte strings.
 //! - [`functions`]: scalar functions, operators, aggregates, and their resolution. A host adds functions of its own
 //!   ([`functions::Registry`]).
 //!
@@ -19,6 +20,7 @@ mod compare;
 pub mod datetime;
 mod datum;
 pub mod defined;
+pub mod encoding;
 mod env;
 pub mod error;
 mod facts;
@@ -38,6 +40,7 @@ mod written;
 pub use cast::CastContext;
 pub use compare::{compare_typed, equal_typed, hash_typed, without_blanks};
 pub use datum::{Array, Datum, Interval, Numeric, Record, Row, RowShape, row_bytes, value_bytes};
+pub use encoding::Encoding;
 pub use env::Env;
 pub use error::{Error, Result, state};
 pub use facts::IntervalRange;

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{Arguments, check_length, count, invalid};
 use super::super::table::*;
+use crate::encoding::{self, Encoding};
 use crate::interrupt::{byte_pieces, text_pieces};
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -27,6 +28,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     pure("decode", &[TEXT, TEXT], BYTEA, |a| decode(a.text(0)?, a.text(1)?)),
     pure("convert_from", &[BYTEA, NAME], TEXT, |a| convert_from(a.bytes(0)?, a.text(1)?)),
     pure("convert_to", &[TEXT, NAME], BYTEA, |a| convert_to(a.text(0)?, a.text(1)?)),
+    pure("convert", &[BYTEA, NAME, NAME], BYTEA, |a| convert(a.bytes(0)?, a.text(1)?, a.text(2)?)),
+    pure("length", &[BYTEA, NAME], INT4, |a| length(a.bytes(0)?, a.text(1)?)),
     pure("get_byte", &[BYTEA, INT4], INT4, |a| {
         let bytes = a.bytes(0)?;
         Ok(Datum::Int4(i32::from(bytes[byte_at(bytes, a.int4(1)?)?])))
@@ -166,54 +169,31 @@ fn decode_hex(text: &str) -> Result<Datum> {
     }
 }
 
-/// The encodings that are known, by their names without punctuation.
-fn encoding_named(name: &str) -> Option<&'static str> {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    match plain.to_ascii_lowercase().as_str() {
-        "utf8" | "unicode" => Some("UTF8"),
-        "latin1" | "iso88591" => Some("LATIN1"),
-        "sqlascii" => Some("SQL_ASCII"),
-        _ => None,
-    }
+/// The encoding of a name; `what`: `source` or `destination`.
+///
+/// # Errors
+/// 22023 for an unknown name.
+fn encoding_named(name: &str, what: &str) -> Result<Encoding> {
+    Encoding::named(name).ok_or_else(|| invalid(format!("invalid {what} encoding name \"{name}\"")))
 }
 
 fn convert_from(bytes: &[u8], encoding: &str) -> Result<Datum> {
-    match encoding_named(encoding) {
-        Some("LATIN1") => Ok(bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into()),
-        Some(_) => match std::str::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => Ok(text.into()),
-            Ok(_) => Err(invalid_bytes(&[0])),
-            Err(error) => {
-                let rest = &bytes[error.valid_up_to()..];
-                Err(invalid_bytes(&rest[..error.error_len().unwrap_or(rest.len()).max(1).min(rest.len())]))
-            }
-        },
-        None => Err(invalid(format!("invalid source encoding name \"{encoding}\""))),
-    }
-}
-
-fn invalid_bytes(bytes: &[u8]) -> Error {
-    let listed: Vec<String> = bytes.iter().map(|byte| format!("0x{byte:02x}")).collect();
-    let message = format!("invalid byte sequence for encoding \"UTF8\": {}", listed.join(" "));
-    Error::new(state::CHARACTER_NOT_IN_REPERTOIRE, message)
+    let converted = encoding::convert(bytes, encoding_named(encoding, "source")?, Encoding::Utf8)?;
+    Ok(encoding::utf8(&converted)?.into())
 }
 
 fn convert_to(text: &str, encoding: &str) -> Result<Datum> {
-    match encoding_named(encoding) {
-        Some("LATIN1") => {
-            let byte = |c: char| {
-                u8::try_from(c).map_err(|_| {
-                    let bytes: Vec<String> = c.to_string().bytes().map(|byte| format!("0x{byte:02x}")).collect();
-                    let message = format!(
-                        "character with byte sequence {} in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"",
-                        bytes.join(" ")
-                    );
-                    Error::new("22P05", message)
-                })
-            };
-            Ok(text.chars().map(byte).collect::<Result<Vec<u8>>>()?.into())
-        }
-        Some(_) => Ok(text.as_bytes().into()),
-        None => Err(invalid(format!("invalid destination encoding name \"{encoding}\""))),
-    }
+    let converted = encoding::convert(text.as_bytes(), Encoding::Utf8, encoding_named(encoding, "destination")?)?;
+    Ok((&*converted).into())
+}
+
+fn convert(bytes: &[u8], from: &str, to: &str) -> Result<Datum> {
+    let (from, to) = (encoding_named(from, "source")?, encoding_named(to, "destination")?);
+    Ok((&*encoding::convert(bytes, from, to)?).into())
+}
+
+/// Number of characters of bytes in an encoding.
+fn length(bytes: &[u8], encoding: &str) -> Result<Datum> {
+    let encoding = Encoding::named(encoding).ok_or_else(|| invalid(format!("invalid encoding name \"{encoding}\"")))?;
+    count(encoding.count_characters(bytes)?)
 }
