@@ -5,9 +5,10 @@ mod tests;
 
 use super::datetime::{checked_date, checked_timestamp};
 use super::text::{char_byte, parse};
-use super::{Array, Datum, Interval, Modifier, Numeric, Record, Scalar, Styles, Type};
+use super::{Array, Datum, Encoding, Interval, Modifier, Numeric, Record, Scalar, Styles, Type};
 use crate::error::{Error, Result, state};
 use bigdecimal::num_bigint::BigInt;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Days from 1970-01-01 to 2000-01-01.
@@ -16,11 +17,11 @@ const EPOCH_MICROS: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
 /// Dimensions of an array, at most.
 const MAX_DIMENSIONS: i32 = 6;
 
-/// Appends a value that is not NULL in its type's binary format.
+/// Appends a value that is not NULL in its type's binary format, texts in `encoding`.
 ///
 /// # Errors
-/// 42883 for a type that has none.
-pub fn send(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
+/// 42883 for a type that has none, 22P05 for a character that the encoding lacks.
+pub fn send(value: &Datum, data_type: Type, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Datum::Null => {}
         Datum::Bool(value) => out.push(u8::from(*value)),
@@ -32,7 +33,7 @@ pub fn send(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
         Datum::Float8(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Oid(value) => out.extend_from_slice(&value.to_be_bytes()),
         Datum::Numeric(value) => send_numeric(value, out),
-        Datum::Text(text) => send_text(text, data_type, out)?,
+        Datum::Text(text) => send_text(text, data_type, encoding, out)?,
         Datum::Bytea(bytes) => out.extend_from_slice(bytes),
         Datum::Date(date) => {
             let shifted = if matches!(*date, i32::MIN | i32::MAX) { *date } else { date.saturating_sub(EPOCH_DAYS) };
@@ -49,24 +50,24 @@ pub fn send(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&interval.months.to_be_bytes());
         }
         Datum::Uuid(uuid) => out.extend_from_slice(uuid.as_slice()),
-        Datum::Array(array) => send_array(array, out)?,
-        Datum::Enum(label) => out.extend_from_slice(label.name.as_bytes()),
-        Datum::Record(record) => send_record(record, out)?,
+        Datum::Array(array) => send_array(array, encoding, out)?,
+        Datum::Enum(label) => out.extend_from_slice(&encoding.encode(&label.name)?),
+        Datum::Record(record) => send_record(record, encoding, out)?,
     }
     Ok(())
 }
 
-fn send_text(text: &str, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
+fn send_text(text: &str, data_type: Type, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     match data_type.scalar {
         Scalar::Char => out.push(char_byte(text)),
         Scalar::Jsonb => {
             out.push(JSONB_VERSION);
-            out.extend_from_slice(text.as_bytes());
+            out.extend_from_slice(&encoding.encode(text)?);
         }
         Scalar::AclItem => {
             return Err(Error::new(state::UNDEFINED_FUNCTION, "no binary output function available for type aclitem"));
         }
-        _ => out.extend_from_slice(text.as_bytes()),
+        _ => out.extend_from_slice(&encoding.encode(text)?),
     }
     Ok(())
 }
@@ -113,7 +114,7 @@ fn send_numeric(numeric: &Numeric, out: &mut Vec<u8>) {
 }
 
 /// Dimensions, whether there are NULLs, the element's type, length and bound of each dimension, the elements.
-fn send_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
+fn send_array(array: &Array, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     let element = Type::of(array.element);
     let dimensions = array.dimensions();
     let nulls = array.leaves().any(Datum::is_null);
@@ -124,32 +125,32 @@ fn send_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(&(length as i32).to_be_bytes());
         out.extend_from_slice(&(if at == 0 { array.lower_bound } else { 1 }).to_be_bytes());
     }
-    array.leaves().try_for_each(|value| send_element(value, element, out))
+    array.leaves().try_for_each(|value| send_element(value, element, encoding, out))
 }
 
 /// The length, -1 for NULL, and the value.
-fn send_element(value: &Datum, data_type: Type, out: &mut Vec<u8>) -> Result<()> {
+fn send_element(value: &Datum, data_type: Type, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     let at = out.len();
     out.extend_from_slice(&(-1i32).to_be_bytes());
     if !value.is_null() {
-        send(value, data_type, out)?;
+        send(value, data_type, encoding, out)?;
         let length = (out.len() - at - 4) as i32;
         out[at..at + 4].copy_from_slice(&length.to_be_bytes());
     }
     Ok(())
 }
 
-fn send_record(record: &Record, out: &mut Vec<u8>) -> Result<()> {
+fn send_record(record: &Record, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     out.extend_from_slice(&(record.fields.len() as i32).to_be_bytes());
     for (_, data_type, field) in record.described() {
         out.extend_from_slice(&data_type.oid().to_be_bytes());
-        send_element(field, data_type, out)?;
+        send_element(field, data_type, encoding, out)?;
     }
     Ok(())
 }
 
-/// Unread bytes of a value.
-struct Reader<'b>(&'b [u8]);
+/// Unread bytes of a value, whose texts are in an encoding.
+struct Reader<'b>(&'b [u8], Encoding);
 
 fn malformed(message: &str) -> Error {
     Error::new(state::INVALID_BINARY_REPRESENTATION, message)
@@ -184,41 +185,19 @@ impl<'b> Reader<'b> {
         Ok(i64::from_be_bytes(self.bytes()?))
     }
 
-    fn text(&mut self) -> Result<&'b str> {
+    /// Texts hold no zero bytes.
+    fn text(&mut self) -> Result<Cow<'b, str>> {
         let bytes = self.take(self.0.len())?;
-        utf8(bytes)
+        self.1.decode(bytes)
     }
 }
 
-/// Texts hold UTF-8 without zero bytes.
-fn utf8(bytes: &[u8]) -> Result<&str> {
-    let invalid = |at: usize, length: usize| {
-        let shown: Vec<String> = bytes[at..].iter().take(length).map(|byte| format!("0x{byte:02x}")).collect();
-        Error::new(
-            state::CHARACTER_NOT_IN_REPERTOIRE,
-            format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" ")),
-        )
-    };
-    if let Some(zero) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(invalid(zero, 1));
-    }
-    std::str::from_utf8(bytes).map_err(|error| {
-        let expected = match bytes[error.valid_up_to()] {
-            0xc0..=0xdf => 2,
-            0xe0..=0xef => 3,
-            0xf0..=0xf7 => 4,
-            _ => 1,
-        };
-        invalid(error.valid_up_to(), expected)
-    })
-}
-
-/// Reads a value from its type's binary format.
+/// Reads a value from its type's binary format, texts in `encoding`.
 ///
 /// # Errors
-/// 22P03 or 08P01 for bytes that are no such value.
-pub fn receive(bytes: &[u8], data_type: Type) -> Result<Datum> {
-    let mut reader = Reader(bytes);
+/// 22P03 or 08P01 for bytes that are no such value, 22021 and 22P05 for texts.
+pub fn receive(bytes: &[u8], data_type: Type, encoding: Encoding) -> Result<Datum> {
+    let mut reader = Reader(bytes, encoding);
     let value = match data_type.element() {
         Some(element) => receive_array(&mut reader, element, data_type)?,
         None => receive_scalar(&mut reader, data_type)?,
@@ -260,7 +239,7 @@ fn receive_scalar(reader: &mut Reader<'_>, data_type: Type) -> Result<Datum> {
             byte => from_text(&format!("\\{byte:03o}"))?,
         },
         Scalar::Jsonb => match reader.bytes::<1>()?[0] {
-            JSONB_VERSION => from_text(reader.text()?)?,
+            JSONB_VERSION => from_text(&reader.text()?)?,
             version => {
                 let message = format!("unsupported jsonb version number {version}");
                 return Err(Error::new(state::INTERNAL_ERROR, message));
@@ -272,7 +251,7 @@ fn receive_scalar(reader: &mut Reader<'_>, data_type: Type) -> Result<Datum> {
         | Scalar::Name
         | Scalar::Json
         | Scalar::Unknown
-        | Scalar::Enum(_) => from_text(reader.text()?)?,
+        | Scalar::Enum(_) => from_text(&reader.text()?)?,
         Scalar::Void => Datum::Text("".into()),
         _ => {
             return Err(Error::new(
@@ -371,7 +350,7 @@ fn receive_array(reader: &mut Reader<'_>, element: Type, data_type: Type) -> Res
             -1 => Datum::Null,
             length => {
                 let length = usize::try_from(length).map_err(|_| too_short())?;
-                receive(reader.take(length)?, element)?
+                receive(reader.take(length)?, element, reader.1)?
             }
         });
     }

@@ -11,7 +11,7 @@ use seriatim_sql::Result;
 use seriatim_sql::database::Database;
 use seriatim_sql::session::{Format, Sink};
 use seriatim_sql::store::Engine;
-use seriatim_sql::types::Datum;
+use seriatim_sql::types::{Datum, Encoding};
 use std::sync::Arc;
 use std::time::Duration;
 use wal::Driver;
@@ -121,7 +121,7 @@ fn errors_of_the_extended_protocol() {
     let (disk, _database, mut client) = with_undurable_row();
     let session = &mut client.session;
     session.parse("", "SELECT 1 / amount FROM stock WHERE id = $1", &[]).unwrap();
-    session.bind("", "", &[(Format::Text, Some(b"7"))]).unwrap();
+    session.bind("", "", &[(Format::Text, Some(b"7"))], Encoding::Utf8).unwrap();
     let refused = session.execute("", 0, true, &mut Answer::default()).unwrap_err();
     assert_eq!(refused.code(), "22012");
     session.sync(true).unwrap();

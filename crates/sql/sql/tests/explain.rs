@@ -4,6 +4,7 @@ mod common;
 
 use common::{Answer, Client, database};
 use seriatim_sql::session::Format;
+use seriatim_sql::types::Encoding;
 
 fn client() -> Client {
     let mut client = Client::new(&database());
@@ -108,7 +109,10 @@ fn parameters_may_be_explained() {
     let mut client = client();
     client.session.parse("", "EXPLAIN SELECT * FROM t WHERE id = $1 AND n = $2", &[]).expect("Parse");
     assert_eq!(client.session.describe_statement("").expect("Describe").parameters.len(), 2);
-    client.session.bind("", "", &[(Format::Text, Some(b"7")), (Format::Text, Some(b"row"))]).expect("Bind");
+    client
+        .session
+        .bind("", "", &[(Format::Text, Some(b"7")), (Format::Text, Some(b"row"))], Encoding::Utf8)
+        .expect("Bind");
     let mut answer = Answer::default();
     client.session.execute("", 0, true, &mut answer).expect("Execute");
     client.session.sync(false).expect("Sync");

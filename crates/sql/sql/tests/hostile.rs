@@ -11,6 +11,7 @@ use model::{
 use seriatim_sql::database::{Database, Options};
 use seriatim_sql::session::{Outcome, Status};
 use seriatim_sql::store::{Store, Transaction};
+use seriatim_sql::types::Encoding;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use std::time::Duration;
 /// A client's extended protocol: prepares and binds without parameters.
 fn bind(client: &mut Client, portal: &str, sql: &str) {
     client.session.parse(portal, sql, &[]).expect("it can be prepared");
-    client.session.bind(portal, portal, &[]).expect("it can be bound");
+    client.session.bind(portal, portal, &[], Encoding::Utf8).expect("it can be bound");
 }
 
 /// Executes a portal; its rows as [`Client::show`] gives them.

@@ -6,6 +6,7 @@ use common::{Answer, Client, database};
 use seriatim_sql::database::Database;
 use seriatim_sql::session::{Format, Status};
 use seriatim_sql::store::Engine;
+use seriatim_sql::types::Encoding;
 use std::sync::Arc;
 
 #[test]
@@ -125,7 +126,10 @@ fn a_cursor_has_the_parameters_of_its_declaration() {
     client.session.parse("", declare, &[]).expect("Parse");
     let parameters = client.session.describe_statement("").expect("Describe").parameters;
     assert_eq!(parameters.len(), 2);
-    client.session.bind("", "", &[(Format::Text, Some(b"{7,9,11}")), (Format::Text, Some(b"x"))]).expect("Bind");
+    client
+        .session
+        .bind("", "", &[(Format::Text, Some(b"{7,9,11}")), (Format::Text, Some(b"x"))], Encoding::Utf8)
+        .expect("Bind");
     client.session.execute("", 0, true, &mut Answer::default()).expect("Execute");
     client.session.sync(false).expect("Sync");
     assert_eq!(client.show("FETCH 2 FROM c"), "7|x\n9|x");

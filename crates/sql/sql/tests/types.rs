@@ -5,6 +5,7 @@ mod common;
 
 use common::{Answer, Client, database, databases, open, store};
 use seriatim_sql::session::Format;
+use seriatim_sql::types::Encoding;
 
 const MOODS: &str = "
     CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
@@ -141,13 +142,19 @@ fn parameters_are_labels_in_both_forms() {
     ]
     .concat();
     for (form, moods) in [(Format::Text, &b"{happy}"[..]), (Format::Binary, &in_binary)] {
-        client.session.bind("", "s", &[(form, Some(b"sad")), (form, Some(moods))]).expect("it is bound");
+        client
+            .session
+            .bind("", "s", &[(form, Some(b"sad")), (form, Some(moods))], Encoding::Utf8)
+            .expect("it is bound");
         let mut answer = Answer::default();
         client.session.execute("", 0, true, &mut answer).expect("it runs");
         client.session.sync(false).unwrap();
         assert_eq!(answer.rows, [["1", "sad", "happy"], ["2", "sad", "sad"]]);
     }
-    let unknown = client.session.bind("", "s", &[(Format::Binary, Some(b"angry")), (Format::Text, None)]).unwrap_err();
+    let unknown = client
+        .session
+        .bind("", "s", &[(Format::Binary, Some(b"angry")), (Format::Text, None)], Encoding::Utf8)
+        .unwrap_err();
     assert_eq!((unknown.code(), unknown.message()), ("22P02", "invalid input value for enum mood: \"angry\""));
     let absent = client.session.parse("", "SELECT $1", &[99_999]).unwrap_err();
     assert_eq!((absent.code(), absent.message()), ("42704", "type with OID 99999 does not exist"));

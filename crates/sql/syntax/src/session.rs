@@ -158,7 +158,7 @@ pub(crate) fn assignment(reader: &mut Reader<'_>) -> Result<(String, Option<Stri
     } else if reader.take("ROLE") {
         ("role".into(), value(reader)?)
     } else if reader.take("NAMES") {
-        ("client_encoding".into(), value(reader)?)
+        ("client_encoding".into(), if reader.is_done() { None } else { value(reader)? })
     } else if reader.take("XML OPTION") {
         ("xmloption".into(), value(reader)?)
     } else {

@@ -74,6 +74,7 @@ pub enum Next {
 impl Conversation {
     /// Sends the first messages of a new session.
     pub fn begin(session: Session, mut output: Output, limit: usize) -> Conversation {
+        output.set_encoding(session.client_encoding());
         output.put(|out| {
             backend::authentication_ok(out);
             for (name, value) in session.parameters() {
@@ -187,7 +188,7 @@ impl Conversation {
     /// Ends the conversation from the server's side. Blocks.
     pub fn end(&mut self, error: &SqlError) {
         self.output.drop_unfinished();
-        self.output.put(|out| backend::error(out, "FATAL", error));
+        self.output.error("FATAL", error);
         // A client that does not read any more has ended the conversation itself.
         self.flush_blocking();
     }
@@ -249,15 +250,17 @@ impl Conversation {
             (Mode::Skipping, _) => return Next::Read,
             (Mode::Copying(protocol), _) => return self.copy_message(protocol, kind, body),
         }
-        let message = match Message::read(kind, body) {
-            Ok(message) => message,
+        let read = self.reserve_converted(body.len());
+        let read = read.and_then(|memory| Ok((Message::read(kind, body, self.output.encoding())?, memory)));
+        let (message, _memory) = match read {
+            Ok(read) => read,
             Err(error) => {
                 self.unreadable(kind, &error);
                 return Next::Read;
             }
         };
         match message {
-            Message::Query(sql) => self.simple(sql),
+            Message::Query(sql) => self.simple(&sql),
             Message::FunctionCall => {
                 let error = SqlError::unsupported("the function call protocol").hint("Use SELECT.");
                 self.unreadable(kind, &error);
@@ -275,6 +278,15 @@ impl Conversation {
             }
         }
         Next::Read
+    }
+
+    /// Counts the memory of a long message's texts in UTF-8, if they are in another encoding.
+    fn reserve_converted(&self, body: usize) -> Result<Option<Memory>> {
+        let encoding = self.output.encoding();
+        if encoding.is_utf8() || body <= UNCOUNTED {
+            return Ok(None);
+        }
+        self.session.reserve(body.saturating_mul(encoding.growth())).map(Some)
     }
 
     fn simple(&mut self, sql: &str) {
@@ -316,7 +328,7 @@ impl Conversation {
                     Target::Statement => self.session.close_statement(name),
                     Target::Portal => {
                         self.session.close_portal(name);
-                        self.formats.remove(*name);
+                        self.formats.remove(&**name);
                     }
                 }
                 self.output.put(|out| backend::bare(out, b'3'));
@@ -327,45 +339,43 @@ impl Conversation {
     }
 
     fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
-        self.session.bind(bind.portal, bind.statement, &bind.parameters)?;
+        self.session.bind(&bind.portal, &bind.statement, &bind.parameters, self.output.encoding())?;
         let formats = bind.results.len();
         if formats > 1 {
             // A statement without result rows accepts any formats.
-            let columns = self.session.describe_portal(bind.portal)?.map_or(formats, |fields| fields.len());
+            let columns = self.session.describe_portal(&bind.portal)?.map_or(formats, |fields| fields.len());
             if columns != formats {
-                self.session.close_portal(bind.portal);
+                self.session.close_portal(&bind.portal);
                 return Err(violation(format!(
                     "bind message has {formats} result formats but query has {columns} columns"
                 )));
             }
         }
-        match self.formats.get_mut(bind.portal) {
+        match self.formats.get_mut(&*bind.portal) {
             Some(known) => known.clone_from(&bind.results),
-            None => drop(self.formats.insert(bind.portal.to_owned(), bind.results.clone())),
+            None => drop(self.formats.insert(bind.portal.as_ref().to_owned(), bind.results.clone())),
         }
         Ok(())
     }
 
     fn describe_statement(&mut self, name: &str) -> Result<()> {
         let description = self.session.describe_statement(name)?;
-        self.output.put(|out| {
+        self.output.try_put(|out| {
             backend::parameter_description(out, &description.parameters);
             match &description.fields {
                 Some(fields) => backend::row_description(out, fields, &[]),
                 None => backend::bare(out, b'n'),
             }
-        });
-        Ok(())
+        })
     }
 
     fn describe_portal(&mut self, name: &str) -> Result<()> {
         let fields = self.session.describe_portal(name)?;
         let formats = self.formats.get(name).map_or(&[][..], |formats| formats);
-        self.output.put(|out| match &fields {
+        self.output.try_put(|out| match &fields {
             Some(fields) => backend::row_description(out, fields, formats),
             None => backend::bare(out, b'n'),
-        });
-        Ok(())
+        })
     }
 
     fn execute(&mut self, portal: &str, max_rows: usize, sync_follows: bool) -> Result<()> {
@@ -389,7 +399,7 @@ impl Conversation {
         self.mode = Mode::Ready;
         if let Err(error) = self.session.sync(failed) {
             log::failed(&self.session, "ERROR", &error);
-            self.output.put(|out| backend::error(out, "ERROR", &error));
+            self.output.error("ERROR", &error);
         }
         if self.session.status() == Status::Idle {
             // Portals end with their transaction.
@@ -401,6 +411,8 @@ impl Conversation {
     fn ready(&mut self) {
         self.mode = Mode::Ready;
         self.put_notifications();
+        // Sync may have ended a transaction, and with it what it had set.
+        self.session.report_settings(&mut self.output);
         let status = self.session.status();
         self.output.put(|out| backend::ready(out, status));
     }
@@ -417,14 +429,19 @@ impl Conversation {
     fn put_notifications(&mut self) {
         for received in self.session.notifications() {
             let Received { process, notification, .. } = received;
-            self.output.put(|out| backend::notification(out, process, &notification.channel, &notification.payload));
+            let (channel, payload) = (&notification.channel, &notification.payload);
+            if let Err(error) = self.output.try_put(|out| backend::notification(out, process, channel, payload)) {
+                // No statement of this session is to blame.
+                let lost = SqlError::new(error.code(), format!("a notification was not sent: {}", error.message()));
+                self.output.put(|out| backend::notice(out, "WARNING", &lost));
+            }
         }
     }
 
     /// An error: nothing counts until Sync, which comes from the client in the extended protocol only.
     fn fail(&mut self, error: &SqlError) {
         log::failed(&self.session, "ERROR", error);
-        self.output.put(|out| backend::error(out, "ERROR", error));
+        self.output.error("ERROR", error);
         self.mode = Mode::Skipping;
     }
 
@@ -447,11 +464,11 @@ impl Conversation {
     }
 
     fn copy_message(&mut self, protocol: Protocol, kind: u8, body: &[u8]) -> Next {
-        match Message::read(kind, body) {
+        match Message::read(kind, body, self.output.encoding()) {
             Ok(Message::CopyData(data)) => self.copy_data(protocol, data),
             Ok(Message::CopyDone) => self.copy_done(protocol),
             Ok(Message::CopyFail(why)) => {
-                let error = self.session.copy_fail(why);
+                let error = self.session.copy_fail(&why);
                 self.copy_failed(protocol, &error);
             }
             // Clients may send these at any time.
@@ -497,7 +514,7 @@ impl Conversation {
 
     fn fatal(&mut self, error: &SqlError) -> Next {
         log::failed(&self.session, "FATAL", error);
-        self.output.put(|out| backend::error(out, "FATAL", error));
+        self.output.error("FATAL", error);
         Next::Close
     }
 

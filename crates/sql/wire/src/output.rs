@@ -1,6 +1,7 @@
 //! Output buffer of a connection.
 
 use crate::codec::backend;
+use crate::codec::converted::converted;
 use crate::codec::frontend::Formats;
 use crate::connection::at;
 use crate::server::{Phase, Phases};
@@ -9,8 +10,8 @@ use sql::Field;
 use sql::cancel::{Cancel, Wait, terminated};
 use sql::error::{Result, SqlError, state};
 use sql::session::{Format, Sink};
-use sql::types::Styles;
-use sql::types::{Datum, Type, binary, text};
+use sql::types::{Datum, Encoding, Styles, Type, binary, text};
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct Output {
     /// Offset of the message that is being written, until it is complete.
     unfinished: Option<usize>,
     rows: Rows,
+    /// The client's encoding, as it was told.
+    encoding: Encoding,
 }
 
 /// Encoding of the running statement's rows.
@@ -66,14 +69,70 @@ impl Output {
             statement: None,
             unfinished: None,
             rows: Rows::default(),
+            encoding: Encoding::Utf8,
         }
     }
 
-    /// Appends the complete messages that `write` writes.
+    /// The client's encoding.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Sets the client's encoding, of everything from here on.
+    pub fn set_encoding(&mut self, encoding: Encoding) {
+        self.encoding = encoding;
+    }
+
+    /// Appends the complete messages that `write` writes; `?` stands for a character that the client's encoding lacks.
     pub fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        self.unfinished = Some(self.buffer.len());
+        let start = self.write_whole(write);
+        if !self.encoding.is_utf8() {
+            let encoding = self.encoding;
+            let _ = self.convert(start, &|text, out| {
+                out.extend_from_slice(&encoding.encode_lossy(text));
+                Ok(())
+            });
+        }
+    }
+
+    /// Appends the complete messages that `write` writes, or nothing.
+    ///
+    /// # Errors
+    /// 22P05 for a character that the client's encoding lacks.
+    pub fn try_put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let start = self.write_whole(write);
+        if self.encoding.is_utf8() {
+            return Ok(());
+        }
+        let encoding = self.encoding;
+        self.convert(start, &|text, out| {
+            out.extend_from_slice(&encoding.encode(text)?);
+            Ok(())
+        })
+    }
+
+    /// Appends an error. One whose own texts the client's encoding lacks is replaced by the error that says so, which is ASCII.
+    pub fn error(&mut self, severity: &str, error: &SqlError) {
+        if let Err(lacking) = self.try_put(|out| backend::error(out, severity, error)) {
+            self.put(|out| backend::error(out, severity, &lacking));
+        }
+    }
+
+    fn write_whole(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let start = self.buffer.len();
+        self.unfinished = Some(start);
         write(&mut self.buffer);
         self.unfinished = None;
+        start
+    }
+
+    /// Converts the messages from `start` on. After an error they are gone.
+    #[cold]
+    fn convert(&mut self, start: usize, encode: &dyn Fn(&str, &mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let messages = converted(&self.buffer[start..], encode);
+        self.buffer.truncate(start);
+        self.buffer.extend(messages?);
+        Ok(())
     }
 
     /// Prepares for the rows of a simple query: with a row description, and as text.
@@ -218,10 +277,8 @@ fn reads_nothing(read_limit: Duration) -> SqlError {
 }
 
 impl Sink for Output {
-    fn fields(&mut self, fields: &[Field]) {
-        if self.rows.described {
-            self.put(|out| backend::row_description(out, fields, &[]));
-        }
+    fn fields(&mut self, fields: &[Field]) -> Result<()> {
+        if self.rows.described { self.try_put(|out| backend::row_description(out, fields, &[])) } else { Ok(()) }
     }
 
     fn rows(&mut self, fields: &[Field], styles: &Styles) {
@@ -238,7 +295,13 @@ impl Sink for Output {
         let start = self.buffer.len();
         self.unfinished = Some(start);
         let mut encoded = Ok(());
-        backend::data_row(&mut self.buffer, row.len(), |out| encoded = self.rows.encode(row, out));
+        let (rows, encoding) = (&mut self.rows, self.encoding);
+        backend::data_row(&mut self.buffer, row.len(), |out| {
+            encoded = match encoding.is_utf8() {
+                true => rows.encode::<true>(row, Encoding::Utf8, out),
+                false => rows.encode::<false>(row, encoding, out),
+            }
+        });
         self.unfinished = None;
         if encoded.is_err() {
             self.buffer.truncate(start);
@@ -267,6 +330,9 @@ impl Sink for Output {
     }
 
     fn parameter(&mut self, name: &str, value: &str) {
+        if name == "client_encoding" {
+            self.encoding = Encoding::named(value).unwrap_or_default();
+        }
         self.put(|out| backend::parameter_status(out, name, value));
     }
 
@@ -298,8 +364,8 @@ impl Sink for Output {
 
 impl Rows {
     /// Appends the values of a row. Types are those of the columns; a row that has more columns than were announced shows
-    /// them as text.
-    fn encode(&mut self, row: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+    /// them as text. `IS_UTF8` says what the encoding is: the usual rows are encoded without a look at it.
+    fn encode<const IS_UTF8: bool>(&mut self, row: &[Datum], encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
         for (at, datum) in row.iter().enumerate() {
             let data_type = self.types.get(at).copied().unwrap_or(Type::TEXT);
             if datum.is_null() {
@@ -310,11 +376,15 @@ impl Rows {
                 Format::Text => {
                     self.text.clear();
                     text::format(datum, data_type, &self.styles, &mut self.text);
-                    backend::value(out, Some(|out: &mut Vec<u8>| out.extend_from_slice(self.text.as_bytes())));
+                    let converted = match IS_UTF8 {
+                        true => Cow::Borrowed(self.text.as_bytes()),
+                        false => encoding.encode(&self.text)?,
+                    };
+                    backend::value(out, Some(|out: &mut Vec<u8>| out.extend_from_slice(&converted)));
                 }
                 Format::Binary => {
                     let mut sent = Ok(());
-                    backend::value(out, Some(|out: &mut Vec<u8>| sent = binary::send(datum, data_type, out)));
+                    backend::value(out, Some(|out: &mut Vec<u8>| sent = binary::send(datum, data_type, encoding, out)));
                     sent?;
                 }
             }

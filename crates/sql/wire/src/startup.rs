@@ -1,9 +1,10 @@
 //! Start-up of a connection: protocol version, user and database.
 
 use crate::codec::backend;
-use crate::codec::frontend::{utf8, violation};
+use crate::codec::frontend::violation;
 use sql::error::{Result, SqlError, state};
 use sql::session::Connect;
+use sql::types::encoding;
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -97,7 +98,7 @@ fn parameters(body: &[u8]) -> Result<Vec<(&str, &str)>> {
         [texts @ .., 0, 0] => texts,
         _ => return Err(layout()),
     };
-    let texts: Vec<_> = texts.split(|&byte| byte == 0).map(utf8).collect::<Result<_>>()?;
+    let texts: Vec<_> = texts.split(|&byte| byte == 0).map(encoding::utf8).collect::<std::result::Result<_, _>>()?;
     let (pairs, []) = texts.as_chunks() else { return Err(layout()) };
     Ok(pairs.iter().map(|[name, value]| (*name, *value)).collect())
 }

@@ -204,8 +204,6 @@ fn is_number(data_type: Type) -> bool {
 }
 
 impl Sink for Printer {
-    fn fields(&mut self, _: &[Column]) {}
-
     fn rows(&mut self, fields: &[Column], styles: &Styles) {
         self.columns = fields.to_vec();
         self.styles = styles.clone();

@@ -35,7 +35,7 @@ pub use value::{FromSql, ToSql};
 
 use crate::{Database, Error, Result};
 use ::sql::session::{Connect, Format, Outcome, Sink};
-use ::sql::types::{Modifier, Styles, text};
+use ::sql::types::{Encoding, Modifier, Styles, text};
 use std::fmt;
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl Session {
         let texts: Vec<Option<String>> = parameters.iter().map(|value| value.to_sql()).collect();
         let values: Vec<(Format, Option<&[u8]>)> =
             texts.iter().map(|text| (Format::Text, text.as_ref().map(String::as_bytes))).collect();
-        self.session.bind("", STATEMENT, &values)?;
+        self.session.bind("", STATEMENT, &values, Encoding::Utf8)?;
         sink.current.columns = self.session.describe_portal("")?.unwrap_or_default();
         match self.session.execute("", 0, true, sink)? {
             Outcome::Done | Outcome::Suspended => Ok(()),
@@ -264,8 +264,9 @@ struct Answers {
 }
 
 impl Sink for Answers {
-    fn fields(&mut self, fields: &[Column]) {
+    fn fields(&mut self, fields: &[Column]) -> ::sql::Result<()> {
         self.current.columns = fields.to_vec();
+        Ok(())
     }
 
     fn rows(&mut self, fields: &[Column], styles: &Styles) {

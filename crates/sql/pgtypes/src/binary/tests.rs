@@ -41,9 +41,9 @@ fn binary_forms_are_those_of_postgresql() {
         let data_type = Type::parse_name(name).unwrap();
         let value = parse(text, data_type, Modifier::NONE, &Styles::default()).unwrap();
         let mut sent = Vec::new();
-        send(&value, data_type, &mut sent).unwrap();
+        send(&value, data_type, Encoding::Utf8, &mut sent).unwrap();
         assert_eq!(sent, hex(bytes), "{case}");
-        let back = receive(&sent, data_type).unwrap();
+        let back = receive(&sent, data_type, Encoding::Utf8).unwrap();
         let shown = |value: &Datum| to_string(value, data_type, &Styles::default());
         assert_eq!(shown(&back), shown(&value), "{case}");
     }
@@ -63,14 +63,14 @@ fn malformed_bytes_are_refused() {
         (Type::array_of(Scalar::Int4), "000000000000000000000019", "42804"),
     ];
     for (data_type, bytes, code) in cases {
-        assert_eq!(receive(&hex(bytes), data_type).unwrap_err().code(), code, "{data_type} {bytes}");
+        assert_eq!(receive(&hex(bytes), data_type, Encoding::Utf8).unwrap_err().code(), code, "{data_type} {bytes}");
     }
 }
 
 #[test]
 fn records_carry_the_types_of_their_fields() {
     let mut sent = Vec::new();
-    send(&Datum::from(vec![Datum::Int4(1), Datum::Null]), Type::RECORD, &mut sent).unwrap();
+    send(&Datum::from(vec![Datum::Int4(1), Datum::Null]), Type::RECORD, Encoding::Utf8, &mut sent).unwrap();
     assert_eq!(sent, hex("00000002 00000017 00000004 00000001 00000019 ffffffff"));
 }
 
@@ -80,9 +80,9 @@ proptest! {
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(prop_oneof![Just(0u8), Just(1), any::<u8>()], 0..48)) {
         for data_type in Type::all() {
-            if let Ok(value) = receive(&bytes, data_type) {
+            if let Ok(value) = receive(&bytes, data_type, Encoding::Utf8) {
                 let mut sent = Vec::new();
-                send(&value, data_type, &mut sent).unwrap();
+                send(&value, data_type, Encoding::Utf8, &mut sent).unwrap();
             }
         }
     }
@@ -91,8 +91,23 @@ proptest! {
     fn numbers_come_back(digits: i128, scale in 0u32..60) {
         let number = Numeric::new(digits.into(), scale);
         let mut sent = Vec::new();
-        send(&number.clone().into(), Type::NUMERIC, &mut sent).unwrap();
-        let back = receive(&sent, Type::NUMERIC).unwrap();
+        send(&number.clone().into(), Type::NUMERIC, Encoding::Utf8, &mut sent).unwrap();
+        let back = receive(&sent, Type::NUMERIC, Encoding::Utf8).unwrap();
         prop_assert_eq!(to_string(&back, Type::NUMERIC, &Styles::default()), number.to_string());
     }
+}
+
+const TEXTS: Type = Type::array_of(Scalar::Text);
+
+#[test]
+fn texts_are_sent_and_received_in_the_encoding() {
+    let value = parse("{é,NULL}", TEXTS, Modifier::NONE, &Styles::default()).unwrap();
+    let mut sent = Vec::new();
+    send(&value, TEXTS, Encoding::Latin1, &mut sent).unwrap();
+    assert_eq!(sent, hex("000000010000000100000019 0000000200000001 00000001 e9 ffffffff"));
+    let back = receive(&sent, TEXTS, Encoding::Latin1).unwrap();
+    assert_eq!(to_string(&back, TEXTS, &Styles::default()), "{é,NULL}");
+    assert_eq!(receive(&sent, TEXTS, Encoding::Utf8).unwrap_err().code(), "22021");
+    let euro = Datum::from("€");
+    assert_eq!(send(&euro, Type::TEXT, Encoding::Latin1, &mut Vec::new()).unwrap_err().code(), "22P05");
 }

@@ -8,7 +8,7 @@ use crate::env::{Check, Deferred, RelationCounts, State};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::store::{Store, Transaction};
-use crate::types::{Datum, Env, memory};
+use crate::types::{Datum, Encoding, Env, memory};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +53,11 @@ impl<'s> Exec<'s> {
     /// The session's styles and times.
     pub fn env(&self) -> &dyn Env {
         self.session
+    }
+
+    /// The encoding of the client's texts.
+    pub fn client_encoding(&self) -> Encoding {
+        self.session.derived.encoding
     }
 
     /// The right to read the catalog.

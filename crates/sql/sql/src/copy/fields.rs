@@ -2,7 +2,8 @@
 
 use super::bad_format;
 use super::options::Options;
-use crate::error::{Result, SqlError, state};
+use crate::error::Result;
+use crate::types::encoding;
 
 /// The fields of one line; memory is kept from line to line.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ impl Fields {
     pub(super) fn get(&self, at: usize) -> Result<Option<&str>> {
         let (end, null) = self.ends[at];
         let start = if at == 0 { 0 } else { self.ends[at - 1].0 };
-        if null { Ok(None) } else { valid(&self.text[start..end]).map(Some) }
+        if null { Ok(None) } else { Ok(encoding::utf8(&self.text[start..end]).map(Some)?) }
     }
 
     fn clear(&mut self) {
@@ -123,30 +124,6 @@ impl Fields {
         self.end(!quoted && &line[start..] == options.null.as_bytes());
         Ok(())
     }
-}
-
-/// Bytes as text.
-///
-/// # Errors
-/// 22021 with the first bytes that are no UTF-8, or a zero.
-pub(super) fn valid(bytes: &[u8]) -> Result<&str> {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) if !bytes.contains(&0) => return Ok(text),
-        Ok(_) => None,
-        Err(error) => Some(error.valid_up_to()),
-    };
-    let zero = bytes.iter().position(|byte| *byte == 0).unwrap_or(usize::MAX);
-    let start = text.unwrap_or(usize::MAX).min(zero);
-    // As many bytes as the first one announces.
-    let length = match bytes[start] {
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf7 => 4,
-        _ => 1,
-    };
-    let shown: Vec<String> = bytes[start..].iter().take(length).map(|byte| format!("0x{byte:02x}")).collect();
-    let message = format!("invalid byte sequence for encoding \"UTF8\": {}", shown.join(" "));
-    Err(SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, message))
 }
 
 /// Appends a field in text format.

@@ -1,7 +1,7 @@
 //! COPY FROM STDIN.
 
 use super::binary::{self, Places};
-use super::fields::{Fields, valid};
+use super::fields::Fields;
 use super::lines::{Lines, Quoting};
 use super::options::{Format, Options};
 use super::{bad_format, target};
@@ -14,7 +14,8 @@ use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
 use crate::pg_catalog;
 use crate::plan::Expr;
-use crate::types::{Datum, Row, Scalar, Styles, Type, binary as wire, text};
+use crate::types::{Datum, Encoding, Row, Scalar, Styles, Type, binary as wire, encoding, text};
+use pgtypes::encoding::Decoder;
 use std::ops::Range;
 use std::sync::Arc;
 use syntax::ast::{Copy, CopySource};
@@ -26,6 +27,8 @@ const SHOWN: usize = 100;
 pub struct CopyIn {
     target: Target,
     input: Input,
+    /// Reader of lines that are not in UTF-8.
+    decoder: Option<Decoder>,
     key_checks: KeyChecks,
     rows: u64,
 }
@@ -46,9 +49,17 @@ struct Target {
 
 /// The data.
 enum Input {
-    Lines { lines: Lines, fields: Fields, form: Form },
-    Binary(binary::Rows),
+    Lines {
+        lines: Lines,
+        fields: Fields,
+        form: Form,
+    },
+    /// With the encoding of its texts.
+    Binary(binary::Rows, Encoding),
 }
+
+/// Bytes that are converted at once: as many as lines are cut from.
+const CONVERTED: usize = 64 << 10;
 
 /// Format of lines.
 struct Form {
@@ -77,7 +88,11 @@ impl CopyIn {
         let options = Options::read(&statement.options, true)?;
         let table = target::table(&mut exec.names(), name, false)?;
         let columns = target::columns(&table, columns)?;
-        let input = Input::new(&table, &columns, options)?;
+        let client = exec.client_encoding();
+        let encoding = options.encoding.unwrap_or(client);
+        let input = Input::new(&table, &columns, options, client)?;
+        let is_decoded = matches!(input, Input::Lines { .. }) && !encoding.is_utf8();
+        let decoder = is_decoded.then(|| Decoder::new(encoding));
         let condition = match &statement.condition {
             None => None,
             Some(condition) => {
@@ -86,7 +101,7 @@ impl CopyIn {
             }
         };
         let target = Target { condition, ..Target::new(exec, table, columns)? };
-        Ok(CopyIn { target, input, key_checks: KeyChecks::default(), rows: 0 })
+        Ok(CopyIn { target, input, decoder, key_checks: KeyChecks::default(), rows: 0 })
     }
 
     /// Number of columns of a line.
@@ -96,7 +111,7 @@ impl CopyIn {
 
     /// Returns whether the data is binary.
     pub fn is_binary(&self) -> bool {
-        matches!(self.input, Input::Binary(_))
+        matches!(self.input, Input::Binary(..))
     }
 
     /// Takes a piece of the data, and writes the rows that it completes.
@@ -104,11 +119,31 @@ impl CopyIn {
     /// # Errors
     /// 22P04 for malformed data; errors of values, constraints and the engine, with the line as their context.
     pub fn data(&mut self, exec: &mut Exec<'_>, piece: &[u8]) -> Result<()> {
+        if self.decoder.is_some() {
+            return piece.chunks(CONVERTED).try_for_each(|piece| self.converted_data(exec, piece));
+        }
         match &mut self.input {
             Input::Lines { lines, .. } => lines.push(piece),
-            Input::Binary(rows) => rows.push(piece),
+            Input::Binary(rows, _) => rows.push(piece),
         }
         self.write_rows(exec)
+    }
+
+    /// Takes a piece in another encoding than UTF-8. Rows in front of what cannot be read are written before the error.
+    fn converted_data(&mut self, exec: &mut Exec<'_>, piece: &[u8]) -> Result<()> {
+        let (Input::Lines { lines, .. }, Some(decoder)) = (&mut self.input, &mut self.decoder) else { return Ok(()) };
+        let (text, fault) = decoder.read(piece);
+        lines.push(text.as_bytes());
+        self.write_rows(exec)?;
+        fault.map_or(Ok(()), |fault| self.unreadable(fault.into()))
+    }
+
+    /// The error of the line that is not complete, unless the data has ended before it.
+    fn unreadable(&self, fault: SqlError) -> Result<()> {
+        match &self.input {
+            Input::Lines { lines, .. } => lines.unfinished().map_or(Ok(()), |line| Err(self.target.at(fault, line))),
+            Input::Binary(..) => Err(fault),
+        }
     }
 
     /// Ends the data. Returns the number of rows.
@@ -116,9 +151,12 @@ impl CopyIn {
     /// # Errors
     /// Errors of [`CopyIn::data`], and 23503.
     pub fn finish(mut self, exec: &mut Exec<'_>) -> Result<u64> {
+        if let Some(decoder) = &self.decoder {
+            decoder.finish().or_else(|fault| self.unreadable(fault.into()))?;
+        }
         match &mut self.input {
             Input::Lines { lines, .. } => lines.close(),
-            Input::Binary(rows) => rows.close(),
+            Input::Binary(rows, _) => rows.close(),
         }
         self.write_rows(exec)?;
         self.key_checks.finish(exec)?;
@@ -128,7 +166,7 @@ impl CopyIn {
     /// Writes the rows that are complete.
     fn write_rows(&mut self, exec: &mut Exec<'_>) -> Result<()> {
         let styles = exec.env().styles();
-        let CopyIn { target, input, key_checks, rows } = self;
+        let CopyIn { target, input, key_checks, rows, .. } = self;
         loop {
             let (row, shown) = match input {
                 Input::Lines { lines, fields, form } => {
@@ -141,9 +179,9 @@ impl CopyIn {
                         .map_err(|error| target.at(error, lines.number()))?;
                     (row, format!(": \"{}\"", shorten(&String::from_utf8_lossy(lines.bytes(line)))))
                 }
-                Input::Binary(binary) => {
+                Input::Binary(binary, encoding) => {
                     let Some(places) = binary.next().map_err(|error| target.in_binary(error, binary))? else { break };
-                    (target.read_binary(binary, places)?, String::new())
+                    (target.read_binary(binary, places, *encoding)?, String::new())
                 }
             };
             *rows += u64::from(target.write(exec, row, key_checks, input.number(), &shown)?);
@@ -154,9 +192,10 @@ impl CopyIn {
 }
 
 impl Input {
-    fn new(table: &Table, columns: &[usize], options: Options) -> Result<Input> {
+    fn new(table: &Table, columns: &[usize], options: Options, client: Encoding) -> Result<Input> {
         let quoting = match options.format {
-            Format::Binary => return Ok(Input::Binary(binary::Rows::new(columns.len()))),
+            // ENCODING is of text and CSV; PostgreSQL accepts it here and reads the texts as the client's.
+            Format::Binary => return Ok(Input::Binary(binary::Rows::new(columns.len()), client)),
             Format::Csv => Some(Quoting { quote: options.quote, escape: options.escape }),
             Format::Text => None,
         };
@@ -172,7 +211,7 @@ impl Input {
     fn number(&self) -> u64 {
         match self {
             Input::Lines { lines, .. } => lines.number(),
-            Input::Binary(rows) => rows.number(),
+            Input::Binary(rows, _) => rows.number(),
         }
     }
 }
@@ -201,7 +240,7 @@ impl Target {
         styles: &Styles,
     ) -> Result<Row> {
         let number = lines.number();
-        valid(lines.bytes_and_end(line.clone())).map_err(|error| self.at(error, number))?;
+        encoding::utf8(lines.bytes_and_end(line.clone())).map_err(|error| self.at(error.into(), number))?;
         let line = lines.bytes(line);
         let whole = |error: SqlError| self.in_line(error, number, line);
         match form.options.format {
@@ -236,12 +275,12 @@ impl Target {
     }
 
     /// The values of a binary row's columns.
-    fn read_binary(&self, rows: &binary::Rows, places: Places) -> Result<Row> {
+    fn read_binary(&self, rows: &binary::Rows, places: Places, encoding: Encoding) -> Result<Row> {
         let mut row = vec![Datum::Null; self.table.columns.len()];
         for (place, &at) in places.into_iter().zip(&self.columns) {
             let Some(place) = place else { continue };
             let column = &self.table.columns[at];
-            let value = wire::receive(rows.bytes(place), column.data_type)
+            let value = wire::receive(rows.bytes(place), column.data_type, encoding)
                 .and_then(|value| text::apply_modifier(value, column.data_type, column.modifier, false));
             row[at] = value.map_err(|error| self.in_column(error, rows.number(), at, None))?;
         }

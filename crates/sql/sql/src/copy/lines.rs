@@ -92,6 +92,11 @@ impl Lines {
         self.number
     }
 
+    /// The number of the line that is not complete, from 1; `None` after the end marker.
+    pub(super) fn unfinished(&self) -> Option<u64> {
+        (!self.ended).then_some(self.number + u64::from(!self.counted))
+    }
+
     /// The bytes of a line.
     pub(super) fn bytes(&self, line: Range<usize>) -> &[u8] {
         &self.buffer[line]

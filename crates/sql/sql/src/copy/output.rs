@@ -11,7 +11,7 @@ use crate::exec::Cursor;
 use crate::optimize::{self, Sizes};
 use crate::pg_catalog;
 use crate::plan::{self, Field};
-use crate::types::{Datum, Env, Row, Scalar, binary as wire, text};
+use crate::types::{Datum, Encoding, Env, Row, Scalar, binary as wire, encoding, text};
 use syntax::ast::{Copy, CopySource, Ident, ObjectName, Statement};
 
 /// A running COPY TO STDOUT. It holds no borrow between calls.
@@ -19,6 +19,8 @@ pub struct CopyOut {
     source: Source,
     fields: Vec<Field>,
     options: Options,
+    /// Encoding of the lines, or of binary texts.
+    encoding: Encoding,
     force_quote: Vec<bool>,
     /// Columns whose values leave as names.
     named: Vec<(usize, Scalar)>,
@@ -59,7 +61,9 @@ impl CopyOut {
             false => forced(&fields, &options.force_quote)?,
         };
         let named = pg_catalog::names_in(&fields, |_| options.format != Format::Binary);
-        Ok(CopyOut { source, fields, options, force_quote, named, part: Part::Header, rows: 0 })
+        let client = exec.client_encoding();
+        let encoding = if options.format == Format::Binary { client } else { options.encoding.unwrap_or(client) };
+        Ok(CopyOut { source, fields, options, encoding, force_quote, named, part: Part::Header, rows: 0 })
     }
 
     /// Number of columns of a line.
@@ -82,13 +86,14 @@ impl CopyOut {
     /// # Errors
     /// Errors of the query.
     pub fn next(&mut self, exec: &mut Exec<'_>, out: &mut Vec<u8>) -> Result<bool> {
+        let start = out.len();
         if self.part == Part::Header {
             self.part = Part::Rows;
             match self.is_binary() {
                 true => out.extend_from_slice(binary::HEADER),
                 false if self.options.header => {
                     self.write_header(out);
-                    return Ok(true);
+                    return self.convert(out, start).map(|()| true);
                 }
                 false => {}
             }
@@ -127,7 +132,7 @@ impl CopyOut {
         if self.is_binary() {
             return self.write_binary(row, out);
         }
-        let styles = env.styles();
+        let (styles, start) = (env.styles(), out.len());
         for (at, (value, field)) in row.iter().zip(&self.fields).enumerate() {
             if at > 0 {
                 out.push(self.options.delimiter);
@@ -141,6 +146,16 @@ impl CopyOut {
             }
         }
         out.push(b'\n');
+        self.convert(out, start)
+    }
+
+    /// Converts the line that begins at `start`.
+    fn convert(&self, out: &mut Vec<u8>, start: usize) -> Result<()> {
+        if !self.encoding.is_utf8() {
+            let line = self.encoding.encode(encoding::utf8(&out[start..])?)?.into_owned();
+            out.truncate(start);
+            out.extend(line);
+        }
         Ok(())
     }
 
@@ -160,7 +175,7 @@ impl CopyOut {
             if matches!(value, Datum::Null) {
                 continue;
             }
-            wire::send(value, field.data_type, out)?;
+            wire::send(value, field.data_type, self.encoding, out)?;
             let length = i32::try_from(out.len() - length_at - size_of::<i32>()).map_err(too_big)?;
             out[length_at..length_at + size_of::<i32>()].copy_from_slice(&length.to_be_bytes());
         }

@@ -1,10 +1,11 @@
 //! Tests of the formats, with input in pieces of any size.
 
 use super::binary;
-use super::fields::{Fields, valid, write_csv, write_text};
+use super::fields::{Fields, write_csv, write_text};
 use super::lines::{Lines, Quoting};
 use super::options::{Format, Options};
 use crate::error::SqlError;
+use crate::types::encoding;
 use proptest::prelude::*;
 use syntax::ast::CopyOption;
 
@@ -40,7 +41,7 @@ fn read(data: &[u8], options: &Options, pieces: &[usize]) -> Result<Vec<Record>,
 
 fn drain(lines: &mut Lines, fields: &mut Fields, options: &Options, records: &mut Vec<Record>) -> Result<(), SqlError> {
     while let Some(line) = lines.next()? {
-        valid(lines.bytes_and_end(line.clone()))?;
+        encoding::utf8(lines.bytes_and_end(line.clone()))?;
         let line = lines.bytes(line);
         match options.format {
             Format::Csv => fields.split_csv(line, options)?,

@@ -1,7 +1,7 @@
 //! Settings of a session: their names and values, and how transactions roll them back.
 
 use crate::error::{Result, SqlError, state};
-use crate::types::DateStyle;
+use crate::types::{DateStyle, Encoding};
 use std::collections::HashMap;
 
 /// Type of a setting's values.
@@ -93,7 +93,7 @@ pub static KNOWN: &[Known] = &[
     known("bytea_output", "hex", Enum(&["hex", "escape"]), Session, "Sets the output format for bytea."),
     known("check_function_bodies", "on", Bool, Session, NO_EFFECT),
     known("client_connection_check_interval", "0", Milliseconds, Session, NO_EFFECT),
-    reported("client_encoding", "UTF8", Text, Session, "Sets the client's character set encoding. Only UTF8."),
+    reported("client_encoding", "UTF8", Text, Session, "Sets the client's character set encoding."),
     known("client_min_messages", "notice", MESSAGES, Session, "Sets the message levels that are sent to the client."),
     known("commit_delay", "0", Int(0, 100000), Session, NO_EFFECT),
     known("commit_siblings", "5", Int(0, 1000), Session, NO_EFFECT),
@@ -503,6 +503,10 @@ fn checked(name: &str, value: &str) -> Result<String> {
                 .map(|&found| found.to_owned())
                 .ok_or_else(|| invalid().hint(format!("Available values: {}.", values.join(", "))))
         }
+        Text if known.name == "client_encoding" => match Encoding::of_client(value)? {
+            Some(encoding) => Ok(encoding.name().to_owned()),
+            None => Err(invalid()),
+        },
         Text => text(known, value).ok_or_else(invalid),
     }
 }
@@ -513,10 +517,6 @@ fn text(known: &Known, value: &str) -> Option<String> {
         "log_min_duration_statement" => {
             let is_off = value.trim() == "-1";
             if is_off { Some("-1".to_owned()) } else { with_unit(value, TIMES).map(|time| in_units(time, TIMES)) }
-        }
-        "client_encoding" => {
-            let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
-            ["utf8", "unicode", "sqlascii"].iter().any(|name| plain.eq_ignore_ascii_case(name)).then(|| "UTF8".into())
         }
         "TimeZone" => zone(value).map(|(name, _)| name),
         _ => Some(value.to_owned()),
@@ -596,11 +596,14 @@ mod tests {
         assert_eq!(settings.get("standard_conforming_strings").unwrap(), "on");
         settings.set("my.own", Some("x"), false).unwrap();
         assert_eq!(settings.get("my.own").unwrap(), "x");
+        settings.set("client_encoding", Some("iso 8859-1"), false).unwrap();
+        assert_eq!(settings.get("client_encoding").unwrap(), "LATIN1");
         for (name, value, code) in [
             ("nonsense", "1", "42704"),
             ("statement_timeout", "soon", "22023"),
             ("row_security", "maybe", "22023"),
-            ("client_encoding", "LATIN1", "22023"),
+            ("client_encoding", "latin 11", "22023"),
+            ("client_encoding", "mule_internal", "0A000"),
             ("TimeZone", "Nowhere/Land", "22023"),
             ("server_version", "16", "55P02"),
         ] {

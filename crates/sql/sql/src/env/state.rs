@@ -4,7 +4,7 @@ use super::settings::{self, Settings};
 use super::{Advisory, Deferred, RunningCounts};
 use crate::error::Result;
 use crate::notify::Pending;
-use crate::types::{DateOrder, DateStyle, Env, IntervalStyle, Styles};
+use crate::types::{DateOrder, DateStyle, Encoding, Env, IntervalStyle, Styles};
 use model::LogPosition;
 use pgtypes::defined::{self, Definition, Definitions};
 use std::collections::HashMap;
@@ -75,6 +75,8 @@ pub(crate) struct DerivedSettings {
     dates: (DateStyle, DateOrder),
     intervals: IntervalStyle,
     bytea_escaped: bool,
+    /// `client_encoding`
+    pub encoding: Encoding,
     search_path: Arc<[String]>,
     pub application: Arc<str>,
     /// Milliseconds; 0 means none.
@@ -288,6 +290,7 @@ impl State {
                 _ => IntervalStyle::Postgres,
             },
             bytea_escaped: settings.get("bytea_output").as_deref() == Some("escape"),
+            encoding: settings.get("client_encoding").and_then(|name| Encoding::named(&name)).unwrap_or_default(),
             search_path: split_path(&settings.get("search_path").unwrap_or_default(), &self.user).into(),
             application: settings.get("application_name").unwrap_or_default().into(),
             statement_timeout: settings.milliseconds("statement_timeout"),

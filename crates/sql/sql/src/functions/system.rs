@@ -40,7 +40,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     pure("inet_server_port", &[], INT4, |_| Ok(Datum::Null)).stable(),
     pure("inet_client_port", &[], INT4, |_| Ok(Datum::Null)).stable(),
     pure("pg_is_in_recovery", &[], BOOL, |_| Ok(false.into())).stable(),
-    pure("pg_client_encoding", &[], NAME, |_| Ok("UTF8".into())).stable(),
+    system("pg_client_encoding", &[], NAME, |system, _| Ok(system.session().derived.encoding.name().into())),
     pure("getdatabaseencoding", &[], NAME, |_| Ok("UTF8".into())).stable(),
     system("pg_export_snapshot", &[], TEXT, |system, _| system.export_snapshot().map(Datum::from)).volatile(),
     system("txid_current", &[], INT8, |system, _| Ok(Datum::Int8(transaction_number(system)))),

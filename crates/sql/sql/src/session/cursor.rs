@@ -178,7 +178,7 @@ impl Session {
         if fetch.rows_wanted
             && let Some(fields) = &portal.prepared.fields
         {
-            sink.fields(fields);
+            sink.fields(fields)?;
         }
         if portal.scrolls() {
             return self.scroll(portal, fetch.rows, fetch.rows_wanted.then_some(sink));

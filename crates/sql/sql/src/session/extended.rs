@@ -4,7 +4,7 @@ use super::portal::Portal;
 use super::{Description, Format, Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
 use crate::plan::Field;
-use crate::types::{Datum, Modifier, Scalar, Type, binary, defined, text};
+use crate::types::{Datum, Encoding, Modifier, Scalar, Type, binary, defined, text};
 use syntax::Command;
 
 impl Session {
@@ -40,11 +40,17 @@ impl Session {
         Ok(self.describe(&*self.prepared_named(name)?))
     }
 
-    /// Bind: a portal of a prepared statement with its parameters' values.
+    /// Bind: a portal of a prepared statement with its parameters' values, whose texts are in `encoding`.
     ///
     /// # Errors
     /// Unknown statement, wrong number of parameters, malformed values.
-    pub fn bind(&mut self, portal: &str, statement: &str, parameters: &[(Format, Option<&[u8]>)]) -> Result<()> {
+    pub fn bind(
+        &mut self,
+        portal: &str,
+        statement: &str,
+        parameters: &[(Format, Option<&[u8]>)],
+        encoding: Encoding,
+    ) -> Result<()> {
         let prepared = self.prepared_named(statement)?;
         if let Some(parsed) = &prepared.parsed {
             self.check_failed(&parsed.command)?;
@@ -71,13 +77,13 @@ impl Session {
         let read = |(&(format, value), &data_type): (&(Format, Option<&[u8]>), &Type)| {
             let Some(value) = value else { return Ok(Datum::Null) };
             let read = match format {
-                Format::Binary => binary::receive(value, data_type),
+                Format::Binary => binary::receive(value, data_type, encoding),
                 // A name means what it means when the statement runs: the binder looks it up there.
                 Format::Text if data_type.scalar.is_reg() => {
                     let texts = Type { scalar: Scalar::Text, ..data_type };
-                    text::parse(utf8(value)?, texts, Modifier::NONE, &styles)
+                    text::parse(&encoding.decode(value)?, texts, Modifier::NONE, &styles)
                 }
-                Format::Text => text::parse(utf8(value)?, data_type, Modifier::NONE, &styles),
+                Format::Text => text::parse(&encoding.decode(value)?, data_type, Modifier::NONE, &styles),
             };
             read.map_err(SqlError::from)
         };
@@ -218,14 +224,6 @@ fn given_type(oid: u32) -> Result<Option<Type>> {
     let array = defined::element_of(oid).and_then(defined).map(Type::array_of);
     let found = Type::from_oid(oid).or(array).or_else(|| defined(oid).map(Type::of));
     found.map(Some).ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist")))
-}
-
-fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let byte = bytes.get(error.valid_up_to()).copied().unwrap_or(0);
-        let message = format!("invalid byte sequence for encoding \"UTF8\": 0x{byte:02x}");
-        SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, message)
-    })
 }
 
 /// Commands that begin or end transactions by themselves.

@@ -24,8 +24,7 @@ use crate::env::{Entry, State, settings};
 use crate::error::{Result, SqlError, state as code};
 use crate::memory::Memory;
 use crate::plan::Field;
-use crate::types::Styles;
-use crate::types::{Datum, Type};
+use crate::types::{Datum, Encoding, Styles, Type};
 use model::LogPosition;
 use portal::Portal;
 use prepared::PreparedStatements;
@@ -52,7 +51,12 @@ pub struct Connect {
 /// Where results go. The wire encodes them at once; the command line prints them. Methods with a default body ignore their arguments.
 pub trait Sink {
     /// Called when a statement of the simple protocol begins to return rows with these columns.
-    fn fields(&mut self, _fields: &[Field]) {}
+    ///
+    /// # Errors
+    /// A name cannot be sent to the client.
+    fn fields(&mut self, _fields: &[Field]) -> Result<()> {
+        Ok(())
+    }
     /// Rows of these columns follow. Once before the first row of every call, after [`Sink::fields`] where that is
     /// called, and in the extended protocol too: values are encoded by their types, and texts in these styles.
     fn rows(&mut self, _fields: &[Field], _styles: &Styles) {}
@@ -266,6 +270,11 @@ impl Session {
         self.state.derived.log_min_duration.map(std::time::Duration::from_millis)
     }
 
+    /// The encoding of the client's texts. Front ends convert; the session's own texts are UTF-8.
+    pub fn client_encoding(&self) -> Encoding {
+        self.state.derived.encoding
+    }
+
     /// The value of a setting.
     pub fn setting(&self, name: &str) -> Option<String> {
         self.state.setting(name)
@@ -368,6 +377,14 @@ impl Session {
     /// Completes a statement: notices, reported settings, the end of its deadline.
     fn end_statement(&mut self, sink: &mut dyn Sink) {
         self.send_notices(sink);
+        self.report_settings(sink);
+        if self.copy.is_none() {
+            self.entry.cancel.set_timeout(0);
+        }
+    }
+
+    /// Reports the settings that have changed since the last report.
+    pub fn report_settings(&mut self, sink: &mut dyn Sink) {
         let revision = self.state.settings.revision();
         if self.reported_revision != revision {
             let now = self.parameters();
@@ -375,9 +392,6 @@ impl Session {
                 sink.parameter(name, value);
             }
             (self.reported, self.reported_revision) = (now, revision);
-        }
-        if self.copy.is_none() {
-            self.entry.cancel.set_timeout(0);
         }
     }
 

@@ -77,6 +77,8 @@ impl Session {
                 return Ok(outcome);
             }
             if !self.rest.is_empty() {
+                // The next statement's rows are in the encoding that this one has set.
+                self.report_settings(sink);
                 // Each statement of a text has its own time.
                 self.entry.cancel.set_timeout(self.state.derived.statement_timeout);
             }
@@ -256,7 +258,7 @@ impl Session {
 
     fn run_planned(&mut self, mut portal: Portal, sink: &mut dyn Sink) -> Result<Outcome> {
         if let Some(fields) = &portal.prepared.fields {
-            sink.fields(fields);
+            sink.fields(fields)?;
         }
         self.run_rows(&mut portal, 0, sink)
     }

@@ -289,7 +289,7 @@ impl Session {
 
     /// Sends a small answer.
     fn answer(&mut self, fields: &[Field], rows: Vec<Vec<Datum>>, tag: &str, sink: &mut dyn Sink) -> Result<Outcome> {
-        sink.fields(fields);
+        sink.fields(fields)?;
         sink.rows(fields, &self.state.styles());
         for row in rows {
             sink.row(&row)?;
@@ -367,7 +367,7 @@ impl Session {
             return self.run_utility(&parsed, NO_PARAMETERS, sink);
         }
         if let Some(fields) = &prepared.fields {
-            sink.fields(fields);
+            sink.fields(fields)?;
         }
         self.run_rows(&mut Portal::new(prepared, values, false), 0, sink)
     }

@@ -127,9 +127,10 @@ impl Client {
 }
 
 impl Sink for Answer {
-    fn fields(&mut self, fields: &[Field]) {
+    fn fields(&mut self, fields: &[Field]) -> Result<()> {
         self.columns = fields.iter().map(|field| field.name.clone()).collect();
         self.rows.clear();
+        Ok(())
     }
 
     fn rows(&mut self, fields: &[Field], styles: &Styles) {

@@ -1,33 +1,35 @@
-//! Clients' messages, parsed in place.
+//! Clients' messages, parsed in place. Texts are borrowed from the message where they are UTF-8 already.
 
 use smallvec::SmallVec;
 use sql::error::{Result, SqlError, state};
 use sql::session::Format;
+use sql::types::Encoding;
+use std::borrow::Cow;
 
 /// A message of a client.
 #[derive(Debug)]
 pub enum Message<'a> {
     /// A simple query.
-    Query(&'a str),
+    Query(Cow<'a, str>),
     /// Prepare a statement.
     Parse {
         /// Name of the new statement.
-        name: &'a str,
+        name: Cow<'a, str>,
         /// Its text.
-        sql: &'a str,
+        sql: Cow<'a, str>,
         /// The types of its first parameters; 0 is unknown.
         types: SmallVec<[u32; 8]>,
     },
     /// Make a portal.
     Bind(Bind<'a>),
     /// Describe a statement or a portal.
-    Describe(Target, &'a str),
+    Describe(Target, Cow<'a, str>),
     /// Close a statement or a portal.
-    Close(Target, &'a str),
+    Close(Target, Cow<'a, str>),
     /// Run a portal.
     Execute {
         /// Its name.
-        portal: &'a str,
+        portal: Cow<'a, str>,
         /// Maximum number of rows; 0: all.
         max_rows: usize,
     },
@@ -40,7 +42,7 @@ pub enum Message<'a> {
     /// All data of a COPY have been sent.
     CopyDone,
     /// The client gives a COPY up.
-    CopyFail(&'a str),
+    CopyFail(Cow<'a, str>),
     /// The function call of old.
     FunctionCall,
     /// An unsolicited password.
@@ -62,10 +64,10 @@ pub enum Target {
 #[derive(Debug)]
 pub struct Bind<'a> {
     /// Name of the new portal.
-    pub portal: &'a str,
+    pub portal: Cow<'a, str>,
     /// Name of its statement.
-    pub statement: &'a str,
-    /// The values.
+    pub statement: Cow<'a, str>,
+    /// The values, texts in the client's encoding.
     pub parameters: SmallVec<[Parameter<'a>; 8]>,
     /// The forms of the result's columns: none (all text), one for all, or one for each.
     pub results: Formats,
@@ -78,12 +80,13 @@ pub type Parameter<'a> = (Format, Option<&'a [u8]>);
 pub type Formats = SmallVec<[Format; 8]>;
 
 impl<'a> Message<'a> {
-    /// Reads the body of a message of a known type.
+    /// Reads the body of a message of a known type, with texts in `encoding`.
     ///
     /// # Errors
-    /// 08P01 for a body that is not of its type's form, 22021 for a text that is not UTF-8, 22023 for an unknown format.
-    pub fn read(kind: u8, body: &'a [u8]) -> Result<Message<'a>> {
-        let mut body = Body(body);
+    /// 08P01 for a body that is not of its type's form, 22021 and 22P05 for a text that is not in the encoding, 22023 for an unknown
+    /// format.
+    pub fn read(kind: u8, body: &'a [u8], encoding: Encoding) -> Result<Message<'a>> {
+        let mut body = Body(body, encoding);
         let message = match kind {
             b'Q' => Message::Query(body.text()?),
             b'P' => Message::Parse { name: body.text()?, sql: body.text()?, types: body.list(Body::u32)? },
@@ -131,15 +134,15 @@ impl<'a> Bind<'a> {
     }
 }
 
-/// Unread rest of a message's body.
-struct Body<'a>(&'a [u8]);
+/// Unread rest of a message's body, and the encoding of its texts.
+struct Body<'a>(&'a [u8], Encoding);
 
 impl<'a> Body<'a> {
-    fn text(&mut self) -> Result<&'a str> {
+    fn text(&mut self) -> Result<Cow<'a, str>> {
         let end = self.0.iter().position(|&byte| byte == 0).ok_or_else(|| violation("invalid string in message"))?;
         let (text, rest) = self.0.split_at(end);
         self.0 = &rest[1..];
-        utf8(text)
+        Ok(self.1.decode(text)?)
     }
 
     fn chunk<const N: usize>(&mut self) -> Result<[u8; N]> {
@@ -198,20 +201,6 @@ fn insufficient() -> SqlError {
     violation("insufficient data left in message")
 }
 
-/// Texts are UTF-8.
-///
-/// # Errors
-/// 22021, with the first bytes that are not.
-pub fn utf8(text: &[u8]) -> Result<&str> {
-    std::str::from_utf8(text).map_err(|error| {
-        let at = error.valid_up_to();
-        let length = error.error_len().unwrap_or(text.len() - at);
-        let bytes: Vec<_> = text[at..at + length].iter().map(|byte| format!("0x{byte:02x}")).collect();
-        let message = format!("invalid byte sequence for encoding \"UTF8\": {}", bytes.join(" "));
-        SqlError::new(state::CHARACTER_NOT_IN_REPERTOIRE, message)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,8 +223,23 @@ mod tests {
             (b'f', b"why\0", r#"CopyFail("why")"#),
         ];
         for (kind, body, message) in cases {
-            assert_eq!(format!("{:?}", Message::read(*kind, body).unwrap()), *message);
+            assert_eq!(format!("{:?}", Message::read(*kind, body, Encoding::Utf8).unwrap()), *message);
         }
+    }
+
+    #[test]
+    fn texts_are_converted() {
+        let read = |kind, body| Message::read(kind, body, Encoding::Latin1).map(|message| format!("{message:?}"));
+        assert_eq!(read(b'Q', b"select '\xe9'\0").unwrap(), r#"Query("select 'é'")"#);
+        assert_eq!(read(b'P', b"\xe9\0\xdf\0\0\0").unwrap(), r#"Parse { name: "é", sql: "ß", types: [] }"#);
+        let bind = r#"Bind(Bind { portal: "é", statement: "ß", parameters: [(Text, Some([233]))], results: [] })"#;
+        assert_eq!(
+            read(b'B', b"\xe9\0\xdf\0\0\0\0\x01\0\0\0\x01\xe9\0\0").unwrap(),
+            bind,
+            "its type decides of a value"
+        );
+        let unread = Message::read(b'Q', b"\x81\0", Encoding::Win1252).unwrap_err();
+        assert_eq!(unread.code(), "22P05");
     }
 
     #[test]
@@ -254,7 +258,7 @@ mod tests {
             (b'S', b"x", "08P01", "invalid message format"),
         ];
         for (kind, body, code, message) in cases {
-            let error = Message::read(*kind, body).unwrap_err();
+            let error = Message::read(*kind, body, Encoding::Utf8).unwrap_err();
             assert_eq!((error.code(), error.message()), (*code, *message), "{body:?}");
         }
     }

@@ -240,7 +240,9 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self) -> String {
         let end = self.0.iter().position(|&byte| byte == 0).unwrap();
-        let text = String::from_utf8(self.take(end).to_vec()).unwrap();
+        let text = self.take(end);
+        // Other encodings are shown as values are.
+        let text = std::str::from_utf8(text).map_or_else(|_| text.escape_ascii().to_string(), str::to_owned);
         self.take(1);
         text
     }

@@ -102,6 +102,7 @@ const OTHERS: &[Function] = &[
     stable("pg_column_is_updatable", &[REGCLASS, INT2, BOOL], BOOL, definition::is_column_updatable),
     stable("pg_relation_filenode", &[REGCLASS], OID, definition::filenode),
     pure("pg_encoding_to_char", &[INT4], NAME, server::encoding_name).stable(),
+    pure("pg_encoding_max_length", &[INT4], INT4, server::encoding_longest_character).stable(),
     pure("pg_char_to_encoding", &[NAME], INT4, server::encoding_number).stable(),
     volatile("pg_relation_size", &[REGCLASS], INT8, size::relation),
     volatile("pg_relation_size", &[REGCLASS, TEXT], INT8, size::relation),

@@ -5,7 +5,7 @@ use crate::context::{Names, System};
 use crate::error::{Result, SqlError, state};
 use crate::pg_catalog::names;
 use crate::pg_catalog::shared::role_name;
-use crate::types::{Array, Datum, Scalar};
+use crate::types::{Array, Datum, Encoding, Scalar};
 use std::sync::Arc;
 
 /// Of kinds of objects of which there are none, and of what is not recorded.
@@ -30,18 +30,20 @@ pub(super) fn user_by_id(names: &mut Names<'_>, arguments: &[Datum]) -> Result<D
     optional(Some(role_name(names, oid)?.unwrap_or_else(|| format!("unknown (OID={oid})"))))
 }
 
-/// PostgreSQL's number of UTF-8, the one encoding here.
-const UTF8: i32 = 6;
+fn encoding_numbered(arguments: &[Datum]) -> Option<Encoding> {
+    argument_int(arguments, 0).and_then(|number| Encoding::from_number(i32::try_from(number).ok()?))
+}
 
 pub(super) fn encoding_name(arguments: &[Datum]) -> Result<Datum> {
-    let known = argument_int(arguments, 0) == Some(i64::from(UTF8));
-    Ok(Datum::Text(if known { "UTF8" } else { "" }.into()))
+    Ok(encoding_numbered(arguments).map_or("", Encoding::name).into())
+}
+
+pub(super) fn encoding_longest_character(arguments: &[Datum]) -> Result<Datum> {
+    Ok(encoding_numbered(arguments).map_or(Datum::Null, |encoding| Datum::Int4(encoding.longest_character())))
 }
 
 pub(super) fn encoding_number(arguments: &[Datum]) -> Result<Datum> {
-    let letters: String = argument_text(arguments, 0).chars().filter(char::is_ascii_alphanumeric).collect();
-    let known = ["utf8", "unicode"].iter().any(|name| letters.eq_ignore_ascii_case(name));
-    Ok(Datum::Int4(if known { UTF8 } else { -1 }))
+    Ok(Datum::Int4(Encoding::named(argument_text(arguments, 0)).map_or(-1, Encoding::number)))
 }
 
 /// Everything is in the database's own directory, which prints as nothing.
