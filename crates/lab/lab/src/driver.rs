@@ -147,7 +147,7 @@ struct Stage<'a, E, W> {
     clock: MonotonicClock,
 }
 
-/// Rows that one transaction of an audit looks at: few transactions, since some engines sort a table for each.
+/// Rows that one transaction of an audit looks at: they are kept until it has committed.
 const AUDITED_ROWS: usize = 100_000;
 
 impl<E: Engine, W: Workload> Stage<'_, E, W> {

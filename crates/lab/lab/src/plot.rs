@@ -239,11 +239,11 @@ fn ranges(plot: &Plot<'_>) -> (Range<f64>, Range<f64>) {
     let x = least_x - margin..greatest_x + margin;
     let greatest_y = points().map(|point| point.greatest).reduce(f64::max).unwrap_or(1.0);
     if !plot.is_logarithmic {
-        return (x, 0.0..greatest_y.max(1e-9) * 1.25);
+        return (x, 0.0..greatest_y.max(1e-9) * 1.4);
     }
     let least_y = points().map(|point| point.least).filter(|y| *y > 0.0).reduce(f64::min).unwrap_or(1.0);
     let (low, high) = (least_y.log10(), greatest_y.max(least_y).log10());
-    (x, low - 0.15 - (high - low) * 0.05..high + 0.15 + (high - low) * 0.25)
+    (x, low - 0.15 - (high - low) * 0.05..high + 0.25 + (high - low) * 0.35)
 }
 
 #[cfg(test)]

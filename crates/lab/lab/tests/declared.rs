@@ -13,6 +13,7 @@ use seriatim_lab::workloads::tatp::{self, Tatp};
 use seriatim_lab::workloads::tpcc::{self, Tpcc};
 use seriatim_lab::workloads::ycsb::{self, Ycsb};
 use seriatim_lab::workloads::{Call, Client, ClientSlot, Record, Stamps, Workload};
+use silo::Silo;
 use std::sync::Arc;
 use twopl::TwoPhaseLocking;
 
@@ -109,13 +110,15 @@ fn run_on<E: Engine, W: Workload>(engine: E, create: impl Fn(&E, Schema) -> Resu
     assert!(report.valid && !report.judges_disagree, "{report}");
 }
 
-/// Runs the workload on three engines; whatever a body does without having declared it ends the run.
+/// Runs the workload on every engine; whatever a body does without having declared it ends the run.
 fn declares_what_it_does<W: Workload<Client: Client<Call: Call>>>(workload: W) {
     let workload = Declaring(workload);
     let one_mutex = |engine: &AsReexecutable<OneMutex>, schema| Ok(engine.0.create_table(schema));
     run_on(AsReexecutable(Arc::new(OneMutex::new())), one_mutex, &workload);
     let mvto = Mvto::in_memory(mvto::Options::default()).expect("an engine in memory");
     run_on(AsReexecutable(Arc::new(mvto)), |engine, schema| engine.0.create_table(schema), &workload);
+    let silo = Silo::new(silo::Options::default());
+    run_on(silo, |engine: &Silo, schema| engine.create_table(schema), &workload);
     let twopl = TwoPhaseLocking::new(twopl::Options::default());
     run_on(twopl, |engine: &TwoPhaseLocking, schema| engine.create_table(schema), &workload);
 }

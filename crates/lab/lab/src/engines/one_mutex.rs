@@ -1,8 +1,7 @@
 //! One mutex, one map: the naive engine behind `Interactive`.
 //!
 //! A transaction locks the whole map and releases it at its end. It is what a careful programmer writes before reaching for a
-//! database, and on few cores hard to beat on short transactions: every engine's figures are to be read beside it. Its scans
-//! sort the whole table, so its figures say nothing about ranges.
+//! database, and on few cores hard to beat on short transactions: every engine's figures are to be read beside it.
 
 use model::twin::Twin;
 use model::{
