@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+/// The allocator of the program `lab`.
+pub const ALLOCATOR: &str = if cfg!(feature = "mimalloc") { "mimalloc" } else { "the system's" };
+
 /// Memory of this process that is in RAM, in bytes; `None` where the operating system does not say.
 pub fn resident_bytes() -> Option<u64> {
     resident_bytes_of(std::process::id())
