@@ -21,7 +21,8 @@ fn each_event_is_an_object_with_its_session() {
     let options: Vec<&str> = options.into_iter().chain(settings.iter().flat_map(|setting| ["-c", setting])).collect();
     let server = Server::start(&directory.join("data"), &options);
     server.show("CREATE DATABASE shop");
-    server.show("CREATE ROLE app LOGIN");
+    let gone = "BEGIN; CREATE TABLE gone (); ROLLBACK";
+    assert!(server.psql(&["-c", "CREATE ROLE app LOGIN", "-c", gone]).status.success());
     let failing = server.psql(&[
         "-U",
         "app",
@@ -62,6 +63,7 @@ fn each_event_is_an_object_with_its_session() {
     assert_eq!((begun, find("disconnection").len()), (4, 4), "{lines:?}");
     let [statistics] = find("statistics")[..] else { panic!("{lines:?}") };
     assert!(statistics["commits"].as_u64().is_some_and(|commits| commits > 0));
+    assert_eq!(statistics["aborts"], 0, "ROLLBACK is no abort");
 }
 
 /// A log on a full device, and one whose reader has gone.
