@@ -171,7 +171,7 @@ fn empty(port: u16) {
          ELSE 'SEQUENCE' END, nspname, relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE nspname = 'public' AND relkind IN ('r', 'v', 'S') ORDER BY relkind DESC \\gexec\n";
     let types = "SELECT format('DROP TYPE IF EXISTS %I.%I CASCADE', nspname, typname) FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace
-         WHERE nspname = 'public' AND typtype IN ('e', 'd') \\gexec\n";
+         WHERE nspname = 'public' AND typtype IN ('e', 'd', 'c') \\gexec\n";
     let schemas = "SELECT format('DROP SCHEMA %I CASCADE', nspname) FROM pg_namespace
          WHERE nspname NOT IN ('public', 'information_schema') AND nspname !~ '^pg_' \\gexec\n";
     let mut command = psql(port);

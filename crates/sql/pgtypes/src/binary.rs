@@ -4,7 +4,8 @@
 mod tests;
 
 use super::datetime::{checked_date, checked_timestamp};
-use super::text::{char_byte, parse};
+use super::defined;
+use super::text::{apply_modifier, char_byte, check_rules, parse};
 use super::{Array, Datum, Encoding, Interval, Modifier, Numeric, Record, Scalar, Styles, Type};
 use crate::error::{Error, Result, state};
 use bigdecimal::num_bigint::BigInt;
@@ -252,6 +253,7 @@ fn receive_scalar(reader: &mut Reader<'_>, data_type: Type) -> Result<Datum> {
         | Scalar::Json
         | Scalar::Unknown
         | Scalar::Enum(_) => from_text(&reader.text()?)?,
+        Scalar::Composite(oid) => crate::stack::ensure_stack(|| receive_row(reader, oid))?,
         Scalar::Void => Datum::Text("".into()),
         _ => {
             return Err(Error::new(
@@ -362,6 +364,38 @@ fn receive_array(reader: &mut Reader<'_>, element: Type, data_type: Type) -> Res
     Array::from_leaves(element.scalar, lower_bound, &lengths, leaves)
         .map(Datum::from)
         .ok_or_else(|| malformed("incorrect binary data format"))
+}
+
+/// The number of fields; of each its type, its length and its value. Source: PostgreSQL 15, `record_recv`.
+fn receive_row(reader: &mut Reader<'_>, oid: u32) -> Result<Datum> {
+    let found = defined::find(oid).ok_or_else(|| defined::unknown(oid))?;
+    let mismatch = |message: String| Error::new(state::DATATYPE_MISMATCH, message);
+    let count = reader.i32()?;
+    if usize::try_from(count) != Ok(found.attributes.len()) {
+        let expected = found.attributes.len();
+        return Err(mismatch(format!("wrong number of columns: {count}, expected {expected}")));
+    }
+    let mut fields = Vec::with_capacity(found.attributes.len());
+    for (number, attribute) in (1..).zip(&found.attributes) {
+        check_rules(attribute)?;
+        let (sent, expected) = (reader.i32()? as u32, attribute.data_type);
+        if sent != expected.oid() {
+            return Err(mismatch(format!(
+                "binary data has type {sent} ({}) instead of expected {} ({expected}) in record column {number}",
+                name_of(sent),
+                expected.oid()
+            )));
+        }
+        fields.push(match reader.i32()? {
+            -1 => Datum::Null,
+            length => {
+                let length = usize::try_from(length).map_err(|_| too_short())?;
+                let value = receive(reader.take(length)?, expected, reader.1)?;
+                apply_modifier(value, expected, attribute.modifier, false)?
+            }
+        });
+    }
+    Ok(Datum::Record(Arc::new(Record { fields, shape: Some(found.shape.clone()) })))
 }
 
 fn name_of(oid: u32) -> String {

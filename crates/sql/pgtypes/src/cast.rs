@@ -49,6 +49,9 @@ fn find(from: Type, to: Type) -> Option<(CastContext, Method)> {
     if from == Type::UNKNOWN {
         return Some((Implicit, Method::Text));
     }
+    if to == Type::RECORD && from.composite().is_some() {
+        return Some((Implicit, Method::Same));
+    }
     if to == Type::UNKNOWN || is_pseudo(from) || is_pseudo(to) {
         return (from == Type::RECORD && is_text(to)).then_some((Assignment, Method::Text));
     }

@@ -1,6 +1,6 @@
 //! Order of values, with equality and hashing that agree with it.
 
-use super::{Array, Datum, Interval, Scalar, Type, jsonb};
+use super::{Array, Datum, Interval, Record, Scalar, Type, jsonb};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -30,7 +30,7 @@ impl Datum {
             (Oid(a), Oid(b)) => a.cmp(b),
             (Array(a), Array(b)) => compare_arrays(a, b),
             (Enum(a), Enum(b)) => a.rank.cmp(&b.rank),
-            (Record(a), Record(b)) => compare_lists(a, b, Datum::compare),
+            (Record(a), Record(b)) => compare_records(a, b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
@@ -84,8 +84,19 @@ fn compare_arrays_by(left: &Array, right: &Array, compare: impl Fn(&Datum, &Datu
         .then_with(|| left.lower_bound.cmp(&right.lower_bound))
 }
 
-fn compare_lists(left: &[Datum], right: &[Datum], compare: impl Fn(&Datum, &Datum) -> Ordering) -> Ordering {
-    compare_lists_by(left.iter(), right.iter(), compare)
+/// Compares rows field by field, each by its type.
+fn compare_records(left: &Record, right: &Record) -> Ordering {
+    let fields = left.shape.as_ref().map_or(&[][..], |shape| &shape.fields);
+    for (at, (a, b)) in left.iter().zip(right.iter()).enumerate() {
+        let ordering = match fields.get(at) {
+            Some((_, data_type)) => compare_typed(*data_type, a, b),
+            None => a.compare(b),
+        };
+        if ordering != Ordering::Equal {
+            return ordering;
+        }
+    }
+    left.fields.len().cmp(&right.fields.len())
 }
 
 fn compare_lists_by<'d>(
@@ -153,7 +164,9 @@ pub fn hash_typed(data_type: Type, value: &Datum, hasher: &mut impl Hasher) {
         Datum::Oid(oid) => oid.hash(hasher),
         Datum::Array(array) => array.leaves().for_each(|element| hash_typed(data_type, element, hasher)),
         Datum::Enum(label) => label.rank.hash(hasher),
-        Datum::Record(fields) => fields.iter().for_each(|field| hash_typed(Type::RECORD, field, hasher)),
+        Datum::Record(record) => {
+            record.described().for_each(|(_, data_type, field)| hash_typed(data_type, field, hasher))
+        }
     }
 }
 

@@ -65,7 +65,21 @@ pub struct Record {
 
 /// The names and types of a row's fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowShape(pub Vec<(SmolStr, Type)>);
+pub struct RowShape {
+    /// The fields.
+    pub fields: Vec<(SmolStr, Type)>,
+    /// The composite type of which the row is a value; `None` for a record.
+    pub composite: Option<CompositeShape>,
+}
+
+/// The composite type of a row. The row says itself how it is stored, whatever the type becomes while the row is at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompositeShape {
+    /// The type's identifier.
+    pub oid: u32,
+    /// The places of the fields in what is stored, ascending. An attribute keeps its place as long as it lives.
+    pub places: Vec<u16>,
+}
 
 /// A numeric.
 #[derive(Clone, Debug)]
@@ -128,7 +142,7 @@ impl Datum {
             Datum::Uuid(_) => Type::UUID,
             Datum::Oid(_) => Type::OID,
             Datum::Array(array) => Type::array_of(array.element),
-            Datum::Record(_) => Type::RECORD,
+            Datum::Record(record) => record.data_type(),
             Datum::Enum(label) => Type::of(crate::Scalar::Enum(label.enumeration)),
         }
     }
@@ -208,16 +222,29 @@ impl std::ops::Deref for Record {
 }
 
 impl Record {
+    /// Its type: that of the composite type whose value it is.
+    pub fn data_type(&self) -> Type {
+        let composite = self.shape.as_ref().and_then(|shape| shape.composite.as_ref());
+        composite.map_or(Type::RECORD, |composite| Type::of(crate::Scalar::Composite(composite.oid)))
+    }
+
     /// The fields with their names and types. Without a name, the third is `f3`.
     pub fn described(&self) -> impl Iterator<Item = (SmolStr, Type, &Datum)> {
-        self.fields.iter().enumerate().map(|(at, value)| match self.shape.as_ref().and_then(|shape| shape.0.get(at)) {
-            Some((name, data_type)) => (name.clone(), *data_type, value),
-            None => (RowShape::nameless(at), value.natural_type(), value),
+        self.fields.iter().enumerate().map(|(at, value)| {
+            match self.shape.as_ref().and_then(|shape| shape.fields.get(at)) {
+                Some((name, data_type)) => (name.clone(), *data_type, value),
+                None => (RowShape::nameless(at), value.natural_type(), value),
+            }
         })
     }
 }
 
 impl RowShape {
+    /// The shape of a record with these fields.
+    pub fn record(fields: Vec<(SmolStr, Type)>) -> RowShape {
+        RowShape { fields, composite: None }
+    }
+
     /// The name of a field without a name, by its position from 0.
     pub fn nameless(at: usize) -> SmolStr {
         smol_str::format_smolstr!("f{}", at + 1)

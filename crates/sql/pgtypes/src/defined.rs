@@ -8,6 +8,7 @@
 use crate::error::{Error, Result, state};
 use crate::identifier::quote_identifier;
 use crate::label::Label;
+use crate::{CompositeShape, Modifier, RowShape, Type};
 use smol_str::SmolStr;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,6 +25,25 @@ pub struct Definition {
     pub name: SmolStr,
     /// The labels of an enum, in its order.
     pub labels: Vec<Arc<Label>>,
+    /// The attributes of a composite type, in order.
+    pub attributes: Vec<Attribute>,
+    /// What the values of a composite type say of themselves.
+    pub shape: Arc<RowShape>,
+}
+
+/// An attribute of a composite type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its name.
+    pub name: SmolStr,
+    /// Its type.
+    pub data_type: Type,
+    /// The type's modifier.
+    pub modifier: Modifier,
+    /// Its place in what is stored, from 0. Places of dropped attributes are not given again.
+    pub place: u16,
+    /// The domain that it is of: who makes a value applies its rules.
+    pub domain: Option<u32>,
 }
 
 /// Definitions by identifier, and the schemas in which types are found without naming them.
@@ -62,11 +82,21 @@ pub const fn array_of(oid: u32) -> u32 {
 
 /// The type of whose arrays this is the identifier, if it is in the range of such.
 pub const fn element_of(array: u32) -> Option<u32> {
-    if array & RANGE == ARRAY { Some(array & !RANGE) } else { None }
+    if array & ARRAY == ARRAY { Some(array & !ARRAY) } else { None }
+}
+
+/// The identifier of the type of a relation's rows.
+pub const fn row_of(relation: u32) -> u32 {
+    ROW | relation
+}
+
+/// The relation of whose rows this is the type, if it is in the range of such.
+pub const fn relation_of(row_type: u32) -> Option<u32> {
+    if row_type & (ROW | ARRAY) == ROW { Some(row_type & !ROW) } else { None }
 }
 
 const ARRAY: u32 = 0x4000_0000;
-const RANGE: u32 = 0xC000_0000;
+const ROW: u32 = 0x8000_0000;
 
 /// The name of a type as SQL writes it: with its schema, unless the type is found without.
 pub(crate) fn shown_name(oid: u32) -> String {
@@ -90,10 +120,27 @@ pub(crate) fn shown_name(oid: u32) -> String {
 }
 
 impl Definition {
+    /// A composite type with these attributes.
+    pub fn composite(oid: u32, schema: SmolStr, name: SmolStr, attributes: Vec<Attribute>) -> Definition {
+        let shape = Arc::new(RowShape {
+            fields: attributes.iter().map(|attribute| (attribute.name.clone(), attribute.data_type)).collect(),
+            composite: Some(CompositeShape {
+                oid,
+                places: attributes.iter().map(|attribute| attribute.place).collect(),
+            }),
+        });
+        Definition { oid, schema, name, labels: Vec::new(), attributes, shape }
+    }
+
     /// Returns the label of this rank.
     pub fn label_of_rank(&self, rank: &[u8]) -> Option<&Arc<Label>> {
         self.labels.binary_search_by(|label| (*label.rank).cmp(rank)).ok().map(|at| &self.labels[at])
     }
+}
+
+/// The error of a type that the statement has not met.
+pub(crate) fn unknown(oid: u32) -> Error {
+    Error::new(state::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist"))
 }
 
 /// Returns the value of an enum with this label.

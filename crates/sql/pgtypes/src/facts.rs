@@ -29,7 +29,7 @@ macro_rules! facts {
             fn place(self) -> Option<usize> {
                 match self {
                     $(Scalar::$scalar => Some(Place::$scalar as usize),)*
-                    Scalar::Enum(_) => None,
+                    Scalar::Enum(_) | Scalar::Composite(_) => None,
                 }
             }
         }
@@ -107,9 +107,27 @@ static ENUM: Facts = Facts {
     preferred: false,
 };
 
+/// What all composite types have in common.
+static COMPOSITE: Facts = Facts {
+    scalar: Scalar::Composite(0),
+    oid: 0,
+    array_oid: 0,
+    internal_name: "record",
+    array_name: "_record",
+    sql_name: "record",
+    length: -1,
+    by_value: false,
+    category: 'C',
+    preferred: false,
+};
+
 impl Scalar {
     pub(super) fn facts(self) -> &'static Facts {
-        self.place().map_or(&ENUM, |place| &FACTS[place])
+        match (self.place(), self) {
+            (Some(place), _) => &FACTS[place],
+            (None, Scalar::Composite(_)) => &COMPOSITE,
+            (None, _) => &ENUM,
+        }
     }
 }
 
@@ -122,8 +140,8 @@ impl Type {
     /// Its object identifier, PostgreSQL's.
     pub fn oid(self) -> u32 {
         match self.scalar {
-            Scalar::Enum(oid) if self.is_array => defined::array_of(oid),
-            Scalar::Enum(oid) => oid,
+            Scalar::Enum(oid) | Scalar::Composite(oid) if self.is_array => defined::array_of(oid),
+            Scalar::Enum(oid) | Scalar::Composite(oid) => oid,
             scalar if self.is_array => scalar.facts().array_oid,
             scalar => scalar.facts().oid,
         }
@@ -138,7 +156,7 @@ impl Type {
     pub fn array_oid(self) -> u32 {
         match self.scalar {
             _ if self.is_array => 0,
-            Scalar::Enum(oid) => defined::array_of(oid),
+            Scalar::Enum(oid) | Scalar::Composite(oid) => defined::array_of(oid),
             scalar => scalar.facts().array_oid,
         }
     }
@@ -172,7 +190,7 @@ impl Type {
     /// Its name in `pg_type`: `int4`, `_int4`.
     pub fn internal_name(self) -> SmolStr {
         match self.scalar {
-            Scalar::Enum(oid) => {
+            Scalar::Enum(oid) | Scalar::Composite(oid) => {
                 let name = defined::find(oid).map(|found| found.name.clone()).unwrap_or_default();
                 if self.is_array { smol_str::format_smolstr!("_{name}") } else { name }
             }
@@ -192,7 +210,7 @@ impl Type {
     }
 
     /// `typcategory`: N numbers, S texts, D times, T intervals, B booleans, A arrays, U others, Z internal ones,
-    /// E enums, P pseudo-types, X unknown.
+    /// E enums, C composite types, P pseudo-types, X unknown.
     pub fn category(self) -> char {
         match self {
             Type { scalar: Scalar::Record, is_array: true } => 'P',
@@ -206,11 +224,12 @@ impl Type {
         !self.is_array && self.scalar.facts().preferred
     }
 
-    /// `typtype`: b, e for an enum, or p for a pseudo-type.
+    /// `typtype`: b, e for an enum, c for a composite type, or p for a pseudo-type.
     pub fn kind(self) -> char {
         match self.scalar {
             Scalar::Record | Scalar::Void | Scalar::Unknown => 'p',
             Scalar::Enum(_) if !self.is_array => 'e',
+            Scalar::Composite(_) if !self.is_array => 'c',
             _ => 'b',
         }
     }
@@ -225,7 +244,7 @@ impl std::fmt::Display for Type {
 fn format_scalar(scalar: Scalar, modifier: Modifier) -> String {
     let name = scalar.facts().sql_name;
     match scalar {
-        Scalar::Enum(oid) => defined::shown_name(oid),
+        Scalar::Enum(oid) | Scalar::Composite(oid) => defined::shown_name(oid),
         _ if modifier == Modifier::NONE => name.to_owned(),
         Scalar::Varchar | Scalar::Bpchar => {
             let name = if scalar == Scalar::Bpchar { "character" } else { name };

@@ -39,7 +39,7 @@ mod written;
 
 pub use cast::CastContext;
 pub use compare::{compare_typed, equal_typed, hash_typed, without_blanks};
-pub use datum::{Array, Datum, Interval, Numeric, Record, Row, RowShape, row_bytes, value_bytes};
+pub use datum::{Array, CompositeShape, Datum, Interval, Numeric, Record, Row, RowShape, row_bytes, value_bytes};
 pub use encoding::Encoding;
 pub use env::Env;
 pub use error::{Error, Result, state};

@@ -87,6 +87,8 @@ pub enum Scalar {
     Tid,
     /// An enum that a statement has defined ([`crate::defined`]), by its identifier.
     Enum(u32),
+    /// A composite type, by its identifier: one that a statement has defined, or the type of a relation's rows.
+    Composite(u32),
 }
 
 impl Scalar {
@@ -97,6 +99,19 @@ impl Scalar {
             self,
             Regclass | Regtype | Regproc | Regnamespace | Regrole | Regprocedure | Regoper | Regoperator | Regcollation
         )
+    }
+
+    /// The identifier of a type that a statement has defined.
+    pub fn defined(self) -> Option<u32> {
+        match self {
+            Scalar::Enum(oid) | Scalar::Composite(oid) => Some(oid),
+            _ => None,
+        }
+    }
+
+    /// Returns whether values are rows: [`crate::Datum::Record`].
+    pub fn is_row(self) -> bool {
+        matches!(self, Scalar::Record | Scalar::Composite(_))
     }
 
     /// Returns whether values are object identifiers or transaction numbers: [`crate::Datum::Oid`].
@@ -134,6 +149,19 @@ impl Type {
     /// The type that is no array.
     pub const fn of(scalar: Scalar) -> Type {
         Type { scalar, is_array: false }
+    }
+
+    /// Returns whether values are rows.
+    pub fn is_row(self) -> bool {
+        !self.is_array && self.scalar.is_row()
+    }
+
+    /// The identifier of a composite type.
+    pub fn composite(self) -> Option<u32> {
+        match self {
+            Type { scalar: Scalar::Composite(oid), is_array: false } => Some(oid),
+            _ => None,
+        }
     }
 
     /// The array of a scalar.

@@ -1,6 +1,6 @@
 //! Values as text: PostgreSQL's input and output functions.
 //!
-//! `number.rs` has integers and floats, `bytes.rs` bytea, uuid and the other plain types, `array.rs` arrays and records,
+//! `number.rs` has integers and floats, `bytes.rs` bytea, uuid and the other plain types, `array.rs` arrays, `record.rs` rows,
 //! `json.rs` json, `modifier.rs` lengths and precisions; dates and times are in `datetime`, numeric is in `numeric`.
 
 mod array;
@@ -8,6 +8,7 @@ mod bytes;
 mod json;
 mod modifier;
 mod number;
+mod record;
 #[cfg(test)]
 mod tests;
 mod tid;
@@ -15,6 +16,7 @@ mod tid;
 pub(super) use bytes::char_byte;
 pub use modifier::apply_modifier;
 pub(super) use number::{parse_float4, parse_float8};
+pub(super) use record::check_rules;
 
 use super::datetime::text as times;
 use super::{Datum, IntervalStyle, Modifier, Numeric, Scalar, Styles, Type};
@@ -63,6 +65,7 @@ pub fn parse(text: &str, data_type: Type, modifier: Modifier, styles: &Styles) -
         scalar if scalar.is_oid() => Datum::Oid(number::parse_oid(text, data_type)?),
         Scalar::Tid => Datum::Int8(tid::parse(text)?),
         Scalar::Enum(oid) => Datum::Enum(super::defined::label(oid, text)?),
+        Scalar::Composite(oid) => record::parse(text, oid, styles)?,
         Scalar::Void => Datum::Text("".into()),
         _ => {
             return Err(Error::new(
@@ -106,7 +109,7 @@ pub fn format(value: &Datum, data_type: Type, styles: &Styles, out: &mut String)
         }
         Datum::Array(value) => array::write_vector(value, styles, out),
         Datum::Enum(label) => out.push_str(&label.name),
-        Datum::Record(record) => array::write_record(record, styles, out),
+        Datum::Record(record) => record::write(record, styles, out),
     }
 }
 

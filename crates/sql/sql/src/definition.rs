@@ -1,6 +1,6 @@
 //! Definitions of relations from [`tables`], with SQL's types.
 
-use crate::types::{Modifier, Type};
+use crate::types::{Modifier, Scalar, Type};
 
 pub use tables::{
     Action, Check, EXPRESSION, EnumLabel, ForeignKey, Identity, Index, IndexEntry, KeyForm, Namespace, Oid, OnCommit,
@@ -23,26 +23,46 @@ pub type DefinedType = tables::DefinedType<Type, Modifier>;
 pub type TypeKind = tables::TypeKind<Type, Modifier>;
 /// A domain.
 pub type Domain = tables::Domain<Type, Modifier>;
+/// A type that a statement has defined, or the type of a relation's rows, as a type of values; for a domain, the name of it alone.
+pub fn type_of(found: &DefinedType) -> Type {
+    Type::of(match found.kind {
+        TypeKind::Composite(_) => Scalar::Composite(found.oid),
+        TypeKind::Enum(_) | TypeKind::Domain(_) => Scalar::Enum(found.oid),
+    })
+}
+
+/// The attributes of a composite type that are there, with their places.
+pub fn attributes(found: &DefinedType) -> impl Iterator<Item = (usize, &Column)> {
+    let columns = match &found.kind {
+        TypeKind::Composite(columns) => &columns[..],
+        TypeKind::Enum(_) | TypeKind::Domain(_) => &[],
+    };
+    columns.iter().enumerate().filter(|(_, column)| !column.dropped)
+}
+
 /// The catalog with its cached definitions.
 pub type Cache = tables::Catalog<Type, Modifier>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Scalar;
 
     /// Scalars that both layers name, which the compiler compares with all that each has.
     macro_rules! scalars {
         ($($name:ident)+) => {{
             let _ours = |scalar: Scalar| match scalar {
                 $(Scalar::$name => {})+
-                Scalar::Enum(_) => {}
+                Scalar::Enum(_) | Scalar::Composite(_) => {}
             };
             let _theirs = |scalar: tables::Scalar| match scalar {
                 $(tables::Scalar::$name => {})+
-                tables::Scalar::Enum(_) => {}
+                tables::Scalar::Enum(_) | tables::Scalar::Composite(_) => {}
             };
-            [$((Scalar::$name, tables::Scalar::$name)),+, (Scalar::Enum(16_400), tables::Scalar::Enum(16_400))]
+            [
+                $((Scalar::$name, tables::Scalar::$name)),+,
+                (Scalar::Enum(16_400), tables::Scalar::Enum(16_400)),
+                (Scalar::Composite(16_401), tables::Scalar::Composite(16_401)),
+            ]
         }};
     }
 

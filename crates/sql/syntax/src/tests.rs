@@ -84,7 +84,6 @@ fn what_postgresql_has_and_this_has_not_is_refused_by_its_name() {
         ("create operator === (leftarg = int, rightarg = int, function = f)", "the statement CREATE OPERATOR"),
         ("create event trigger e on ddl_command_start execute function f()", "the statement CREATE EVENT TRIGGER"),
         ("create user mapping for u server s", "the statement CREATE USER MAPPING"),
-        ("alter type t alter attribute a type int", "ALTER TYPE ... ALTER ATTRIBUTE"),
         ("alter table t attach partition p default", "ATTACH PARTITION"),
         ("create table x (a int, exclude using gist (a with =))", "an exclusion constraint (EXCLUDE)"),
         ("alter system set work_mem = '1MB'", "the statement ALTER SYSTEM"),

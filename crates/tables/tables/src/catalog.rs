@@ -24,12 +24,13 @@ const HEADER: usize = 12;
 
 /// Key of the form of the catalog's rows.
 const FORM_KEY: &[u8] = b"form";
-/// The form that this code writes. Form 3 knew one database, of which it would take the engine tables of others for left-overs, and
-/// no types that statements define (`type_catalog.rs`). In form 2 version rows had no version. Form 1 did not know the tables of
-/// programs either: [`crate::convert`] takes them in.
-const FORM: &[u8] = b"4";
+/// The form that this code writes. Form 4 had no composite types, nor columns of them. Form 3 knew one database, of which it
+/// would take the engine tables of others for left-overs, and no types that statements define (`type_catalog.rs`). In form 2
+/// version rows had no version. Form 1 did not know the tables of programs either: [`crate::convert`] takes them in.
+const FORM: &[u8] = b"5";
 /// Forms that this code reads.
-const FORMS: [&[u8]; 4] = [WITHOUT_PROGRAMS, WITHOUT_VERSIONS, ONE_DATABASE, FORM];
+const FORMS: [&[u8]; 5] = [WITHOUT_PROGRAMS, WITHOUT_VERSIONS, ONE_DATABASE, WITHOUT_ROWS, FORM];
+const WITHOUT_ROWS: &[u8] = b"4";
 const ONE_DATABASE: &[u8] = b"3";
 const WITHOUT_VERSIONS: &[u8] = b"2";
 const WITHOUT_PROGRAMS: &[u8] = b"1";
@@ -236,7 +237,7 @@ where
             if form == FORM {
                 return Ok(());
             }
-            if form != ONE_DATABASE {
+            if form == WITHOUT_PROGRAMS || form == WITHOUT_VERSIONS {
                 self.put_version_rows(access)?;
             }
             return access.put(self.table, FORM_KEY, RowRef::new(FORM));

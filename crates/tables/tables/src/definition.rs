@@ -368,6 +368,9 @@ pub enum TypeKind<T = Type, M = Modifier> {
     Enum(Vec<EnumLabel>),
     /// A domain.
     Domain(Domain<T, M>),
+    /// A composite type, by its attributes, dropped ones among them: a value is stored as one field for each. Of a column they have
+    /// name, type, domain and comment.
+    Composite(Vec<Column<T, M>>),
 }
 
 /// A domain: a type with rules for its values, which are stored as those of the type.

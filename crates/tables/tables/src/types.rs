@@ -51,6 +51,7 @@ pub enum Scalar {
     Regcollation,
     Tid,
     Enum(u32),
+    Composite(u32),
 }
 
 /// The type of a column: a scalar, or an array of it.
@@ -137,6 +138,7 @@ impl fmt::Display for Type {
             Scalar::Timestamp => "timestamp without time zone",
             Scalar::Timestamptz => "timestamp with time zone",
             Scalar::Enum(_) => "an enum",
+            Scalar::Composite(_) => "a composite type",
             other => {
                 write!(f, "{}", format!("{other:?}").to_lowercase())?;
                 return f.write_str(if self.is_array { "[]" } else { "" });

@@ -141,6 +141,13 @@ const KINDS: &[Kind] = &[
         defaults: &["'{sad}'", "enum_range(NULL::public.mood)"],
         conditions: &[],
     },
+    Kind {
+        name: "public.place",
+        values: &["'(1,\"a \\\"b\\\" (c)\",sad)'", "'(,,)'", "ROW(3, '', 'never')", "NULL"],
+        defaults: &["'(7,x,sad)'"],
+        conditions: &[],
+    },
+    Kind { name: "public.place[]", values: &["'{\"(1,x,)\",NULL}'", "NULL"], defaults: &["'{}'"], conditions: &[] },
     Kind { name: "text[]", values: &["'{\"a b\",NULL,\"c,d\",\"\"}'", "NULL"], defaults: &["'{x}'"], conditions: &[] },
 ];
 
@@ -235,6 +242,9 @@ impl Maker {
         );
         self.comment("DOMAIN", "public.grade");
         self.comment("CONSTRAINT", "below ON DOMAIN public.grade");
+        self.say("CREATE TYPE public.place AS (number integer, gone date, name text)");
+        self.say("ALTER TYPE public.place DROP ATTRIBUTE gone, ADD ATTRIBUTE feeling public.mood");
+        self.comment("TYPE", "public.place");
     }
 
     fn say(&mut self, statement: &str) {

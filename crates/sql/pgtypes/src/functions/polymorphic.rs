@@ -15,7 +15,7 @@ pub(super) fn is_castable(from: Type, to: Type) -> bool {
         ANYARRAY | ANYCOMPATIBLEARRAY => from.element().is_some(),
         ANYNONARRAY => from.element().is_none(),
         ANYENUM => from.kind() == 'e',
-        Type::RECORD => false,
+        Type::RECORD => from.composite().is_some(),
         _ => context(from, to) == Some(CastContext::Implicit),
     }
 }

@@ -5,8 +5,8 @@
 use super::candidate::{Choice, Signature, choose, declared};
 use super::{Aggregate, Function, Registry, Resolved, ResolvedAggregate, WindowFunction, pseudo};
 use super::{absent, aggregate, compare, polymorphic, registry};
-use crate::Type;
 use crate::error::{Error, Result, state};
+use crate::{Scalar, Type};
 
 impl<B: 'static> Registry<B> {
     /// Resolves a call of the function of this name with arguments of these types.
@@ -82,6 +82,12 @@ pub fn json_agg_of_rows() -> ResolvedAggregate {
 
 fn bound_aggregate(aggregate: &'static Aggregate, actual: &[Type]) -> Result<ResolvedAggregate> {
     let (arguments, result) = polymorphic::make_concrete(aggregate.arguments, aggregate.result, actual)?;
+    // Rows stay of the type that they are.
+    if let (true, [row]) = (result == Type::array_of(Scalar::Record), actual)
+        && row.composite().is_some()
+    {
+        return Ok(ResolvedAggregate { aggregate, arguments: vec![*row], result: Type::array_of(row.scalar) });
+    }
     Ok(ResolvedAggregate { aggregate, arguments, result })
 }
 
@@ -143,7 +149,7 @@ pub fn comparison_type(left: Type, right: Type) -> Result<Type> {
 /// # Errors
 /// Errors of [`comparison_type`].
 pub fn comparison_type_by(symbol: &str, left: Type, right: Type) -> Result<Type> {
-    if left == right && left.is_array {
+    if left == right && (left.is_array || left.composite().is_some()) {
         return Ok(left);
     }
     match choose_operator(compare::FORMS, &[left, right]) {

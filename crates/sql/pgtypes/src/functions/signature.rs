@@ -46,9 +46,14 @@ pub enum Body {
     Typed(fn(&dyn Env, &[Type], &[Datum]) -> Result<Datum>),
     /// A set of values; of several columns if they are [`Datum::Record`]s.
     Set(fn(&dyn Env, &[Datum]) -> Result<Vec<Datum>>),
+    /// A set of values, by the types of the arguments.
+    TypedSet(TypedSet),
     /// A set of values that are made one by one, as they are asked for.
     Series(fn(&dyn Env, &[Datum]) -> Result<Series>),
 }
+
+/// Makes a set of values by the types of the arguments.
+pub type TypedSet = fn(&dyn Env, &[Type], &[Datum]) -> Result<Vec<Datum>>;
 
 /// Makes the next value of a set; `None` after the last.
 pub type Series = Box<dyn FnMut() -> Result<Option<Datum>> + Send>;
@@ -168,7 +173,7 @@ impl Function {
         volatility: Volatility,
         body: Body,
     ) -> Function {
-        let returns_set = matches!(body, Body::Set(_) | Body::Series(_));
+        let returns_set = matches!(body, Body::Set(_) | Body::TypedSet(_) | Body::Series(_));
         Function { name, arguments, variadic: None, result, strict: true, volatility, returns_set, body }
     }
 }

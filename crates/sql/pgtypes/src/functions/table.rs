@@ -1,6 +1,7 @@
 //! Notation for tables of functions: short names of types, and constructors of their rows.
 
 pub(super) use super::pseudo::*;
+pub(super) use super::signature::TypedSet;
 pub(super) use super::{Body, Function, Series, Volatility};
 pub(crate) use crate::env::Env;
 pub(crate) use crate::error::{Error, Result, state};
@@ -98,6 +99,16 @@ pub(super) const fn set(
     body: fn(&dyn Env, &[Datum]) -> Result<Vec<Datum>>,
 ) -> Function {
     Function::new(name, arguments, result, Volatility::Immutable, Body::Set(body))
+}
+
+/// A set of values by the types of the arguments.
+pub(super) const fn typed_set(
+    name: &'static str,
+    arguments: &'static [Type],
+    result: Type,
+    body: TypedSet,
+) -> Function {
+    Function::new(name, arguments, result, Volatility::Stable, Body::TypedSet(body))
 }
 
 /// A strict, immutable function that returns a set, of which each value is made when it is asked for.

@@ -1,9 +1,9 @@
-//! Arrays, vectors and records as text.
+//! Arrays and vectors as text.
 
 use super::{format, parse};
 use crate::error::{Error, Result, state};
 use crate::numeric::is_space;
-use crate::{Array, Datum, Modifier, Record, Scalar, Styles, Type};
+use crate::{Array, Datum, Modifier, Scalar, Styles, Type};
 use std::iter::Peekable;
 use std::str::CharIndices;
 use std::sync::Arc;
@@ -254,37 +254,5 @@ pub(super) fn write_vector(array: &Array, styles: &Styles, out: &mut String) {
             out.push(' ');
         }
         format(element, Type::of(array.element), styles, out);
-    }
-}
-
-/// Appends `(a,b)`.
-pub(super) fn write_record(record: &Record, styles: &Styles, out: &mut String) {
-    out.push('(');
-    for (at, (_, data_type, field)) in record.described().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        let start = out.len();
-        format(field, data_type, styles, out);
-        if !field.is_null() {
-            quote_field(start, out);
-        }
-    }
-    out.push(')');
-}
-
-fn quote_field(start: usize, out: &mut String) {
-    let text = &out[start..];
-    let special = |c: char| matches!(c, '"' | '\\' | '(' | ')' | ',') || is_space(c);
-    if text.is_empty() || text.contains(special) {
-        let text = out.split_off(start);
-        out.push('"');
-        for c in text.chars() {
-            if matches!(c, '"' | '\\') {
-                out.push(c);
-            }
-            out.push(c);
-        }
-        out.push('"');
     }
 }

@@ -1,19 +1,20 @@
 //! Adds, drops and changes columns, and rewrites the rows where a change requires it.
 
+use super::composite::{check_not_indexed, check_not_stored, drop_users};
 use super::constraint::{check_new_row, drop_foreign_key, drop_key, verify_not_null};
 use super::defined_type::kept;
 use super::drop::{drop_column_users, drop_owned};
 use super::expression;
 use super::index::reads_column;
 use super::rows::rewrite;
-use super::table::{insert_owned, load, note_sequences, store};
+use super::table::{insert_owned, load, note_dependencies, store};
 use crate::bind;
 use crate::catalog::{Column, Identity, Oid, Sequence, Table};
 use crate::context::{Change, Exec};
 use crate::dml::rules::{Default, row_columns};
 use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
-use crate::types::{Datum, Modifier, Type};
+use crate::types::{Datum, Modifier, Type, defined};
 use tables::SUPERUSER;
 
 /// Adds a column, with the sequence that it owns. The rows are rewritten, since an engine table keeps the columns that it was
@@ -23,6 +24,9 @@ use tables::SUPERUSER;
 /// Errors of the column's expressions; 23502 if a row would have NULL in a NOT NULL column.
 pub(crate) fn add(change: &mut Change<'_>, old: &Table, column: Column, sequence: Option<Sequence>) -> Result<Table> {
     let at = old.columns.len();
+    if column.default.is_some() || column.generated.is_some() || column.identity.is_some() {
+        check_rows_not_stored(change, old.oid)?;
+    }
     let mut table = old.clone();
     table.columns.push(column);
     if let Some(sequence) = sequence {
@@ -31,9 +35,20 @@ pub(crate) fn add(change: &mut Change<'_>, old: &Table, column: Column, sequence
     keep_generated(change, &mut table, at)?;
     define_expressions(&mut change.exec, &mut table, at)?;
     fill_new_column(change, old, &mut table, at)?;
-    note_sequences(change, &table)?;
+    note_dependencies(change, &table)?;
     store(change, &table)?;
     Ok(table)
+}
+
+/// Refuses a change of a table's rows where rows may be stored in columns of others.
+///
+/// # Errors
+/// 0A000
+pub(crate) fn check_rows_not_stored(change: &mut Change<'_>, oid: Oid) -> Result<()> {
+    match change.names().defined_type(defined::row_of(oid))? {
+        Some(rows) => check_not_stored(&mut change.names(), &rows),
+        None => Ok(()),
+    }
 }
 
 /// Drops a column that depends on a dropped one.
@@ -99,6 +114,10 @@ pub(crate) fn drop(
         return Err(error);
     };
     drop_column_users(change, &table, at, cascade, notices)?;
+    if let Some(rows) = change.names().defined_type(defined::row_of(oid))? {
+        check_not_indexed(&mut change.names(), &rows, name)?;
+        drop_users(change, &rows, name, cascade, notices)?;
+    }
     for index in &table.indexes {
         if reads_column(&table, index, at)? {
             drop_key(change, oid, index.oid)?;
@@ -121,7 +140,7 @@ pub(crate) fn drop(
         dropped: true,
         ..Column::plain(format!("........pg.dropped.{}........", at + 1), column.data_type, column.modifier)
     };
-    note_sequences(change, &table)?;
+    note_dependencies(change, &table)?;
     store(change, &table)?;
     match sequence {
         Some(sequence) => drop_owned(change, sequence, cascade, notices),
@@ -289,7 +308,7 @@ pub(crate) fn set_default(change: &mut Change<'_>, mut table: Table, at: usize, 
     let mut only = Table { columns: vec![table.columns[at].clone()], ..table.clone() };
     define_expressions(&mut change.exec, &mut only, 0)?;
     table.columns[at].default = only.columns.pop().and_then(|column| column.default);
-    note_sequences(change, &table)?;
+    note_dependencies(change, &table)?;
     store(change, &table)
 }
 

@@ -1,9 +1,10 @@
 //! ALTER COLUMN TYPE.
 
-use super::column::{check_expressions, check_type};
+use super::column::{check_expressions, check_rows_not_stored, check_type};
+use super::composite::check_member;
 use super::constraint::{check_new_row, verify_check};
 use super::rows::rewrite;
-use super::table::store;
+use super::table::{note_dependencies, store};
 use super::view::views_over;
 use super::{expression, foreign_key, index, name, view};
 use crate::bind;
@@ -12,7 +13,7 @@ use crate::context::{Change, Names};
 use crate::dml::rules::{Rules, row_columns};
 use crate::error::{Result, SqlError, state};
 use crate::exec::evaluate;
-use crate::types::{CastContext, Type, cast};
+use crate::types::{CastContext, Type, cast, defined};
 
 /// Changes a column's type, and rewrites the rows. `using` computes the new values; without it they are cast.
 ///
@@ -28,6 +29,8 @@ pub(crate) fn set(
     let column = &old.columns[at];
     check_type(&column.name, to)?;
     check_users_of_type(&mut change.names(), &old, at)?;
+    check_rows_not_stored(change, old.oid)?;
+    check_member(&mut change.names(), to, defined::row_of(old.oid))?;
     let text = match using {
         Some(using) => using,
         None => {
@@ -57,6 +60,7 @@ pub(crate) fn set(
         check_new_row(&shape, at, &row)?;
         Ok(row)
     })?;
+    note_dependencies(change, &table)?;
     store(change, &table)?;
     for check in &table.checks {
         verify_check(&mut change.exec, &table, check)?;

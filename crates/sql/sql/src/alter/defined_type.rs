@@ -1,14 +1,16 @@
 //! Types that statements have defined, in what depends on them. Texts that are kept name such a type by its identifier, and cast
 //! to it the literals that have it: they mean the same whatever the type is called, and it is seen what depends on a type.
 
+use super::composite::relation_of_rows;
 use super::dependents::{DropSet, Object, describe};
 use super::expression;
 use super::rows::each_row;
 use crate::bind;
-use crate::catalog::{Column, DefinedType, Domain, Oid, Relation, Table, TypeKind, View};
+use crate::catalog::{Column, DefinedType, Domain, Oid, Relation, Table, TypeKind, View, attributes, type_of};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError};
-use crate::types::{Datum, Modifier, Scalar, Styles, Type, text};
+use crate::types::{Datum, Modifier, Scalar, Styles, Type, defined, text};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use syntax::Command;
@@ -77,10 +79,10 @@ pub(crate) fn by_identifier(names: &mut Names<'_>, syntax: &mut impl VisitMut) -
 /// Errors of the engine.
 pub(crate) fn by_name(names: &mut Names<'_>, syntax: &mut impl VisitMut) -> Result<()> {
     finished(syntax.visit_mut(&mut TypeNames(|written: &mut DataType| {
-        if let Ok((data_type @ Type { scalar: Scalar::Enum(_), .. }, _)) = written.meaning {
-            if let Scalar::Enum(oid) = data_type.scalar {
-                names.defined_type(oid)?;
-            }
+        if let Ok((data_type, _)) = written.meaning
+            && let Some(oid) = data_type.scalar.defined()
+        {
+            names.defined_type(oid)?;
             written.text = data_type.name();
         }
         Ok(())
@@ -140,8 +142,8 @@ fn names_type(syntax: &impl Visit, oid: Oid) -> bool {
 
     impl Finder {
         fn look(&self, data_type: &DataType) -> ControlFlow<()> {
-            match data_type.meaning {
-                Ok((Type { scalar: Scalar::Enum(oid), .. }, _)) if oid == self.0 => ControlFlow::Break(()),
+            match &data_type.meaning {
+                Ok((data_type, _)) if data_type.scalar.defined() == Some(self.0) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             }
         }
@@ -179,7 +181,7 @@ fn expression_names(text: &str, oid: Oid) -> Result<bool> {
 /// # Errors
 /// The parser's.
 pub(crate) fn view_uses(view: &View, oid: Oid) -> Result<bool> {
-    if view.columns.iter().any(|column| column.data_type.scalar == Scalar::Enum(oid)) {
+    if view.columns.iter().any(|column| column.data_type.scalar.defined() == Some(oid)) {
         return Ok(true);
     }
     match syntax::statement(&view.query)?.map(|parsed| parsed.command) {
@@ -189,12 +191,12 @@ pub(crate) fn view_uses(view: &View, oid: Oid) -> Result<bool> {
 }
 
 /// Returns whether a text may name a type: cheaper than to read it.
-fn mentions(text: &str, oid: Oid) -> bool {
+pub(super) fn mentions(text: &str, oid: Oid) -> bool {
     text.contains(&*DataType::defined(Type::of(Scalar::Enum(oid))).text)
 }
 
 /// A type's name in messages: `type mood`.
-fn described(found: &DefinedType) -> String {
+pub(super) fn described(found: &DefinedType) -> String {
     format!("type {}", shown(found))
 }
 
@@ -251,14 +253,15 @@ fn follow(going: &mut DropSet, names: &mut Names<'_>, found: &DefinedType) -> Re
     // The arrays of the type go first, with what depends on them.
     for relation in &relations {
         if let Relation::Table(table) = relation {
-            follow_columns(going, names, table, Type::array_of(Scalar::Enum(found.oid)))?;
+            follow_columns(going, names, table, Type { is_array: true, ..type_of(found) })?;
         }
     }
+    follow_attributes(going, names, found, true)?;
     let on = described(found);
     for relation in &relations {
         match relation {
             Relation::Table(table) => {
-                follow_columns(going, names, table, Type::of(Scalar::Enum(found.oid)))?;
+                follow_columns(going, names, table, type_of(found))?;
                 follow_expressions(going, names, table, found.oid, &on)?;
             }
             Relation::View(view) if view_uses(view, found.oid)? => {
@@ -270,7 +273,7 @@ fn follow(going: &mut DropSet, names: &mut Names<'_>, found: &DefinedType) -> Re
             _ => {}
         }
     }
-    Ok(())
+    follow_attributes(going, names, found, false)
 }
 
 /// Adds a domain that is over a type.
@@ -281,7 +284,7 @@ fn follow_domain(
     domain: &Domain,
     found: &DefinedType,
 ) -> Result<()> {
-    let of_type = |is_array| Type { scalar: Scalar::Enum(found.oid), is_array };
+    let of_type = |is_array| Type { is_array, ..type_of(found) };
     let on = match domain.over {
         Some(over) if over == found.oid => described(found),
         None if domain.data_type == of_type(false) => described(found),
@@ -294,12 +297,88 @@ fn follow_domain(
     Ok(())
 }
 
+/// Adds the attributes of composite types that are of a type, or of its arrays.
+fn follow_attributes(going: &mut DropSet, names: &mut Names<'_>, found: &DefinedType, is_array: bool) -> Result<()> {
+    for dependent in names.defined_types()? {
+        if going.contains(&Object::Type(dependent.oid)) {
+            continue;
+        }
+        for (at, column) in attributes(&dependent) {
+            let on = match column.domain {
+                Some(domain) if domain == found.oid && !is_array => described(found),
+                None if column.data_type == (Type { is_array, ..type_of(found) }) => {
+                    format!("type {}", column.data_type.name())
+                }
+                _ => continue,
+            };
+            names.defined_type(dependent.oid)?;
+            let what = format!("column {} of composite type {}", column.name, shown(&dependent));
+            going.add(Object::Attribute(dependent.oid, at), Some((what, on)));
+        }
+    }
+    Ok(())
+}
+
+/// Adds what depends on the type of a relation's rows.
+pub(super) fn follow_rows(going: &mut DropSet, names: &mut Names<'_>, relation: Oid) -> Result<()> {
+    match names.defined_type(defined::row_of(relation))? {
+        // Where nothing depends on the relation, nothing does on its rows.
+        Some(found) if !names.dependents(relation)?.is_empty() => follow(going, names, &found),
+        _ => Ok(()),
+    }
+}
+
+/// The relations on whose rows a view's casts and columns depend.
+///
+/// # Errors
+/// The parser's.
+pub(super) fn rows_in_view(view: &View) -> Result<BTreeSet<Oid>> {
+    struct Collector(BTreeSet<Oid>);
+
+    impl Visitor for Collector {
+        type Break = ();
+
+        fn expression(&mut self, expression: &Expr) -> ControlFlow<()> {
+            if let Expr::Cast { data_type, .. } | Expr::TypedLiteral { data_type, .. } = expression
+                && let Ok((data_type, _)) = data_type.meaning
+            {
+                self.0.extend(relation_of_rows(data_type));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    let of_columns = view.columns.iter().filter_map(|column| relation_of_rows(column.data_type));
+    let mut found = Collector(of_columns.filter(|relation| *relation != view.oid).collect());
+    if let Some(Command::Rows(statement)) = syntax::statement(&view.query)?.map(|parsed| parsed.command) {
+        let _ = statement.visit(&mut found);
+    }
+    Ok(found.0)
+}
+
+/// Drops a set of objects that is complete.
+///
+/// # Errors
+/// 2BP01 if there are some, without CASCADE.
+pub(super) fn drop_with(
+    change: &mut Change<'_>,
+    going: &DropSet,
+    cascade: bool,
+    what: &str,
+    notices: &mut Vec<SqlError>,
+) -> Result<()> {
+    going.settle(cascade, Some(what), notices)?;
+    super::drop::remove(change, going)
+}
+
 fn follow_columns(going: &mut DropSet, names: &mut Names<'_>, table: &Arc<Table>, data_type: Type) -> Result<()> {
     let is_of = |column: &Column| match data_type.scalar {
         Scalar::Enum(oid) if column.domain == Some(oid) => !data_type.is_array,
         _ => column.domain.is_none() && column.data_type == data_type,
     };
-    for (at, column) in table.live_columns().filter(|(_, column)| is_of(column)) {
+    // In PostgreSQL's order.
+    let found: Vec<(usize, &Column)> = table.live_columns().filter(|(_, column)| is_of(column)).collect();
+    for (at, column) in found.into_iter().rev() {
         let whole = describe(names, &Relation::Table(table.clone()))?;
         let what = format!("column {} of {whole}", column.name);
         going.add(Object::Column(table.oid, at), Some((what, format!("type {}", data_type.name()))));
@@ -317,7 +396,7 @@ fn follow_expressions(
 ) -> Result<()> {
     let whole = describe(names, &Relation::Table(table.clone()))?;
     let because = |what: String| Some((what, on.to_owned()));
-    let is_of = |column: &Column| column.domain == Some(oid) || column.data_type.scalar == Scalar::Enum(oid);
+    let is_of = |column: &Column| column.domain == Some(oid) || column.data_type.scalar.defined() == Some(oid);
     let of_type = table.live_columns().filter(|(_, column)| is_of(column));
     let going_columns: Vec<&String> = of_type.map(|(_, column)| &column.name).collect();
     for (at, column) in table.live_columns().filter(|(_, column)| !is_of(column)) {
@@ -458,7 +537,7 @@ fn rename_elements(value: &mut Datum, from: &str, to: &str) {
 /// A type for a text that is kept: a built-in one by its name, another by its identifier.
 pub(crate) fn kept_name(data_type: Type) -> String {
     match data_type.scalar {
-        Scalar::Enum(_) => DataType::defined(data_type).text,
+        Scalar::Enum(_) | Scalar::Composite(_) => DataType::defined(data_type).text,
         _ => data_type.name(),
     }
 }

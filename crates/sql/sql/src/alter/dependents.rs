@@ -1,5 +1,6 @@
 //! The dependents of what is dropped: collected first, then refused (RESTRICT) or reported and dropped too (CASCADE).
 
+use super::defined_type::follow_rows;
 use super::expression;
 use super::name::kind;
 use crate::catalog::{Oid, Relation, Table};
@@ -26,6 +27,8 @@ pub(super) enum Object {
     Check(Oid, Oid),
     /// A type that a statement has defined.
     Type(Oid),
+    /// An attribute of a composite type, by its position.
+    Attribute(Oid, usize),
 }
 
 /// The objects to drop, in the order in which they were found, and why.
@@ -71,7 +74,10 @@ impl DropSet {
             match relation {
                 Relation::Table(table) => self.follow_table(names, table, &described),
                 Relation::Index(index) => self.follow_index(names, index.table, index.oid, &described),
-                Relation::View(view) => self.follow_dependents(names, view.oid, &described),
+                Relation::View(view) => {
+                    follow_rows(self, names, view.oid)?;
+                    self.follow_dependents(names, view.oid, &described)
+                }
                 Relation::Sequence(sequence) => self.follow_dependents(names, sequence.oid, &described),
             }
         })
@@ -99,6 +105,7 @@ impl DropSet {
                 self.add(Object::ForeignKey(*from, key.oid), Some((what, described.to_owned())));
             }
         }
+        follow_rows(self, names, table.oid)?;
         self.follow_dependents(names, table.oid, described)
     }
 

@@ -2,7 +2,7 @@
 
 use super::dependents::{DropSet, Object, describe};
 use super::view::{uses, views_over};
-use super::{column, defined_type, expression, foreign_key, index, sequence};
+use super::{column, composite, defined_type, expression, foreign_key, index, sequence};
 use crate::catalog::{Index, Oid, Relation, Table};
 use crate::context::Change;
 use crate::error::{Result, SqlError};
@@ -87,8 +87,14 @@ pub(super) fn remove(change: &mut Change<'_>, going: &DropSet) -> Result<()> {
             Object::Default(table, at) => remove_default(change, *table, *at)?,
             Object::Generated(table, at) | Object::Column(table, at) => column::drop_at(change, *table, *at)?,
             Object::Check(table, check) => remove_check(change, *table, *check)?,
+            Object::Attribute(oid, at) => {
+                if let Some(found) = change.names().defined_type(*oid)? {
+                    composite::drop_attribute(change, &found, *at, true, &mut Vec::new())?;
+                }
+            }
             Object::Type(oid) => {
                 if let Some(found) = change.names().defined_type(*oid)? {
+                    change.forget_dependencies(*oid)?;
                     change.remove_type(&found)?;
                 }
             }

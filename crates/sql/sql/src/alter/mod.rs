@@ -5,10 +5,11 @@
 //! change objects, `rename.rs` moves them, `drop.rs` removes them with what `dependents.rs` finds. `rows.rs` rewrites rows;
 //! `expression.rs` and `qualify.rs` read and rewrite the expressions and queries that definitions keep as text; `reads.rs` tells
 //! which columns a view names, `view_column.rs` renames them there; `name.rs` finds free names, and words errors about names.
-//! `defined_type.rs` has types in kept texts, and what depends on a type.
+//! `defined_type.rs` has types in kept texts, and what depends on a type; `composite.rs` what holds values of a composite one.
 
 pub(crate) mod column;
 pub(crate) mod column_type;
+pub(crate) mod composite;
 pub(crate) mod constraint;
 pub(crate) mod defined_type;
 pub(crate) mod dependents;

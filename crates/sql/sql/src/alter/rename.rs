@@ -4,10 +4,11 @@ use super::constraint::constraint_taken;
 use super::name::{has_constraint, kind, no_relation};
 use super::table::{load, store};
 use super::view::views_over;
-use super::{expression, index, view, view_column};
+use super::{composite, expression, index, view, view_column};
 use crate::catalog::{DefinedType, Namespace, Oid, Relation, Sequence, Table, View};
 use crate::context::{Change, name_taken};
 use crate::error::{Result, SqlError, state};
+use crate::types::defined;
 use std::sync::Arc;
 
 /// Renames a schema, and updates the definitions of its contents.
@@ -141,6 +142,7 @@ pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
         let message = format!("column \"{new}\" of relation \"{}\" already exists", table.name);
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
+    check_fields(change, table.oid, old)?;
     in_views(change, (table.oid, at), old, &new)?;
     for check in &mut table.checks {
         check.expression = expression::rename_column(&check.expression, old, &new)?;
@@ -156,6 +158,14 @@ pub(crate) fn column(change: &mut Change<'_>, mut table: Table, old: &str, new: 
     store(change, &table)
 }
 
+/// Refuses to rename a column that a kept text takes from a whole row.
+fn check_fields(change: &mut Change<'_>, relation: Oid, column: &str) -> Result<()> {
+    match change.names().defined_type(defined::row_of(relation))? {
+        Some(rows) => composite::check_rename(&mut change.names(), &rows, column),
+        None => Ok(()),
+    }
+}
+
 /// RENAME COLUMN of a view.
 pub(crate) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: String) -> Result<()> {
     let Some(Relation::View(view)) = change.names().relation_by_oid(oid)? else { return Ok(()) };
@@ -167,6 +177,7 @@ pub(crate) fn view_column(change: &mut Change<'_>, oid: Oid, old: &str, new: Str
         let message = format!("column \"{new}\" of relation \"{}\" already exists", view.name);
         return Err(SqlError::new(state::DUPLICATE_COLUMN, message));
     }
+    check_fields(change, oid, old)?;
     in_views(change, (oid, at), old, &new)?;
     view.columns[at].name = new;
     change.replace(Relation::View(Arc::new(view)))

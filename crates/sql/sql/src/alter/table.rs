@@ -1,5 +1,6 @@
 //! Tables: their definitions, storage and owned sequences.
 
+use super::composite::relation_of_rows;
 use super::name::no_relation;
 use super::rows::leave_all;
 use super::{expression, sequence};
@@ -71,7 +72,7 @@ pub(crate) fn insert_owned(change: &mut Change<'_>, table: &Table, at: usize, se
 
 /// Enters a table and its indexes.
 pub(crate) fn insert(change: &mut Change<'_>, table: Table) -> Result<()> {
-    note_sequences(change, &table)?;
+    note_dependencies(change, &table)?;
     for index in &table.indexes {
         insert_index_entry(change, &table, index.oid, &index.name)?;
     }
@@ -108,10 +109,12 @@ pub(crate) fn store(change: &mut Change<'_>, table: &Table) -> Result<()> {
     change.replace(Relation::Table(Arc::new(table.clone())))
 }
 
-/// Records which sequences the defaults of a table call, so that dropping one finds its dependents.
-pub(crate) fn note_sequences(change: &mut Change<'_>, table: &Table) -> Result<()> {
+/// Records which sequences the defaults of a table call, and of which relations' rows its columns are, so that dropping one finds
+/// its dependents.
+pub(crate) fn note_dependencies(change: &mut Change<'_>, table: &Table) -> Result<()> {
     change.forget_dependencies(table.oid)?;
     for (_, column) in table.live_columns() {
+        change.depend(table.oid, relation_of_rows(column.data_type))?;
         if let Some(default) = &column.default {
             let called = expression::sequences(&mut change.names(), default)?;
             change.depend(table.oid, called)?;

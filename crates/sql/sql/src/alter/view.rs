@@ -1,5 +1,6 @@
 //! Views: what they read, and how they are rewritten when that changes.
 
+use super::defined_type::rows_in_view;
 use super::dependents::describe;
 use super::name::{quoted, split};
 use super::reads::reads;
@@ -17,7 +18,7 @@ use syntax::ast;
 /// 42P07 if the name is taken, errors of the engine.
 pub(crate) fn store(change: &mut Change<'_>, view: View, reads: BTreeSet<Oid>, replaces: bool) -> Result<()> {
     change.forget_dependencies(view.oid)?;
-    change.depend(view.oid, reads)?;
+    change.depend(view.oid, &reads | &rows_in_view(&view)?)?;
     let relation = Relation::View(Arc::new(view));
     if replaces { change.replace(relation) } else { change.insert(relation) }
 }

@@ -2,6 +2,7 @@
 
 use super::Binder;
 use super::position::NOWHERE;
+use super::record::is_row_for;
 use crate::catalog::Column;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Body, Resolved, Volatility, common_type, resolve_function};
@@ -23,6 +24,12 @@ impl Binder<'_, '_> {
         at: Location,
     ) -> Result<Expr> {
         let explicit = context == CastContext::Explicit;
+        if is_row_for(&expression, data_type)
+            && let ExprKind::Row(fields, _) = expression.kind
+        {
+            let fields = fields.into_iter().map(|field| (field, at)).collect();
+            return self.row_as(fields, data_type, context, at);
+        }
         let expression = if is_text(data_type) { self.printed(expression)? } else { expression };
         let expression = if expression.data_type == Type::UNKNOWN {
             self.decide(expression, data_type, at)?
@@ -187,9 +194,7 @@ impl Binder<'_, '_> {
     /// Converts a value to a column's type, as INSERT and UPDATE do.
     pub(super) fn assign(&mut self, (expression, at): LocatedExpr, column: &Column) -> Result<Expr> {
         let from = expression.data_type;
-        let allowed = from == Type::UNKNOWN
-            || cast::context(from, column.data_type).is_some_and(|needed| needed <= CastContext::Assignment);
-        if !allowed {
+        if !self.is_convertible(&expression, column.data_type, CastContext::Assignment) {
             let message = format!(
                 "column \"{}\" is of type {} but expression is of type {}",
                 column.name,
@@ -278,7 +283,12 @@ fn mismatched(types: &[Type]) -> (usize, usize) {
 /// Returns whether the text forms of a type's values depend on the time, the time zone or the session's styles: `now`, `12:00`,
 /// `1/2/2020`.
 fn is_moment(data_type: Type) -> bool {
-    matches!(data_type.scalar, Scalar::Date | Scalar::Time | Scalar::Timestamp | Scalar::Timestamptz | Scalar::Interval)
+    match data_type.scalar {
+        Scalar::Date | Scalar::Time | Scalar::Timestamp | Scalar::Timestamptz | Scalar::Interval => true,
+        Scalar::Composite(oid) => types::defined::find(oid)
+            .is_some_and(|found| found.attributes.iter().any(|attribute| is_moment(attribute.data_type))),
+        _ => false,
+    }
 }
 
 /// Returns whether a cast is immutable. Casts between texts and times depend on the session.
@@ -295,7 +305,7 @@ pub(super) fn is_immutable_cast(from: Type, to: Type) -> bool {
     }
     let depends = |data_type: Type| match data_type.scalar {
         _ if data_type.is_array => true,
-        Scalar::Date | Scalar::Timestamp | Scalar::Timestamptz | Scalar::Record => true,
+        Scalar::Date | Scalar::Timestamp | Scalar::Timestamptz | Scalar::Record | Scalar::Composite(_) => true,
         scalar => scalar.is_reg(),
     };
     let is_text = |data_type: Type| data_type.category() == 'S' || data_type == Type::UNKNOWN;
@@ -307,7 +317,7 @@ pub(super) fn is_immutable_cast(from: Type, to: Type) -> bool {
     }
 }
 
-fn cannot_cast(from: Type, to: Type) -> SqlError {
+pub(super) fn cannot_cast(from: Type, to: Type) -> SqlError {
     SqlError::new(state::CANNOT_COERCE, format!("cannot cast type {} to {}", from.name(), to.name()))
 }
 

@@ -2,7 +2,7 @@
 
 use super::Binder;
 use super::name::{location, split};
-use crate::catalog::{Check, DefinedType, Domain, NameLookup, Oid, Table, TypeKind};
+use crate::catalog::{Check, DefinedType, Domain, NameLookup, Oid, Table, TypeKind, type_of};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{DomainRules, Expr, ExprKind};
 use crate::types::{Modifier, Scalar, Type};
@@ -63,7 +63,7 @@ pub(crate) struct Named {
 /// 42704, 3F000, 22023 for a modifier that the type does not accept, 0A000 for an array of a domain, errors of the engine.
 pub(crate) fn named_type(names: &mut dyn NameLookup, written: &DataType) -> Result<Named> {
     let unknown = match &written.meaning {
-        Ok((data_type @ Type { scalar: Scalar::Enum(oid), .. }, _)) => {
+        Ok((data_type @ Type { scalar: Scalar::Enum(oid) | Scalar::Composite(oid), .. }, _)) => {
             let found = names.defined_type(*oid)?;
             let found = found.ok_or_else(|| crate::types::type_not_found(&written.text))?;
             return meaning(names, &found, data_type.is_array);
@@ -103,13 +103,13 @@ fn find(
     }
     let Some(element) = name.strip_prefix('_') else { return Ok(None) };
     let found = names.type_named(schema, element)?;
-    Ok(found.filter(|found| matches!(found.kind, TypeKind::Enum(_))).map(|found| (found, true)))
+    Ok(found.filter(|found| !matches!(found.kind, TypeKind::Domain(_))).map(|found| (found, true)))
 }
 
 fn meaning(names: &mut dyn NameLookup, found: &DefinedType, is_array: bool) -> Result<Named> {
     match &found.kind {
-        TypeKind::Enum(_) => {
-            let data_type = Type { scalar: Scalar::Enum(found.oid), is_array };
+        TypeKind::Enum(_) | TypeKind::Composite(_) => {
+            let data_type = Type { is_array, ..type_of(found) };
             Ok(Named { data_type, modifier: Modifier::NONE, domain: None })
         }
         TypeKind::Domain(_) if is_array => {
@@ -117,7 +117,7 @@ fn meaning(names: &mut dyn NameLookup, found: &DefinedType, is_array: bool) -> R
                 .hint("Use an array of the type that the domain is over, or a domain over the array."))
         }
         TypeKind::Domain(domain) => {
-            if let Scalar::Enum(oid) = domain.data_type.scalar {
+            if let Some(oid) = domain.data_type.scalar.defined() {
                 names.defined_type(oid)?;
             }
             Ok(Named { data_type: domain.data_type, modifier: domain.modifier, domain: Some(found.oid) })
@@ -179,7 +179,7 @@ fn domain(names: &mut dyn NameLookup, oid: Oid) -> Result<(Arc<DefinedType>, Dom
     let found = names.defined_type(oid)?.ok_or_else(|| no_domain(oid))?;
     match &found.kind {
         TypeKind::Domain(domain) => Ok((found.clone(), domain.clone())),
-        TypeKind::Enum(_) => Err(no_domain(oid)),
+        TypeKind::Enum(_) | TypeKind::Composite(_) => Err(no_domain(oid)),
     }
 }
 

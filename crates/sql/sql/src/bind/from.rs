@@ -13,10 +13,22 @@ use super::walk::{move_out, refers_to_nearest};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, common_type, resolve_function};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
-use crate::types::{Modifier, Type};
+use crate::types::{Datum, Modifier, Record, RowShape, Type, defined};
+use std::sync::Arc;
 use syntax::ast::{
-    self, FunctionsForm, Ident, JoinConstraint, Location, TableAlias, TableFactor, TableFunction, TableWithJoins,
+    self, FunctionsForm, JoinConstraint, Location, TableAlias, TableFactor, TableFunction, TableWithJoins,
 };
+
+/// Functions that make the rows which a column definition list describes.
+const TO_RECORDS: &[&str] = &["json_to_record", "json_to_recordset", "jsonb_to_record", "jsonb_to_recordset"];
+
+/// Columns as a row of the modifiers of their types.
+fn columns_as_row(columns: &[(String, Type, Modifier)]) -> Expr {
+    let described = columns.iter().map(|(name, data_type, _)| (name.as_str().into(), *data_type)).collect();
+    let fields = columns.iter().map(|(.., modifier)| Datum::Int4(modifier.0)).collect();
+    let row = Record { fields, shape: Some(Arc::new(RowShape::record(described))) };
+    Expr::constant(Datum::Record(Arc::new(row)), Type::RECORD)
+}
 
 /// A FROM item: its rows and their names.
 pub(super) struct FromItem {
@@ -111,6 +123,7 @@ impl Binder<'_, '_> {
         alias: Option<&TableAlias>,
         ordinality: bool,
     ) -> Result<FromItem> {
+        let written = calls;
         let mut names = Vec::with_capacity(calls.len());
         for call in calls {
             names.push(self.function_in_from(form, call)?);
@@ -120,15 +133,18 @@ impl Binder<'_, '_> {
             let inside = |binder: &mut Self| {
                 let mut bound: Vec<(Resolved, Vec<Expr>)> = vec![];
                 for (name, call) in names.iter().zip(calls) {
-                    bound.push(binder.row_call(name, call)?);
+                    bound.push(binder.row_call(name, call, alias)?);
                 }
                 Ok(bound)
             };
             binder.within(Names::default(), Clause::FromFunction, inside)
         };
-        let (calls, _) = self.laterally(bind)?;
-        let is_value = matches!(calls.as_slice(), [(function, _)] if function.result != Type::RECORD) && !ordinality;
-        let mut columns = self.function_columns(&calls, &title, alias)?;
+        let (mut calls, _) = self.laterally(bind)?;
+        let is_value = matches!(calls.as_slice(), [(function, _)] if !function.result.is_row()) && !ordinality;
+        let mut columns = self.function_columns(&mut calls, &title, alias).map_err(|error| match written.first() {
+            Some(first) => self.text.error_at(error, name::location(&first.name)),
+            None => error,
+        })?;
         if ordinality {
             columns.push(("ordinality".into(), Type::INT8));
         }
@@ -170,10 +186,24 @@ impl Binder<'_, '_> {
         }
     }
 
-    fn row_call(&mut self, name: &str, call: &TableFunction) -> Result<(Resolved, Vec<Expr>)> {
+    fn row_call(
+        &mut self,
+        name: &str,
+        call: &TableFunction,
+        alias: Option<&TableAlias>,
+    ) -> Result<(Resolved, Vec<Expr>)> {
         let at = name::location(&call.name);
         let mut arguments = self.all_placed(&call.arguments)?;
         arguments.retain(|argument| !super::function::takes_result(argument));
+        let mut name = name.to_owned();
+        if TO_RECORDS.contains(&&*name) && arguments.len() == 1 {
+            let defined = self.defined_columns(alias)?;
+            if !defined.is_empty() {
+                name.push_str(" as");
+                arguments.push((columns_as_row(&defined), at));
+            }
+        }
+        let name = &*name;
         let types: Vec<Type> = arguments.iter().map(|(argument, _)| argument.data_type).collect();
         if crate::functions::is_aggregate(name) {
             let error =
@@ -385,29 +415,29 @@ impl Binder<'_, '_> {
     /// Columns of functions in FROM: the declared ones, or one column named by the alias.
     fn function_columns(
         &mut self,
-        calls: &[(Resolved, Vec<Expr>)],
+        calls: &mut [(Resolved, Vec<Expr>)],
         title: &str,
         alias: Option<&TableAlias>,
     ) -> Result<Vec<(String, Type)>> {
-        let defined: Vec<&Ident> = alias
-            .iter()
-            .flat_map(|alias| &alias.columns)
-            .filter(|column| column.data_type.is_some())
-            .map(|column| &column.name)
-            .collect();
+        let defined = self.defined_columns(alias)?;
+        let count = calls.len();
         let mut columns = vec![];
         for (function, _) in calls {
+            let first = columns.len();
             let is_set = function.function.returns_set;
             match &function.columns {
                 Some(declared) if is_set || function.result == Type::RECORD => {
                     columns.extend(declared.iter().map(|(name, data_type)| ((*name).to_owned(), *data_type)));
                 }
                 _ if function.result == Type::RECORD && !defined.is_empty() => {
-                    for column in alias.iter().flat_map(|alias| &alias.columns) {
-                        if let Some(data_type) = &column.data_type {
-                            columns.push((fold(&column.name), self.data_type(data_type)?.0));
-                        }
-                    }
+                    columns.extend(defined.iter().map(|(name, data_type, _)| (name.clone(), *data_type)));
+                    function.columns = Some(columns[first..].iter().map(|(_, data_type)| ("", *data_type)).collect());
+                }
+                _ if function.result.composite().is_some() => {
+                    let found = function.result.composite().and_then(defined::find);
+                    let attributes = found.iter().flat_map(|found| &found.attributes);
+                    columns.extend(attributes.map(|attribute| (attribute.name.to_string(), attribute.data_type)));
+                    function.columns = Some(columns[first..].iter().map(|(_, data_type)| ("", *data_type)).collect());
                 }
                 _ if function.result == Type::RECORD => {
                     let message = "a column definition list is required for functions returning \"record\"";
@@ -415,7 +445,7 @@ impl Binder<'_, '_> {
                 }
                 _ => {
                     let name = match alias {
-                        Some(alias) if calls.len() == 1 => fold(&alias.name),
+                        Some(alias) if count == 1 => fold(&alias.name),
                         _ => title.to_owned(),
                     };
                     columns.push((name, function.result));
@@ -423,6 +453,18 @@ impl Binder<'_, '_> {
             }
         }
         Ok(columns)
+    }
+
+    /// The columns that an alias defines with their types.
+    fn defined_columns(&mut self, alias: Option<&TableAlias>) -> Result<Vec<(String, Type, Modifier)>> {
+        let mut defined = Vec::new();
+        for column in alias.iter().flat_map(|alias| &alias.columns) {
+            if let Some(data_type) = &column.data_type {
+                let (data_type, modifier) = self.data_type(data_type)?;
+                defined.push((fold(&column.name), data_type, modifier));
+            }
+        }
+        Ok(defined)
     }
 
     /// Converts the columns of a bound query to these types.

@@ -4,7 +4,7 @@
 use super::Binder;
 use super::coerce::LocatedExpr;
 use crate::error::Result;
-use crate::types::{Scalar, Type};
+use crate::types::Scalar;
 
 /// Aggregates that return their arguments as JSON.
 const MAKERS: &[&str] = &["json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"];
@@ -19,14 +19,14 @@ impl Binder<'_, '_> {
         if !MAKERS.contains(&name) {
             return Ok((arguments, false));
         }
-        let has_rows = arguments.iter().any(|(argument, _)| argument.data_type == Type::RECORD);
+        let has_rows = arguments.iter().any(|(argument, _)| argument.data_type.is_row());
         // The first argument of these is a name, which is no JSON.
         let names = usize::from(name.contains("object"));
         let mut converted = Vec::with_capacity(arguments.len());
         for (place, (argument, at)) in arguments.into_iter().enumerate() {
             let data_type = argument.data_type;
             let has_styles = matches!(data_type.scalar, Scalar::Timestamptz | Scalar::Interval | Scalar::Bytea);
-            let converts = data_type == Type::RECORD || (has_styles && !data_type.is_array);
+            let converts = data_type.is_row() || (has_styles && !data_type.is_array);
             let argument = match place >= names && converts {
                 true => self.call_by_name("to_json", vec![(argument, at)], at)?,
                 false => argument,

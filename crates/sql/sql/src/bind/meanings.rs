@@ -7,7 +7,7 @@ use super::target::UnknownLiterals;
 use crate::catalog::{NameLookup, Oid};
 use crate::error::Result;
 use crate::plan;
-use crate::types::{Datum, Modifier, Scalar, Styles, Type, text};
+use crate::types::{Datum, Modifier, Styles, Type, text};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -176,9 +176,16 @@ impl Binder<'_, '_> {
         }
     }
 
+    /// Notes the fields of `(row).*`.
+    pub(super) fn note_record_wildcard(&mut self, at: Location, fields: &[(String, Type, Modifier)]) {
+        if let Some(meanings) = &mut self.meanings {
+            meanings.wildcards.note(at, Some(fields.iter().map(|(name, ..)| (None, name.clone())).collect()));
+        }
+    }
+
     /// Notes the type of a literal.
     pub(super) fn note_literal(&mut self, at: Location, data_type: Type) {
-        if let (Some(meanings), Scalar::Enum(_)) = (&mut self.meanings, data_type.scalar) {
+        if let (Some(meanings), Some(_)) = (&mut self.meanings, data_type.scalar.defined()) {
             meanings.literals.note(at, Some(data_type));
         }
     }

@@ -8,7 +8,7 @@ use syntax::{byte_of, position_of};
 pub(super) const NOWHERE: Location = Span::NOWHERE.start;
 
 /// Location at which an expression starts.
-pub(super) fn start(expression: &Expr) -> Location {
+pub(crate) fn start(expression: &Expr) -> Location {
     expression.start()
 }
 

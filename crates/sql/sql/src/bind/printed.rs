@@ -49,12 +49,17 @@ impl Binder<'_, '_> {
             return reg_call("out", data_type, expression, Type { scalar: Scalar::Text, ..data_type });
         }
         match expression.kind {
-            ExprKind::Row(fields, shape) => {
+            ExprKind::Row(fields, shape) if fields.iter().any(|field| may_name(field.data_type)) => {
                 let fields = fields.into_iter().map(|field| self.printed(field)).collect::<Result<_>>()?;
-                let names: Vec<String> = shape.0.iter().map(|(name, _)| name.to_string()).collect();
+                let names: Vec<String> = shape.fields.iter().map(|(name, _)| name.to_string()).collect();
                 Ok(Expr { modifier: expression.modifier, ..Expr::row(fields, &names) })
             }
             kind => Ok(Expr { kind, ..expression }),
         }
     }
+}
+
+/// Returns whether values of a type may be, or hold, identifiers that are printed as names.
+fn may_name(data_type: Type) -> bool {
+    data_type.scalar.is_reg() || data_type.scalar.is_row()
 }

@@ -364,10 +364,12 @@ impl Binder<'_, '_> {
             self.scope.mention(&value, at);
             return Ok(value);
         }
-        for (distance, frame) in self.scope.visible() {
-            if let Some(table) = frame.names.tables.iter().find(|table| table.name == folded) {
-                return Ok(outwards(&self.records.whole_row(table), distance));
-            }
+        let named = |(distance, frame): (usize, &Frame)| {
+            Some((distance, frame.names.tables.iter().find(|table| table.name == folded)?.clone()))
+        };
+        let found = self.scope.visible().find_map(named);
+        if let Some((distance, table)) = found {
+            return Ok(outwards(&self.whole_row(&table)?, distance));
         }
         if let Some(value) = self.unqualified_system_column(&folded).map_err(|error| self.text.error_at(error, at))? {
             return Ok(value);
@@ -432,7 +434,12 @@ impl Binder<'_, '_> {
         Ok(names.columns.iter().map(column).collect())
     }
 
-    fn table_in_scope(&self, schema: Option<&str>, name: &str, at: Location) -> Result<(usize, &TableNames)> {
+    pub(super) fn table_in_scope(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        at: Location,
+    ) -> Result<(usize, &TableNames)> {
         match self.scope.table(schema, name) {
             Ok(Some(found)) => Ok(found),
             Ok(None) => Err(self.text.error_at(self.scope.missing_table(schema, name), at)),

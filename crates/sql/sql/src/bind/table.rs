@@ -7,7 +7,7 @@ use super::position::SourceText;
 use super::query::Bound;
 use super::scope::{Names, ScopeColumn, TableNames};
 use super::target::UnknownLiterals;
-use crate::catalog::{self, Oid, Relation, Sequence, Table, View, VirtualTable};
+use crate::catalog::{self, Oid, Relation, Sequence, Table, TypeKind, View, VirtualTable};
 use crate::error::{Result, SqlError, state};
 use crate::functions::sequence_state;
 use crate::plan::{Expr, Field, Path, Plan, Scan};
@@ -66,6 +66,14 @@ impl Binder<'_, '_> {
         }
         match self.names.relation(schema, table)? {
             Some(relation) => Ok(Source::Relation(relation)),
+            None if self
+                .names
+                .type_named(schema, table)?
+                .is_some_and(|it| matches!(it.kind, TypeKind::Composite(_))) =>
+            {
+                let error = SqlError::new(state::WRONG_OBJECT_TYPE, format!("\"{table}\" is a composite type"));
+                Err(self.text.error_at(error, at))
+            }
             None => {
                 let full = schema.map_or(table.to_owned(), |schema| format!("{schema}.{table}"));
                 let error = SqlError::new(state::UNDEFINED_TABLE, format!("relation \"{full}\" does not exist"));

@@ -98,6 +98,7 @@ impl Binder<'_, '_> {
             };
             return Err(self.text.error_at(error, start(syntax)));
         }
+        self.note_record_wildcard(start(syntax), &shape);
         for (at, described) in shape.iter().enumerate() {
             let expression = field_of(&record, at, described);
             self.scope.mention(&expression, start(syntax));

@@ -2,7 +2,7 @@
 
 use super::{Exec, Names};
 use crate::database::Instance;
-use crate::definition::{Column, KeyForm, Namespace, Oid, Relation, Storage};
+use crate::definition::{Column, KeyForm, Namespace, Oid, Relation, Storage, TypeKind};
 use crate::error::{Result, SqlError, state};
 use crate::storage::column_type;
 use model::Supervisor;
@@ -143,11 +143,22 @@ impl<'s> Change<'s> {
         Ok(database.shared.owned_elsewhere(&*database.store, *transaction, role, database.oid)?)
     }
 
+    /// Lets the type of a relation's rows be read anew, now that the relation changes.
+    fn forget_row_type(&mut self, relation: Oid) {
+        let types = &mut self.exec.session.types;
+        let row = crate::types::defined::row_of(relation);
+        if types.read.remove(&row).is_some() {
+            types.changed.push(row);
+        }
+    }
+
     /// Checks that no type has the name of a relation whose rows have a type.
     fn check_type_free(&mut self, relation: &Relation) -> Result<()> {
-        if matches!(relation, Relation::Index(_) | Relation::Sequence(_))
-            || self.names().type_in(relation.schema(), relation.name())?.is_none()
-        {
+        let Some(found) = self.names().type_in(relation.schema(), relation.name())? else { return Ok(()) };
+        if matches!(found.kind, TypeKind::Composite(_)) {
+            return Err(name_taken(relation.name()));
+        }
+        if matches!(relation, Relation::Index(_) | Relation::Sequence(_)) {
             return Ok(());
         }
         Err(super::type_taken(relation.name()).hint(
@@ -161,6 +172,7 @@ impl<'s> Change<'s> {
     /// # Errors
     /// Errors of the engine.
     pub fn replace(&mut self, relation: Relation) -> Result<()> {
+        self.forget_row_type(relation.oid());
         let version = self.fresh_version()?;
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.replace(*transaction, relation, version)?)
@@ -171,6 +183,7 @@ impl<'s> Change<'s> {
     /// # Errors
     /// 42P07 if the name is taken, errors of the engine.
     pub fn rename(&mut self, old: &Relation, new: Relation) -> Result<()> {
+        self.forget_row_type(old.oid());
         self.check_type_free(&new)?;
         let (version, name) = (self.fresh_version()?, new.name().to_owned());
         let Exec { transaction, database, .. } = &mut self.exec;
@@ -182,6 +195,7 @@ impl<'s> Change<'s> {
     /// # Errors
     /// Errors of the engine.
     pub fn remove(&mut self, relation: &Relation) -> Result<()> {
+        self.forget_row_type(relation.oid());
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.remove(*transaction, relation)?)
     }

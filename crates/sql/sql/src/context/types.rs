@@ -1,35 +1,40 @@
 //! Types that statements have defined: found by name or identifier, and from then on known to the functions that read values.
 
 use super::{Change, Exec, Names};
-use crate::definition::{DefinedType, Oid, Relation, TypeKind};
+use crate::definition::{Column, DefinedType, Oid, Relation, TypeKind, attributes};
 use crate::env::CatalogLookup;
 use crate::error::{Result, SqlError, state};
-use crate::types::{Label, Scalar, Type, defined};
-use pgtypes::defined::Definition;
+use crate::types::{Label, Type, defined};
+use pgtypes::defined::{Attribute, Definition};
 use std::sync::{Arc, PoisonError};
 
 impl Names<'_> {
-    /// The type with this identifier. Its values can be read for the rest of the transaction.
+    /// The type with this identifier, also that of the rows of a table or view. Its values can be read for the rest of the transaction.
     ///
     /// # Errors
     /// Errors of the engine.
     pub fn defined_type(&mut self, oid: Oid) -> Result<Option<Arc<DefinedType>>> {
-        let found = self.database.cache.defined_type(self.transaction, oid)?;
+        let found = match defined::relation_of(oid) {
+            Some(relation) => {
+                self.database.cache.relation_by_oid(self.transaction, relation)?.and_then(|it| row_type(&it))
+            }
+            None => self.database.cache.defined_type(self.transaction, oid)?,
+        };
         if let Some(found) = &found {
-            self.know(found);
+            self.know(found)?;
             self.note_type(None, "", Some((oid, found.version)));
         }
         Ok(found)
     }
 
-    /// The type of this name; without a schema, the first along the search path.
+    /// The type of this name, also that of the rows of a table or view; without a schema, the first along the search path.
     ///
     /// # Errors
     /// Errors of the engine.
     pub fn type_named(&mut self, schema: Option<&str>, name: &str) -> Result<Option<Arc<DefinedType>>> {
         let found = self.find_type(schema, name)?;
         if let Some(found) = &found {
-            self.know(found);
+            self.know(found)?;
         }
         self.note_type(schema, name, found.as_ref().map(|found| (found.oid, found.version)));
         Ok(found)
@@ -44,6 +49,11 @@ impl Names<'_> {
         };
         for schema in schemas {
             if let Some(found) = self.database.cache.type_named(self.transaction, &schema, name)? {
+                return Ok(Some(found));
+            }
+            if let Some(relation) = self.database.cache.relation(self.transaction, &schema, name)?
+                && let Some(found) = row_type(&relation)
+            {
                 return Ok(Some(found));
             }
         }
@@ -85,12 +95,15 @@ impl Names<'_> {
     /// # Errors
     /// Errors of the engine.
     pub fn read_type(&mut self, data_type: Type) -> Result<()> {
-        let Scalar::Enum(oid) = data_type.scalar else { return Ok(()) };
+        let Some(oid) = data_type.scalar.defined() else { return Ok(()) };
         match self.session.types.read.get(&oid) {
-            Some(&(version, _)) => self.note_type(None, "", Some((oid, version))),
-            None => drop(self.defined_type(oid)?),
+            Some((version, definition)) => {
+                let (version, definition) = (*version, definition.clone());
+                self.note_type(None, "", Some((oid, version)));
+                definition.attributes.iter().try_for_each(|attribute| self.read_type(attribute.data_type))
+            }
+            None => self.defined_type(oid).map(drop),
         }
-        Ok(())
     }
 
     /// Returns whether a type means what it meant when it was noted.
@@ -113,10 +126,13 @@ impl Names<'_> {
         }
     }
 
-    /// Makes a definition known to the functions that read values.
-    fn know(&mut self, found: &DefinedType) {
+    /// Makes a definition known to the functions that read values, with those of its attributes.
+    fn know(&mut self, found: &DefinedType) -> Result<()> {
+        for (_, attribute) in attributes(found) {
+            self.read_type(attribute.data_type)?;
+        }
         if self.session.types.read.get(&found.oid).is_some_and(|(version, _)| *version == found.version) {
-            return;
+            return Ok(());
         }
         let mut cached = self.database.types.write().unwrap_or_else(PoisonError::into_inner);
         let definition = match cached.get(&found.oid) {
@@ -130,22 +146,49 @@ impl Names<'_> {
         drop(cached);
         self.session.types.read.insert(found.oid, (found.version, definition.clone()));
         defined::add(definition);
+        Ok(())
     }
 }
 
+/// The type of a relation's rows.
+fn row_type(relation: &Relation) -> Option<Arc<DefinedType>> {
+    let columns = match relation {
+        Relation::Table(table) => &table.columns,
+        Relation::View(view) => &view.columns,
+        Relation::Sequence(_) | Relation::Index(_) => return None,
+    };
+    Some(Arc::new(DefinedType {
+        oid: defined::row_of(relation.oid()),
+        schema: relation.schema().to_owned(),
+        name: relation.name().to_owned(),
+        version: relation.version(),
+        kind: TypeKind::Composite(columns.clone()),
+        comment: None,
+    }))
+}
+
 fn definition(found: &DefinedType) -> Definition {
+    let (schema, name) = ((&*found.schema).into(), (&*found.name).into());
     let labels = match &found.kind {
         TypeKind::Enum(labels) => &labels[..],
         TypeKind::Domain(_) => &[],
+        TypeKind::Composite(_) => {
+            let attribute = |(at, column): (usize, &Column)| Attribute {
+                name: (&*column.name).into(),
+                data_type: column.data_type,
+                modifier: column.modifier,
+                place: u16::try_from(at).unwrap_or(u16::MAX),
+                domain: column.domain,
+            };
+            return Definition::composite(found.oid, schema, name, attributes(found).map(attribute).collect());
+        }
     };
     let label = |label: &crate::definition::EnumLabel| {
         Arc::new(Label { enumeration: found.oid, name: (&*label.name).into(), rank: label.rank.clone().into() })
     };
     Definition {
-        oid: found.oid,
-        schema: (&*found.schema).into(),
-        name: (&*found.name).into(),
         labels: labels.iter().map(label).collect(),
+        ..Definition::composite(found.oid, schema, name, Vec::new())
     }
 }
 

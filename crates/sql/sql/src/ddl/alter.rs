@@ -3,7 +3,7 @@
 use super::{alter_sequence, alter_table, defined_type, owned, schema};
 use crate::alter::name::{creation_schema, fold, kind as kind_of, no_relation, split};
 use crate::alter::rename;
-use crate::catalog::Relation;
+use crate::catalog::{Relation, TypeKind};
 use crate::context::Change;
 use crate::error::{Result, SqlError, state};
 use std::sync::Arc;
@@ -19,6 +19,11 @@ pub(super) fn run(change: &mut Change<'_>, alter: &Alter, notices: &mut Vec<SqlE
     }
     let (schema, name) = split(&alter.name)?;
     let Some(relation) = change.names().relation(schema.as_deref(), &name)? else {
+        let found = change.names().type_named(schema.as_deref(), &name)?;
+        if found.is_some_and(|found| matches!(found.kind, TypeKind::Composite(_))) {
+            let message = format!("\"{name}\" is a composite type");
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).hint("Use ALTER TYPE instead."));
+        }
         if !alter.if_exists {
             return Err(no_relation(schema.as_deref(), &name));
         }

@@ -2,6 +2,7 @@
 
 use super::sequence;
 use crate::alter::column::check_type;
+use crate::alter::composite::check_member;
 use crate::alter::defined_type::{by_identifier, kept_name};
 use crate::alter::expression::{self, next_value_of};
 use crate::alter::name::fold;
@@ -10,11 +11,11 @@ use crate::bind::system_column::SYSTEM_COLUMNS;
 use crate::catalog::{Column, Identity, Sequence, Table};
 use crate::context::{Change, Names};
 use crate::error::{Result, SqlError, state};
-use crate::types::{Modifier, Type};
+use crate::types::{Modifier, Type, defined};
 use syntax::ast::{self, ColumnDefinition, ColumnOption, ConstraintKind, DataType, Expr, SequenceOptions, Value};
 
 /// The most columns that a table can have.
-const MOST_COLUMNS: usize = 1600;
+pub(super) const MOST_COLUMNS: usize = 1600;
 
 /// A column with its constraints and its sequence.
 pub(super) struct NewColumn {
@@ -46,6 +47,7 @@ pub(super) fn define(change: &mut Change<'_>, table: &Table, written: &ColumnDef
         None => bind::named_type(&mut change.names(), &written.data_type)?,
     };
     check_type(&name, data_type)?;
+    check_member(&mut change.names(), data_type, defined::row_of(table.oid))?;
     let mut options = Options::default();
     for option in &written.options {
         read_option(&mut options, table, &name, option)?;
@@ -201,5 +203,8 @@ pub(super) fn print_default(names: &mut Names<'_>, default: &Expr, column: &Colu
     }
     let mut default = expression::with_sequences(names, default)?;
     by_identifier(names, &mut default)?;
+    if let (Expr::Row { .. }, Some(_)) = (&default, column.data_type.composite()) {
+        return Ok(Some(format!("{default}::{}", kept_name(column.data_type))));
+    }
     Ok(Some(default.to_string()))
 }

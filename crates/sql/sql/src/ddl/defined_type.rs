@@ -1,14 +1,14 @@
 //! CREATE TYPE, ALTER TYPE, COMMENT ON TYPE.
 
-use super::{domain, owned};
+use super::{composite, domain, owned};
 use crate::alter::defined_type::{rename_label, shown};
 use crate::alter::name::{creation_schema, fold, no_schema, split};
 use crate::catalog::{DefinedType, EnumLabel, Relation, TypeKind};
-use crate::context::{Change, Names, type_taken};
+use crate::context::{Change, Names, name_taken, type_taken};
 use crate::error::{Result, SqlError, state};
 use crate::types::{Type, defined};
 use std::sync::Arc;
-use syntax::ast::{Alter, AlterAction, CreateType, LabelPlace, ObjectKind, ObjectName};
+use syntax::ast::{Alter, AlterAction, CreateType, LabelPlace, NewType, ObjectKind, ObjectName};
 use tables::rank;
 
 /// The longest label in bytes.
@@ -25,10 +25,19 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateType) -> Result<()>
     if defined::element_of(defined::array_of(oid)) != Some(oid) {
         return Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, "there are no identifiers left for types"));
     }
-    check_count(create.labels.len())?;
-    let mut labels: Vec<EnumLabel> = Vec::with_capacity(create.labels.len());
-    let ranks = rank::initial(create.labels.len());
-    for (at, (name, rank)) in create.labels.iter().zip(ranks).enumerate() {
+    let written = match &create.kind {
+        NewType::Enum(labels) => labels,
+        NewType::Composite(attributes) => {
+            if change.names().relation_in(&schema, &name)?.is_some() {
+                return Err(name_taken(&name));
+            }
+            return composite::create(change, oid, schema, name, attributes);
+        }
+    };
+    check_count(written.len())?;
+    let mut labels: Vec<EnumLabel> = Vec::with_capacity(written.len());
+    let ranks = rank::initial(written.len());
+    for (at, (name, rank)) in written.iter().zip(ranks).enumerate() {
         check_label(name)?;
         if labels.iter().any(|label| label.name == *name) {
             let message = "duplicate key value violates unique constraint \"pg_enum_typid_label_index\"";
@@ -72,7 +81,9 @@ fn check_count(count: usize) -> Result<()> {
 /// 42704, 3F000
 pub(super) fn find(names: &mut Names<'_>, name: &ObjectName) -> Result<Arc<DefinedType>> {
     let (schema, bare) = split(name)?;
-    if let Some(found) = names.type_named(schema.as_deref(), &bare)? {
+    if let Some(found) = names.type_named(schema.as_deref(), &bare)?
+        && defined::relation_of(found.oid).is_none()
+    {
         return Ok(found);
     }
     if let Some(schema) = &schema
@@ -100,6 +111,7 @@ pub(super) fn built_in(schema: Option<&str>, name: &str) -> Option<Type> {
 /// Runs ALTER TYPE.
 pub(super) fn alter(change: &mut Change<'_>, alter: &Alter, notices: &mut Vec<SqlError>) -> Result<()> {
     for action in &alter.actions {
+        check_no_rows(&mut change.names(), alter, action)?;
         let old = find(&mut change.names(), &alter.name).map_err(|error| match alter.kind {
             ObjectKind::Domain if error.code() == state::WRONG_OBJECT_TYPE => {
                 let (_, name) = split(&alter.name).unwrap_or_default();
@@ -114,6 +126,27 @@ pub(super) fn alter(change: &mut Change<'_>, alter: &Alter, notices: &mut Vec<Sq
         apply(change, &old, action, notices)?;
     }
     Ok(())
+}
+
+/// Refuses to change the type of a table's rows otherwise than with the table.
+fn check_no_rows(names: &mut Names<'_>, alter: &Alter, action: &AlterAction) -> Result<()> {
+    let (schema, name) = split(&alter.name)?;
+    let found = names.type_named(schema.as_deref(), &name)?;
+    if found.is_none_or(|found| defined::relation_of(found.oid).is_none()) || alter.kind == ObjectKind::Domain {
+        return Ok(());
+    }
+    let message = match action {
+        AlterAction::AddAttribute(_)
+        | AlterAction::DropAttribute { .. }
+        | AlterAction::AlterAttribute(_)
+        | AlterAction::RenameAttribute { .. } => format!("\"{name}\" is not a composite type"),
+        AlterAction::AddValue { .. } | AlterAction::RenameValue { .. } => return Ok(()),
+        _ => {
+            let message = format!("{name} is a table's row type");
+            return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message).hint("Use ALTER TABLE instead."));
+        }
+    };
+    Err(SqlError::new(state::WRONG_OBJECT_TYPE, message))
 }
 
 fn apply(change: &mut Change<'_>, old: &DefinedType, action: &AlterAction, notices: &mut Vec<SqlError>) -> Result<()> {
@@ -167,6 +200,10 @@ fn apply(change: &mut Change<'_>, old: &DefinedType, action: &AlterAction, notic
             change.replace_type(old, new)?;
             return rename_label(change, old.oid, from, to);
         }
+        AlterAction::AddAttribute(_)
+        | AlterAction::DropAttribute { .. }
+        | AlterAction::AlterAttribute(_)
+        | AlterAction::RenameAttribute { .. } => return composite::alter(change, old, action, notices),
         action => return domain::alter(change, old, action, notices),
     }
     change.replace_type(old, new)
@@ -180,7 +217,9 @@ fn labels_of(found: &mut DefinedType) -> Result<&mut Vec<EnumLabel>> {
     let name = shown(found);
     match &mut found.kind {
         TypeKind::Enum(labels) => Ok(labels),
-        TypeKind::Domain(_) => Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("{name} is not an enum"))),
+        TypeKind::Domain(_) | TypeKind::Composite(_) => {
+            Err(SqlError::new(state::WRONG_OBJECT_TYPE, format!("{name} is not an enum")))
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::column::{check_collation, print_default, serial_type};
 use super::defined_type::{self, check_free};
+use crate::alter::composite::note;
 use crate::alter::defined_type::{kept, shown, values_of};
 use crate::alter::name::{self, creation_schema, fold, parts, split};
 use crate::bind;
@@ -52,7 +53,9 @@ pub(super) fn create(change: &mut Change<'_>, create: &CreateDomain) -> Result<(
         }
     }
     let oid = change.fresh_oid()?;
-    change.insert_type(DefinedType { oid, schema, name, version: 0, kind: TypeKind::Domain(domain), comment: None })
+    let new = DefinedType { oid, schema, name, version: 0, kind: TypeKind::Domain(domain), comment: None };
+    note(change, &new)?;
+    change.insert_type(new)
 }
 
 /// A default for the catalog, once it has been seen to be of the domain's type.

@@ -9,6 +9,7 @@ mod alter_sequence;
 mod alter_table;
 mod column;
 mod comment;
+mod composite;
 mod constraint;
 mod create_table;
 pub(crate) mod database;

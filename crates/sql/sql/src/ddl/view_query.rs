@@ -9,7 +9,7 @@ use crate::error::{Result, SqlError, state};
 use crate::plan;
 use std::ops::ControlFlow;
 use syntax::ast::{
-    Expr, Join, JoinConstraint, ObjectName, Query, Select, SelectItem, TableFactor, Visit, VisitMut, Visitor,
+    Access, Expr, Join, JoinConstraint, ObjectName, Query, Select, SelectItem, TableFactor, Visit, VisitMut, Visitor,
     VisitorMut,
 };
 
@@ -73,6 +73,13 @@ impl Writer<'_> {
             let columns = match &item {
                 SelectItem::Wildcard(span) => self.0.wildcards.at(span.start),
                 SelectItem::TableWildcard(name) => name.0.first().and_then(|part| self.0.wildcards.at(part.span.start)),
+                SelectItem::RecordWildcard(record) => match self.fields(record) {
+                    Some(fields) => {
+                        written.extend(fields);
+                        continue;
+                    }
+                    None => None,
+                },
                 _ => None,
             };
             match columns {
@@ -86,6 +93,16 @@ impl Writer<'_> {
             }
         }
         written
+    }
+
+    /// The fields of `(row).*`.
+    fn fields(&self, record: &Expr) -> Option<Vec<SelectItem>> {
+        let fields = self.0.wildcards.at(bind::start(record))?;
+        let field = |(_, name): &(Option<String>, String)| {
+            let chain = vec![Access::Field(quoted(name))];
+            SelectItem::Expr(Expr::Access { root: Box::new(record.clone()), chain })
+        };
+        Some(fields.iter().map(field).collect())
     }
 
     fn joins(&self, joins: &mut [Join]) {

@@ -7,7 +7,7 @@ use super::{derived, described};
 use crate::Result;
 use crate::alter::index::column_names;
 use crate::bind;
-use crate::catalog::{Column, Identity, Oid, Relation, Table, VirtualTable};
+use crate::catalog::{Column, Identity, Oid, Relation, Table, TypeKind, VirtualTable};
 use crate::context::Names;
 use crate::plan::IndexKey;
 use crate::types::{Datum, Modifier, Row, Type};
@@ -144,6 +144,12 @@ fn attributes(names: &mut Names<'_>) -> Result<Vec<Row>> {
                 }));
             }
             Relation::Index(_) => {}
+        }
+    }
+    for found in names.defined_types()? {
+        if let TypeKind::Composite(columns) = &found.kind {
+            let class = derived::class_of_type(found.oid);
+            rows.extend(numbered(columns).map(|(number, column)| Attribute::of(class, number, column).row()));
         }
     }
     Ok(rows)

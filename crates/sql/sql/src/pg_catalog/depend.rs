@@ -12,9 +12,9 @@ use crate::Result;
 use crate::alter::defined_type::view_uses;
 use crate::alter::expression;
 use crate::alter::reads::reads;
-use crate::catalog::{Column, EXPRESSION, Index, Oid, Relation, Table, TypeKind, View};
+use crate::catalog::{Column, EXPRESSION, Index, Oid, Relation, Table, TypeKind, View, attributes};
 use crate::context::Names;
-use crate::types::{Datum, Row, Scalar, Type};
+use crate::types::{Datum, Row, Scalar, Type, defined};
 use std::collections::BTreeSet;
 
 /// An object, or a column of it (from 1; 0 for the whole): class, identifier, column.
@@ -73,6 +73,16 @@ pub(super) fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
             TypeKind::Enum(_) => {
                 found.add((PG_TYPE, Type::array_of(Scalar::Enum(defined.oid)).oid(), 0), whole, "i");
             }
+            TypeKind::Composite(_) => {
+                let class = derived::class_of_type(defined.oid);
+                found.add((PG_TYPE, defined::array_of(defined.oid), 0), whole, "i");
+                found.add((PG_CLASS, class, 0), whole, "i");
+                for (at, column) in attributes(&defined) {
+                    if let Some(data_type) = defined_type_of(column.domain, column.data_type) {
+                        found.add((PG_CLASS, class, at + 1), (PG_TYPE, data_type, 0), "n");
+                    }
+                }
+            }
             TypeKind::Domain(domain) => {
                 for check in &domain.checks {
                     found.add((PG_CONSTRAINT, check.oid, 0), whole, "a");
@@ -95,7 +105,7 @@ pub(super) fn dependencies(names: &mut Names<'_>) -> Result<Vec<Row>> {
 
 /// The identifier of a type that a statement has defined.
 fn defined_type_of(domain: Option<Oid>, data_type: Type) -> Option<Oid> {
-    domain.or(matches!(data_type.scalar, Scalar::Enum(_)).then(|| data_type.oid()))
+    domain.or(data_type.scalar.defined().map(|_| data_type.oid()))
 }
 
 /// Returns whether a column, by its number, is an identity column.

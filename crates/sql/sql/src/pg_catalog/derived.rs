@@ -3,6 +3,7 @@
 //! Users' objects are numbered upwards from 16,384; the ranges here are far above.
 
 use crate::catalog::Oid;
+use crate::types::defined;
 
 /// Returns whether an identifier is in the ranges of this file.
 pub(super) fn is_derived(oid: Oid) -> bool {
@@ -11,22 +12,32 @@ pub(super) fn is_derived(oid: Oid) -> bool {
 
 /// The row type of a relation.
 pub(super) fn row_type(relation: Oid) -> Oid {
-    0x8000_0000 | relation
+    defined::row_of(relation)
 }
 
 /// The array of the row type of a relation.
 pub(super) fn row_array(relation: Oid) -> Oid {
-    0xC000_0000 | relation
+    defined::array_of(defined::row_of(relation))
 }
 
 /// The relation of a row type.
 pub(super) fn relation_of_row_type(data_type: Oid) -> Option<Oid> {
-    (data_type & 0xC000_0000 == 0x8000_0000).then_some(data_type & 0x3FFF_FFFF)
+    defined::relation_of(data_type)
 }
 
 /// The relation of the array of a row type.
 pub(super) fn relation_of_row_array(data_type: Oid) -> Option<Oid> {
     (data_type & 0xC000_0000 == 0xC000_0000).then_some(data_type & 0x3FFF_FFFF)
+}
+
+/// The relation that has the attributes of a composite type.
+pub(super) fn class_of_type(data_type: Oid) -> Oid {
+    partner(data_type)
+}
+
+/// The composite type whose attributes a relation has.
+pub(super) fn type_of_class(relation: Oid) -> Option<Oid> {
+    (relation & 0xC000_0000 == 0x4000_0000).then_some(relation & 0x3FFF_FFFF)
 }
 
 /// The constraint that made an index; the rule of a view.

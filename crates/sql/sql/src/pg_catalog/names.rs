@@ -2,7 +2,7 @@
 
 use super::relations::{PG_CATALOG, system_schema};
 use super::{derived, described, relations, seed};
-use crate::catalog::{DefinedType, Oid};
+use crate::catalog::{DefinedType, Oid, TypeKind};
 use crate::context::Names;
 use crate::error::{Result, SqlError, state};
 use crate::types::{Datum, Modifier, Scalar, Type, defined};
@@ -119,7 +119,11 @@ pub(super) fn find_relation(names: &mut Names<'_>, schema: Option<&str>, name: &
     {
         return Err(no_schema(schema));
     }
-    Ok(names.relation(schema, name)?.map(|relation| relation.oid()))
+    if let Some(relation) = names.relation(schema, name)? {
+        return Ok(Some(relation.oid()));
+    }
+    let found = names.type_named(schema, name)?.filter(|found| matches!(found.kind, TypeKind::Composite(_)));
+    Ok(found.map(|found| derived::class_of_type(found.oid)))
 }
 
 /// The name of a schema, also of one that holds temporary relations of another session.
@@ -148,6 +152,10 @@ pub(super) fn name_of_relation(names: &mut Names<'_>, oid: Oid) -> Result<Option
     if let Some(system) = system_relation(oid) {
         return Ok(Some((system.schema.to_owned(), system.name.to_owned())));
     }
+    if let Some(data_type) = derived::type_of_class(oid) {
+        let found = names.defined_type(data_type)?.filter(|found| matches!(found.kind, TypeKind::Composite(_)));
+        return Ok(found.map(|found| (found.schema.clone(), found.name.clone())));
+    }
     let relation = names.relation_by_oid(oid)?;
     Ok(relation.map(|relation| (relation.schema().to_owned(), relation.name().to_owned())))
 }
@@ -166,8 +174,8 @@ pub(super) fn is_visible(names: &mut Names<'_>, oid: Oid) -> Result<Option<bool>
         let on_path = || names.search_path().iter().any(|schema| schema == system.schema);
         return Ok(Some(system_schema(system.schema) == PG_CATALOG || on_path()));
     }
-    let Some(relation) = names.relation_by_oid(oid)? else { return Ok(None) };
-    let meant = find_relation(names, None, relation.name())?;
+    let Some((_, name)) = name_of_relation(names, oid)? else { return Ok(None) };
+    let meant = find_relation(names, None, &name)?;
     Ok(Some(meant == Some(oid)))
 }
 

@@ -5,7 +5,7 @@ use super::measured::measure;
 use super::value::{NO, NONE, NULL, YES, array, bool, count2, oid, text};
 use super::{derived, described};
 use crate::Result;
-use crate::catalog::{Oid, Relation, Table, VirtualTable};
+use crate::catalog::{DefinedType, Oid, Relation, Table, TypeKind, VirtualTable};
 use crate::context::{Names, temporary_namespace};
 use crate::database::Database;
 use crate::types::{Datum, Row, Scalar};
@@ -107,13 +107,17 @@ impl Measure {
 
 impl Class<'_> {
     fn row(&self) -> Row {
-        let has_storage = self.kind != "v";
-        let has_type = self.kind != "i" && self.kind != "S";
+        let has_storage = self.kind != "v" && self.kind != "c";
+        let row_type = match (self.kind, derived::type_of_class(self.oid)) {
+            ("i" | "S", _) => 0,
+            ("c", Some(data_type)) => data_type,
+            _ => derived::row_type(self.oid),
+        };
         vec![
             oid(self.oid),
             text(self.name),
             oid(self.schema),
-            oid(if has_type { derived::row_type(self.oid) } else { 0 }),
+            oid(row_type),
             NONE,
             oid(self.owner),
             oid(self.access_method),
@@ -160,7 +164,15 @@ fn classes(names: &mut Names<'_>) -> Result<Vec<Row>> {
         let measure = measure_of(&database, relation, &tables);
         Class { owner, measure, ..class_of(relation, schema, &tables) }.row()
     });
-    Ok(described().iter().map(|described| class_of_system(described).row()).chain(own).collect())
+    let system = described().iter().map(|described| class_of_system(described).row());
+    let mut rows: Vec<Row> = system.chain(own).collect();
+    for found in names.defined_types()? {
+        if let TypeKind::Composite(columns) = &found.kind {
+            let schema = schemas.get(&found.schema).copied().unwrap_or(PUBLIC);
+            rows.push(class_of_type(&found, columns.len(), schema).row());
+        }
+    }
+    Ok(rows)
 }
 
 fn measure_of(database: &Database, relation: &Relation, tables: &HashMap<Oid, &Table>) -> Measure {
@@ -221,6 +233,27 @@ fn class_of<'r>(relation: &'r Relation, schema: Oid, tables: &HashMap<Oid, &Tabl
         }
         Relation::Sequence(_) => Class { kind: "S", columns: 3, ..plain },
         Relation::View(view) => Class { kind: "v", columns: view.columns.len(), has_rules: true, ..plain },
+    }
+}
+
+/// The relation that has the attributes of a composite type.
+fn class_of_type(found: &DefinedType, columns: usize, schema: Oid) -> Class<'_> {
+    Class {
+        oid: derived::class_of_type(found.oid),
+        name: &found.name,
+        schema,
+        owner: OWNER,
+        kind: "c",
+        columns,
+        checks: 0,
+        access_method: 0,
+        has_index: false,
+        has_rules: false,
+        has_triggers: false,
+        temporary: temporary_namespace(&found.schema).is_some(),
+        shared: false,
+        replica_identity: "n",
+        measure: Measure::UNKNOWN,
     }
 }
 

@@ -90,6 +90,9 @@ pub(super) fn physical(data_type: Type) -> Physical {
     if let (Scalar::Enum(_), false) = (data_type.scalar, data_type.is_array) {
         return Physical { length: 4, by_value: true, align: "i", storage: "p", collation: 0 };
     }
+    if let Scalar::Composite(_) = data_type.scalar {
+        return Physical { length: -1, by_value: false, align: "d", storage: "x", collation: 0 };
+    }
     let variable = Physical { length: -1, by_value: false, align: "i", storage: "x", collation: 0 };
     PHYSICAL.get(&data_type.oid()).copied().unwrap_or(variable)
 }
@@ -119,9 +122,13 @@ fn types(names: &mut Names<'_>) -> Result<Vec<Row>> {
             continue;
         }
         let array = defined::array_of(found.oid);
-        rows.push(Shape::Enum.row(Named { array, ..named }));
+        let (shape, relation, array_shape) = match &found.kind {
+            TypeKind::Composite(_) => (Shape::Row, derived::class_of_type(found.oid), Shape::RowArray),
+            _ => (Shape::Enum, 0, Shape::Array),
+        };
+        rows.push(shape.row(Named { array, relation, ..named }));
         let name = array_name(names, &found)?;
-        rows.push(Shape::Array.row(Named { oid: array, name, schema, relation: 0, element: found.oid, array: 0 }));
+        rows.push(array_shape.row(Named { oid: array, name, schema, relation: 0, element: found.oid, array: 0 }));
     }
     Ok(rows)
 }
@@ -135,7 +142,12 @@ fn domain_row(names: &mut Names<'_>, named: Named, domain: &Domain) -> Result<Ro
     {
         Some(row) => row.clone(),
         None => {
-            let shape = if domain.data_type.is_array { Shape::Array } else { Shape::Enum };
+            let shape = match domain.data_type {
+                Type { is_array: true, scalar: Scalar::Composite(_) } => Shape::RowArray,
+                Type { is_array: true, .. } => Shape::Array,
+                Type { scalar: Scalar::Composite(_), .. } => Shape::Row,
+                _ => Shape::Enum,
+            };
             shape.row(Named { oid: 0, name: String::new(), schema: 0, relation: 0, element: 0, array: 0 })
         }
     };
@@ -194,7 +206,7 @@ fn labels(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let labels = types.iter().flat_map(|found| {
         let labels = match &found.kind {
             TypeKind::Enum(labels) => &labels[..],
-            TypeKind::Domain(_) => &[],
+            TypeKind::Domain(_) | TypeKind::Composite(_) => &[],
         };
         labels.iter().map(|label| {
             vec![oid(label.oid), oid(found.oid), Datum::Float4(label.sort_order), text(label.name.as_str())]
@@ -208,7 +220,7 @@ fn row_types(relation: Oid, name: &str, schema: Oid) -> [Row; 2] {
     let (row, array) = (derived::row_type(relation), derived::row_array(relation));
     let composite = Named { oid: row, name: name.to_owned(), schema, relation, element: 0, array };
     let array = Named { oid: array, name: format!("_{name}"), schema, relation: 0, element: row, array: 0 };
-    [Shape::Row.row(composite), Shape::Array.row(array)]
+    [Shape::Row.row(composite), Shape::RowArray.row(array)]
 }
 
 /// A type that is no built-in one.
@@ -239,17 +251,18 @@ enum Shape {
     Row,
     Enum,
     Array,
+    RowArray,
 }
 
 impl Shape {
     fn row(self, named: Named) -> Row {
-        let is_array = matches!(self, Shape::Array);
+        let is_array = matches!(self, Shape::Array | Shape::RowArray);
         let is_enum = matches!(self, Shape::Enum);
         let (kind, category, [input, output, receive, send], align, storage) = match self {
             Shape::Row => ("c", "C", function::RECORD, "d", "x"),
             Shape::Enum => ("e", "E", function::ENUM, "i", "p"),
-            Shape::Array if named.element & 0x8000_0000 == 0 => ("b", "A", function::ARRAY, "i", "x"),
-            Shape::Array => ("b", "A", function::ARRAY, "d", "x"),
+            Shape::Array => ("b", "A", function::ARRAY, "i", "x"),
+            Shape::RowArray => ("b", "A", function::ARRAY, "d", "x"),
         };
         vec![
             oid(named.oid),

@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::functions::Resolved;
 use crate::stack::ensure_stack;
-use crate::types::{Datum, Modifier, RowShape, Type};
+use crate::types::{Datum, Modifier, RowShape, Scalar, Type};
 pub use model::Comparison;
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -174,8 +174,17 @@ impl Expr {
     pub fn row(fields: Vec<Expr>, names: &[String]) -> Expr {
         let name = |at: usize| names.get(at).map_or_else(|| RowShape::nameless(at), SmolStr::from);
         let described = fields.iter().enumerate().map(|(at, field)| (name(at), field.data_type));
-        let shape = Arc::new(RowShape(described.collect()));
+        let shape = Arc::new(RowShape::record(described.collect()));
         Expr::new(ExprKind::Row(fields, shape), Type::RECORD)
+    }
+
+    /// A value of a composite type.
+    pub fn composite(fields: Vec<Expr>, shape: Arc<RowShape>) -> Expr {
+        let data_type = match &shape.composite {
+            Some(composite) => Type::of(Scalar::Composite(composite.oid)),
+            None => Type::RECORD,
+        };
+        Expr::new(ExprKind::Row(fields, shape), data_type)
     }
 
     /// A column of the row at hand.

@@ -70,7 +70,7 @@ impl Session {
             }
             self.check_room()?;
         }
-        if prepared.parameters.iter().any(|data_type| matches!(data_type.scalar, Scalar::Enum(_))) {
+        if prepared.parameters.iter().any(|data_type| data_type.scalar.defined().is_some()) {
             self.look_up(|names| prepared.parameters.iter().try_for_each(|data_type| names.read_type(*data_type)))?;
         }
         let styles = self.state.styles();
@@ -220,7 +220,10 @@ fn given_type(oid: u32) -> Result<Option<Type>> {
     if oid == 0 || oid == UNKNOWN {
         return Ok(None);
     }
-    let defined = |oid: u32| (oid >= FIRST_DEFINED).then_some(Scalar::Enum(oid));
+    let defined = |oid: u32| match defined::relation_of(oid) {
+        Some(_) => Some(Scalar::Composite(oid)),
+        None => (oid >= FIRST_DEFINED).then_some(Scalar::Enum(oid)),
+    };
     let array = defined::element_of(oid).and_then(defined).map(Type::array_of);
     let found = Type::from_oid(oid).or(array).or_else(|| defined(oid).map(Type::of));
     found.map(Some).ok_or_else(|| SqlError::new(state::UNDEFINED_OBJECT, format!("type with OID {oid} does not exist")))

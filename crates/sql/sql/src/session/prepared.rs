@@ -2,14 +2,14 @@
 
 use super::{ByName, Description, Session};
 use crate::bind;
-use crate::catalog::TypeKind;
+use crate::catalog::{TypeKind, type_of};
 use crate::context::Names;
 use crate::env::{CatalogLookup, ListsStatements, LockMode, StatementInfo};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::optimize::{Noted, Sizes};
 use crate::plan::{Field, Statement};
-use crate::types::{Datum, Scalar, Type};
+use crate::types::{Datum, Type};
 use model::RowBuf;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -217,7 +217,7 @@ impl Session {
         let own_transaction = self.open.is_none();
         self.open_implicit(own_transaction);
         let mut parameters = given;
-        let planned = self.read_types(&parameters).and_then(|()| self.plan(&text, &rows, &mut parameters));
+        let planned = self.read_types(&mut parameters).and_then(|()| self.plan(&text, &rows, &mut parameters));
         if own_transaction {
             self.end_lookup_transaction();
         }
@@ -276,9 +276,9 @@ impl Session {
     ///
     /// # Errors
     /// 42704 for one that is not there.
-    fn read_types(&mut self, parameters: &[Option<Type>]) -> Result<()> {
-        for data_type in parameters.iter().flatten() {
-            let Scalar::Enum(oid) = data_type.scalar else { continue };
+    fn read_types(&mut self, parameters: &mut [Option<Type>]) -> Result<()> {
+        for data_type in parameters.iter_mut().flatten() {
+            let Some(oid) = data_type.scalar.defined() else { continue };
             match self.exec(&[])?.names().defined_type(oid)? {
                 None => {
                     let message = format!("type with OID {} does not exist", data_type.oid());
@@ -288,7 +288,8 @@ impl Session {
                     return Err(SqlError::unsupported(format_args!("a parameter of domain {}", found.name))
                         .hint("Give it the type that the domain is over, and cast it in the statement."));
                 }
-                Some(_) => {}
+                // A client's identifier does not say of which kind the type is.
+                Some(found) => data_type.scalar = type_of(&found).scalar,
             }
         }
         Ok(())

@@ -6,7 +6,7 @@
 use super::{corrupted, mismatch};
 use crate::error::{Result, SqlError, state};
 use crate::types::without_blanks;
-use crate::types::{Array, Datum, Interval, Numeric, Scalar, Type, defined};
+use crate::types::{Array, Datum, Interval, Numeric, Record, Scalar, Type, defined};
 use bigdecimal::num_bigint::{BigInt, Sign};
 use model::Key;
 use smol_str::SmolStr;
@@ -64,6 +64,7 @@ pub fn push_key(key: &mut Key, value: &Datum, data_type: Type) -> Result<()> {
             key.push_bytes(&label.rank);
         }
         Datum::Array(array) => push_array(key, array, data_type)?,
+        Datum::Record(record) if record.shape.is_some() => push_row(key, record)?,
         Datum::Record(_) => return Err(mismatch(value, data_type)),
     }
     Ok(())
@@ -137,6 +138,32 @@ fn push_array(key: &mut Key, array: &Array, data_type: Type) -> Result<()> {
     Ok(())
 }
 
+/// Ends a row: more than NULL, since NULLs at the end are left out and are more than any value.
+const ROW_END: u8 = 0x03;
+
+/// The fields, without the NULLs at the end: the key of a stored row stays what it is when its type gets another attribute.
+fn push_row(key: &mut Key, record: &Record) -> Result<()> {
+    let last = record.iter().rposition(|field| !field.is_null()).map_or(0, |last| last + 1);
+    for (_, data_type, field) in record.described().take(last) {
+        push_key(key, field, data_type)?;
+    }
+    key.push_raw(&[ROW_END]);
+    Ok(())
+}
+
+fn read_row(key: &mut &[u8], oid: u32) -> Option<Datum> {
+    let found = defined::find(oid)?;
+    let mut fields = Vec::new();
+    for attribute in &found.attributes {
+        fields.push(match key.first()? {
+            &ROW_END => Datum::Null,
+            _ => read_component(key, attribute.data_type)?,
+        });
+    }
+    let [ROW_END] = take::<1>(key)? else { return None };
+    Some(Datum::Record(Arc::new(Record { fields, shape: Some(found.shape.clone()) })))
+}
+
 /// The key of a table whose primary key is one integer or date column: eight bytes in order. `None` for other values.
 pub fn eight_byte_key(value: &Datum) -> Option<[u8; 8]> {
     let whole = match value {
@@ -205,6 +232,7 @@ fn read_component(key: &mut &[u8], data_type: Type) -> Option<Datum> {
             // A message may be about a type that the statement has not met.
             defined::label_of_rank(oid, &rank).map_or_else(|| Datum::Bytea(rank.into()), Datum::Enum)
         }
+        Scalar::Composite(oid) => read_row(key, oid)?,
         Scalar::Record | Scalar::Json => return None,
         _ => Datum::Text(SmolStr::from(String::from_utf8(read_bytes(key)?).ok()?)),
     })

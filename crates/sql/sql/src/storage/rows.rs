@@ -1,15 +1,17 @@
 //! Rows of the engine: each column in the engine's own type where there is one, else as bytes.
 //!
 //! A numeric is its display scale and the digits as a signed integer; an array its dimensions and its elements one after
-//! the other, each with its length.
+//! the other, each with its length. A row is one field for each attribute that its type has had, in the same way: an attribute that
+//! was added later is missing at the end, one that was dropped is NULL, so that no stored row changes with its type.
 
 use super::{corrupted, mismatch};
 use crate::definition::Column;
 use crate::error::Result;
-use crate::types::{Array, Datum, Interval, Numeric, Row, Scalar, Type, defined};
+use crate::types::{Array, Datum, Interval, Numeric, Record, Row, Scalar, Type, defined};
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
 use model::{ColumnType, RowBuf, RowRef, Value, ValueRef};
+use pgtypes::defined::Attribute;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -53,6 +55,7 @@ pub fn column_type(data_type: Type) -> ColumnType {
         | Scalar::Int2Vector
         | Scalar::OidVector
         | Scalar::Record
+        | Scalar::Composite(_)
         | Scalar::Enum(_) => ColumnType::Bytes,
     }
 }
@@ -168,7 +171,7 @@ fn encode_if_needed<A: smallvec::Array<Item = u8>>(value: &Datum, out: &mut Smal
             out.extend_from_slice(&interval.micros.to_le_bytes());
         }
         Datum::Array(array) => encode_array(array, out),
-        Datum::Record(fields) => encode_elements(fields.iter(), fields.len(), out),
+        Datum::Record(record) => encode_row_value(record, out),
         _ => {}
     }
 }
@@ -237,6 +240,31 @@ pub fn push_values(values: &[Datum], out: &mut Vec<u8>) {
     let mut encoded: SmallVec<[u8; 64]> = SmallVec::new();
     encode_elements(values.iter(), values.len(), &mut encoded);
     out.extend_from_slice(&encoded);
+}
+
+/// The fields at their places.
+fn encode_row_value<A: smallvec::Array<Item = u8>>(record: &Record, out: &mut SmallVec<A>) {
+    let Some(composite) = record.shape.as_ref().and_then(|shape| shape.composite.as_ref()) else {
+        return encode_elements(record.iter(), record.len(), out);
+    };
+    let width = composite.places.last().map_or(0, |last| usize::from(*last) + 1);
+    let mut fields = composite.places.iter().zip(record.iter()).peekable();
+    let at_place = |place: usize| match fields.next_if(|(at, _)| usize::from(**at) == place) {
+        Some((_, field)) => field,
+        None => &Datum::Null,
+    };
+    encode_elements((0..width).map(at_place), width, out);
+}
+
+fn decode_row_value(bytes: &[u8], oid: u32) -> Option<Datum> {
+    let found = defined::find(oid)?;
+    let stored: Vec<Option<&[u8]>> = stored_elements(bytes)?;
+    let field = |attribute: &Attribute| match stored.get(usize::from(attribute.place)) {
+        Some(Some(bytes)) => decode_element(bytes, attribute.data_type),
+        Some(None) | None => Some(Datum::Null),
+    };
+    let fields = found.attributes.iter().map(field).collect::<Option<_>>()?;
+    Some(Datum::Record(Arc::new(Record { fields, shape: Some(found.shape.clone()) })))
 }
 
 const ABSENT: u32 = u32::MAX;
@@ -365,6 +393,7 @@ fn decode_bytes(bytes: &[u8], data_type: Type) -> Option<Datum> {
         Scalar::Numeric => decode_numeric(bytes).map(Datum::Numeric),
         Scalar::Bytea => Some(Datum::Bytea(bytes.into())),
         Scalar::Enum(oid) => defined::label_of_rank(oid, bytes).map(Datum::Enum),
+        Scalar::Composite(oid) => decode_row_value(bytes, oid),
         Scalar::Uuid => Some(Datum::Uuid(Arc::new(bytes.try_into().ok()?))),
         Scalar::Interval => {
             let (months, rest) = bytes.split_first_chunk()?;
@@ -391,6 +420,15 @@ fn decode_array(bytes: &[u8], element: Scalar) -> Option<Array> {
 }
 
 fn decode_elements(bytes: &[u8], element: Scalar) -> Option<Vec<Datum>> {
+    let decode = |stored: Option<&[u8]>| match stored {
+        Some(bytes) => decode_element(bytes, Type::of(element)),
+        None => Some(Datum::Null),
+    };
+    stored_elements(bytes)?.into_iter().map(decode).collect()
+}
+
+/// The elements as they are stored; `None` for NULL.
+fn stored_elements(bytes: &[u8]) -> Option<Vec<Option<&[u8]>>> {
     let (count, mut rest) = bytes.split_first_chunk()?;
     let count = u32::from_le_bytes(*count) as usize;
     // The bytes bound the count, whatever it says.
@@ -399,19 +437,18 @@ fn decode_elements(bytes: &[u8], element: Scalar) -> Option<Vec<Datum>> {
         let (length, after) = rest.split_first_chunk()?;
         let length = u32::from_le_bytes(*length);
         if length == ABSENT {
-            elements.push(Datum::Null);
+            elements.push(None);
             rest = after;
             continue;
         }
         let (bytes, after) = after.split_at_checked(length as usize)?;
-        elements.push(decode_element(bytes, element)?);
+        elements.push(Some(bytes));
         rest = after;
     }
     Some(elements)
 }
 
-fn decode_element(bytes: &[u8], element: Scalar) -> Option<Datum> {
-    let data_type = Type::of(element);
+fn decode_element(bytes: &[u8], data_type: Type) -> Option<Datum> {
     let whole = |bytes: &[u8]| Some(i64::from_le_bytes(bytes.try_into().ok()?));
     let value = match column_type(data_type) {
         ColumnType::Bool => ValueRef::Bool(*bytes.first()? != 0),

@@ -472,13 +472,33 @@ pub struct CreateExtension {
     pub if_not_exists: bool,
 }
 
-/// CREATE TYPE AS ENUM.
+/// CREATE TYPE.
 #[derive(Clone, Debug)]
 pub struct CreateType {
     /// Its name.
     pub name: ObjectName,
-    /// The labels, in their order.
-    pub labels: Vec<String>,
+    /// What it is.
+    pub kind: NewType,
+}
+
+/// What CREATE TYPE makes.
+#[derive(Clone, Debug)]
+pub enum NewType {
+    /// AS ENUM: the labels, in their order.
+    Enum(Vec<String>),
+    /// AS: the attributes of a composite type.
+    Composite(Vec<Attribute>),
+}
+
+/// An attribute of a composite type.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// Its name.
+    pub name: Ident,
+    /// Its type.
+    pub data_type: DataType,
+    /// COLLATE
+    pub collation: Option<ObjectName>,
 }
 
 /// CREATE DOMAIN.
@@ -602,6 +622,26 @@ pub enum AlterAction {
         if_not_exists: bool,
         /// Where it goes; `None`: to the end.
         place: Option<LabelPlace>,
+    },
+    /// ADD ATTRIBUTE
+    AddAttribute(Box<Attribute>),
+    /// DROP ATTRIBUTE
+    DropAttribute {
+        /// Its name.
+        name: Ident,
+        /// IF EXISTS
+        if_exists: bool,
+        /// CASCADE
+        cascade: bool,
+    },
+    /// ALTER ATTRIBUTE ... TYPE
+    AlterAttribute(Box<Attribute>),
+    /// RENAME ATTRIBUTE
+    RenameAttribute {
+        /// Its name.
+        from: Ident,
+        /// Its new name.
+        to: Ident,
     },
     /// RENAME VALUE
     RenameValue {

@@ -22,10 +22,10 @@ pub(crate) use data_type::BY_IDENTIFIER;
 pub use data_type::DataType;
 pub use database::{AlterDatabase, AlterDatabaseAction, CreateDatabase, DatabaseOption, DropDatabase, SettingChange};
 pub use definition::{
-    Alter, AlterAction, ColumnAction, ColumnDefinition, ColumnOption, ColumnSource, Comment, Constraint,
+    Alter, AlterAction, Attribute, ColumnAction, ColumnDefinition, ColumnOption, ColumnSource, Comment, Constraint,
     ConstraintKind, CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateTable,
     CreateTableAs, CreateType, CreateView, Definition, DomainOption, Drop, ForeignKey, Includes, IndexColumn, Key,
-    LabelPlace, Like, Lock, Maintenance, ObjectKind, OnCommit, Privileges, ReferentialAction, SequenceOptions,
+    LabelPlace, Like, Lock, Maintenance, NewType, ObjectKind, OnCommit, Privileges, ReferentialAction, SequenceOptions,
     Truncate,
 };
 pub use dml::{

@@ -1,8 +1,8 @@
 //! ALTER.
 
-use super::{constraint, object, sequence, table};
+use super::{constraint, create, object, sequence, table};
 use crate::ast::{
-    Alter, AlterAction, ColumnAction, Constraint, ConstraintKind, LabelPlace, ObjectKind, SequenceOptions,
+    Alter, AlterAction, Attribute, ColumnAction, Constraint, ConstraintKind, LabelPlace, ObjectKind, SequenceOptions,
 };
 use crate::reader::{Reader, Token};
 use pgtypes::Result;
@@ -22,7 +22,7 @@ pub(super) fn alter(reader: &mut Reader<'_>) -> Result<Alter> {
             Sequence => vec![sequence_action(reader)?],
             View => vec![rename_column(reader)?],
             Index => vec![index_action(reader)?],
-            Type => vec![type_action(reader)?],
+            Type => reader.list(type_action)?,
             Domain => vec![domain_action(reader)?],
             _ => return Err(reader.unexpected()),
         },
@@ -82,9 +82,8 @@ fn domain_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
 }
 
 fn type_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
-    const REFUSED: [&str; 4] = ["ADD ATTRIBUTE", "DROP ATTRIBUTE", "ALTER ATTRIBUTE", "RENAME ATTRIBUTE"];
-    if let Some(words) = REFUSED.iter().find(|words| reader.says(words)) {
-        return Err(reader.unsupported(&format!("ALTER TYPE ... {words}")).hint("Alter the table itself."));
+    if let Some(action) = attribute_action(reader)? {
+        return Ok(action);
     }
     match reader.take_any(&["ADD VALUE", "RENAME VALUE"]) {
         Some("ADD VALUE") => {
@@ -103,6 +102,36 @@ fn type_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
         }
         None => Err(reader.unexpected()),
     }
+}
+
+/// A change of a composite type's attribute. Nothing inherits from such a type, so that CASCADE changes DROP alone.
+fn attribute_action(reader: &mut Reader<'_>) -> Result<Option<AlterAction>> {
+    let forms = ["ADD ATTRIBUTE", "DROP ATTRIBUTE", "ALTER ATTRIBUTE", "RENAME ATTRIBUTE"];
+    let action = match reader.take_any(&forms) {
+        Some("ADD ATTRIBUTE") => AlterAction::AddAttribute(Box::new(create::attribute(reader)?)),
+        Some("DROP ATTRIBUTE") => {
+            let if_exists = reader.take("IF EXISTS");
+            let name = reader.name()?;
+            return Ok(Some(AlterAction::DropAttribute { name, if_exists, cascade: reader.take_cascade() }));
+        }
+        Some("ALTER ATTRIBUTE") => {
+            let name = reader.name()?;
+            if reader.take_any(&["SET DATA TYPE", "TYPE"]).is_none() {
+                return Err(reader.unexpected());
+            }
+            let data_type = reader.data_type()?;
+            let collation = if reader.take("COLLATE") { Some(reader.object_name()?) } else { None };
+            AlterAction::AlterAttribute(Box::new(Attribute { name, data_type, collation }))
+        }
+        Some(_) => {
+            let from = reader.name()?;
+            reader.expect("TO")?;
+            AlterAction::RenameAttribute { from, to: reader.name()? }
+        }
+        None => return Ok(None),
+    };
+    reader.take_cascade();
+    Ok(Some(action))
 }
 
 fn index_action(reader: &mut Reader<'_>) -> Result<AlterAction> {

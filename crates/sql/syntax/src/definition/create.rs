@@ -2,8 +2,8 @@
 
 use super::{database, role, sequence, table};
 use crate::ast::{
-    CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateType, CreateView, Definition,
-    DomainOption, Expr, Ident, IndexColumn,
+    Attribute, CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateType, CreateView,
+    Definition, DomainOption, Expr, Ident, IndexColumn, NewType,
 };
 use crate::reader::{Reader, Token};
 use pgtypes::{Error, Result, state};
@@ -104,21 +104,39 @@ fn domain(reader: &mut Reader<'_>) -> Result<CreateDomain> {
 
 fn data_type(reader: &mut Reader<'_>) -> Result<CreateType> {
     let name = reader.object_name()?;
+    if reader.says("AS") && *reader.peek_at(1) == Token::LParen {
+        reader.take("AS");
+        return Ok(CreateType { name, kind: NewType::Composite(attributes(reader)?) });
+    }
     if !reader.says("AS ENUM") {
         let kind = match () {
             () if reader.says("AS RANGE") => "CREATE TYPE AS RANGE",
-            () if reader.take("AS") && *reader.peek() == Token::LParen => "CREATE TYPE of a row",
             () if reader.is_done() || *reader.peek() == Token::LParen => "CREATE TYPE of a base type",
             () => return Err(reader.unexpected()),
         };
-        let hint = "Make a table of the columns, or an enum: CREATE TYPE ... AS ENUM.";
+        let hint = "Make an enum, CREATE TYPE ... AS ENUM, or a composite type, CREATE TYPE ... AS (...).";
         return Err(reader.unsupported(kind).hint(hint));
     }
     reader.expect("AS ENUM")?;
     reader.expect_token(&Token::LParen)?;
     let labels = if *reader.peek() == Token::RParen { vec![] } else { reader.list(Reader::string)? };
     reader.expect_token(&Token::RParen)?;
-    Ok(CreateType { name, labels })
+    Ok(CreateType { name, kind: NewType::Enum(labels) })
+}
+
+/// The attributes of a composite type, in parentheses. There may be none.
+fn attributes(reader: &mut Reader<'_>) -> Result<Vec<Attribute>> {
+    reader.expect_token(&Token::LParen)?;
+    let attributes = if *reader.peek() == Token::RParen { vec![] } else { reader.list(attribute)? };
+    reader.expect_token(&Token::RParen)?;
+    Ok(attributes)
+}
+
+/// `name type [COLLATE collation]`
+pub(super) fn attribute(reader: &mut Reader<'_>) -> Result<Attribute> {
+    let (name, data_type) = (reader.name()?, reader.data_type()?);
+    let collation = if reader.take("COLLATE") { Some(reader.object_name()?) } else { None };
+    Ok(Attribute { name, data_type, collation })
 }
 
 fn extension(reader: &mut Reader<'_>) -> Result<CreateExtension> {

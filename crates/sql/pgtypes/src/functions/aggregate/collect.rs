@@ -145,10 +145,10 @@ impl Accumulator for Arrays {
 
     fn value(&self) -> Result<Datum> {
         let nested = self.values.first().and_then(Datum::as_array).map(|array| array.element);
-        // The values of an enum say themselves which it is.
+        // The values of an enum, and rows, say themselves of which type they are.
         let known = self.values.iter().find(|value| !value.is_null()).map(|value| value.natural_type().scalar);
-        let of_enum = known.filter(|_| matches!(self.element, Some(Scalar::Enum(_))));
-        let Some(element) = of_enum.or(self.element).or(nested).filter(|_| !self.values.is_empty()) else {
+        let own = known.filter(|_| matches!(self.element, Some(Scalar::Enum(_) | Scalar::Record)));
+        let Some(element) = own.or(self.element).or(nested).filter(|_| !self.values.is_empty()) else {
             return Ok(Datum::Null);
         };
         Ok(Array::new(element, self.values.clone()).into())

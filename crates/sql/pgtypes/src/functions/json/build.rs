@@ -97,7 +97,7 @@ pub(in super::super) fn natural_type(value: &Datum) -> Type {
         Datum::Uuid(_) => UUID,
         Datum::Oid(_) => OID,
         Datum::Array(array) => Type::array_of(array.element),
-        Datum::Record(_) => RECORD,
+        Datum::Record(record) => record.data_type(),
         Datum::Enum(label) => Type::of(Scalar::Enum(label.enumeration)),
     }
 }

@@ -84,6 +84,9 @@ fn call(name: &str, arguments: &[(Type, Datum)]) -> Result<String> {
         Body::Session(body) => show(&body(&Session, &values)?),
         Body::Typed(body) => show(&body(&Session, &resolved.arguments, &values)?),
         Body::Set(body) => body(&Session, &values)?.iter().map(show).collect::<Vec<_>>().join(";"),
+        Body::TypedSet(body) => {
+            body(&Session, &resolved.arguments, &values)?.iter().map(show).collect::<Vec<_>>().join(";")
+        }
         Body::Series(body) => {
             let mut next = body(&Session, &values)?;
             let shown: Result<Vec<_>> =

@@ -64,14 +64,15 @@ impl Binder<'_, '_> {
         };
         for access in rest {
             value = match access {
-                Access::Field(field) => self.field(value, field)?,
-                subscript => self.subscript(value, subscript, start(root))?,
+                Access::Field(field) => self.field(value, field, root)?,
+                subscript => self.subscript(value, subscript, root)?,
             };
         }
         Ok(value)
     }
 
-    fn subscript(&mut self, array: Expr, subscript: &Access, at: Location) -> Result<Expr> {
+    fn subscript(&mut self, array: Expr, subscript: &Access, root: &Syntax) -> Result<Expr> {
+        let at = start(root);
         if let (Type::NAME, Access::Index(index)) = (array.data_type, subscript) {
             return self.letter(array, index, at);
         }
@@ -92,7 +93,7 @@ impl Binder<'_, '_> {
                 let kind = ExprKind::Slice(Box::new(array), from.map(Box::new), to.map(Box::new));
                 Ok(Expr::new(kind, data_type))
             }
-            Access::Field(field) => self.field(array, field),
+            Access::Field(field) => self.field(array, field, root),
         }
     }
 
@@ -118,13 +119,16 @@ impl Binder<'_, '_> {
         self.coerce(index, Type::INT4, Modifier::NONE, crate::types::CastContext::Assignment, at)
     }
 
-    fn field(&mut self, record: Expr, name: &Ident) -> Result<Expr> {
+    fn field(&mut self, record: Expr, name: &Ident, root: &Syntax) -> Result<Expr> {
         let folded = fold(name);
         let shape = self.records.of(&record).unwrap_or_default();
         if let Some(at) = shape.iter().position(|(field, ..)| *field == folded) {
             return Ok(field_of(&record, at, &shape[at]));
         }
         let (code, message) = match record.data_type {
+            data_type if data_type.composite().is_some() => {
+                (state::UNDEFINED_COLUMN, format!("column \"{folded}\" not found in data type {}", data_type.name()))
+            }
             Type::RECORD => {
                 (state::UNDEFINED_COLUMN, format!("could not identify column \"{folded}\" in record data type"))
             }
@@ -133,7 +137,12 @@ impl Binder<'_, '_> {
                 format!("column notation .{folded} applied to type {}, which is not a composite type", other.name()),
             ),
         };
-        Err(self.text.error_at(SqlError::new(code, message), name.span.start))
+        let error = SqlError::new(code, message);
+        Err(match unnested(root) {
+            _ if record.data_type.composite().is_none() => self.text.error_at(error, name.span.start),
+            Syntax::Cast { expr, short: true, .. } => self.text.error_at_operator(error, expr, "::"),
+            root => self.text.error_at(error, start(root)),
+        })
     }
 
     /// `left op ANY (array)` and ALL; also over queries.

@@ -4,10 +4,11 @@ use super::operator::{is_row, negate};
 use crate::bind::Binder;
 use crate::bind::coerce::LocatedExpr;
 use crate::bind::position::start;
+use crate::bind::record::field_of;
 use crate::error::{Result, SqlError};
 use crate::functions::{common_type, comparison_type};
 use crate::plan::{Comparison, Expr, ExprKind};
-use crate::types::Type;
+use crate::types::{Datum, Modifier, Type};
 use syntax::ast::Expr as Syntax;
 
 impl Binder<'_, '_> {
@@ -44,6 +45,16 @@ impl Binder<'_, '_> {
         match operand.kind {
             ExprKind::Row(fields, _) => {
                 Ok(Expr::new(ExprKind::And(fields.into_iter().map(not_null).collect()), Type::BOOL))
+            }
+            _ if operand.data_type.composite().is_some() => {
+                let shape = self.records.of(&operand).unwrap_or_default();
+                let null = |data_type| Expr::constant(Datum::Null, data_type);
+                // A field that is a row is not NULL, whatever its own fields are.
+                let test = |(at, field): (usize, &(String, Type, Modifier))| {
+                    let same = ExprKind::IsSame(Box::new(field_of(&operand, at, field)), Box::new(null(field.1)));
+                    negate(Expr::new(same, Type::BOOL))
+                };
+                Ok(Expr::new(ExprKind::And(shape.iter().enumerate().map(test).collect()), Type::BOOL))
             }
             _ => Ok(not_null(operand)),
         }

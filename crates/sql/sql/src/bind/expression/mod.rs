@@ -16,11 +16,12 @@ pub(super) use subquery::row_subquery;
 use super::Binder;
 use super::coerce::LocatedExpr;
 use super::position::{NOWHERE, start};
+use super::walk::outwards;
 use crate::error::{Result, SqlError, state};
 use crate::plan::Expr;
 use crate::stack::ensure_stack;
 use crate::types::functions::pseudo::ANYNONARRAY;
-use crate::types::{CastContext, Modifier, Type};
+use crate::types::{CastContext, Datum, Modifier, Type, defined};
 use syntax::ast::{self, Expr as Syntax, Location};
 
 /// Collations that order texts by their bytes, the only order that exists here.
@@ -62,7 +63,7 @@ impl Binder<'_, '_> {
             Syntax::Literal(literal) => self.literal(literal),
             Syntax::TypedLiteral { data_type, text } => self.typed_literal(data_type, text),
             Syntax::Interval(interval) => self.interval(interval),
-            Syntax::Cast { expr, data_type, .. } => self.cast(expr, data_type),
+            Syntax::Cast { expr, data_type, short } => self.cast(expr, data_type, *short),
             Syntax::Collate { expr, collation } => self.collate(expr, collation),
             Syntax::And(operands) => self.logic(operands, true),
             Syntax::Or(operands) => self.logic(operands, false),
@@ -101,20 +102,51 @@ impl Binder<'_, '_> {
     }
 
     pub(super) fn row_of_table(&mut self, name: &ast::ObjectName) -> Result<Expr> {
-        let columns = self.table_columns(name)?;
-        Ok(self.records.row_of(&columns))
+        let (schema, table) = super::name::split(name)?;
+        let (distance, table) = self.table_in_scope(schema.as_deref(), &table, super::name::location(name))?;
+        let table = table.clone();
+        Ok(outwards(&self.whole_row(&table)?, distance))
     }
 
-    fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType) -> Result<Expr> {
+    fn cast(&mut self, syntax: &Syntax, data_type: &ast::DataType, short: bool) -> Result<Expr> {
         let named = self.named_type(data_type)?;
         let wanted = named.data_type;
         let input = match syntax {
             Syntax::Array { elements, .. } if wanted.is_array => {
                 self.array(elements, super::coerce::element_of(wanted))?
             }
+            _ if wanted.composite().is_some() => match self.placed_row_fields(syntax)? {
+                Some(mut fields) => {
+                    if is_kept(data_type) {
+                        self.fill_row(&mut fields, wanted);
+                    }
+                    let row = self.row_as(fields, wanted, CastContext::Explicit, NOWHERE);
+                    row.map_err(|error| self.at_cast(error, syntax, short))?
+                }
+                None => self.expression(syntax)?,
+            },
             _ => self.expression(syntax)?,
         };
-        self.cast_to(input, &named, start(syntax))
+        if input.data_type == Type::UNKNOWN {
+            return self.cast_to(input, &named, start(syntax));
+        }
+        self.cast_to(input, &named, NOWHERE).map_err(|error| self.at_cast(error, syntax, short))
+    }
+
+    /// Adds NULLs for the attributes that a composite type got after a text was kept.
+    fn fill_row(&self, fields: &mut Vec<LocatedExpr>, wanted: Type) {
+        let attributes = wanted.composite().and_then(defined::find).map_or(0, |found| found.attributes.len());
+        let null = || (Expr::constant(Datum::Null, Type::UNKNOWN), NOWHERE);
+        fields.resize_with(fields.len().max(attributes), null);
+    }
+
+    /// Adds the place of a cast to the error that its types do not convert.
+    fn at_cast(&self, error: SqlError, value: &Syntax, short: bool) -> SqlError {
+        match error.code() {
+            state::CANNOT_COERCE if short => self.text.error_at_operator(error, value, "::"),
+            state::CANNOT_COERCE => self.text.error_at(error, start(value)),
+            _ => error,
+        }
     }
 
     /// Binds a cast that the statement contains.
@@ -169,6 +201,11 @@ impl Binder<'_, '_> {
 
     /// A text constant.
     pub(super) fn text_constant(text: &str) -> LocatedExpr {
-        (Expr::constant(crate::types::Datum::Text(text.into()), Type::TEXT), NOWHERE)
+        (Expr::constant(Datum::Text(text.into()), Type::TEXT), NOWHERE)
     }
+}
+
+/// Returns whether a type is named by its identifier, as only texts that are kept do.
+fn is_kept(written: &ast::DataType) -> bool {
+    matches!(&written.meaning, Ok((data_type, _)) if data_type.scalar.defined().is_some())
 }

@@ -2,6 +2,7 @@
 
 use super::operator::negate;
 use crate::bind::Binder;
+use crate::bind::coerce::LocatedExpr;
 use crate::bind::position::{NOWHERE, start};
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Comparison, Expr, ExprKind};
@@ -23,11 +24,15 @@ impl Binder<'_, '_> {
 
     /// Fields of an expression that is written as a row, their types still undecided; `None` for any other expression.
     pub(super) fn row_fields(&mut self, syntax: &Syntax) -> Result<Option<Vec<Expr>>> {
+        let fields = self.placed_row_fields(syntax)?;
+        Ok(fields.map(|fields| fields.into_iter().map(|(field, _)| field).collect()))
+    }
+
+    /// The same with their places.
+    pub(super) fn placed_row_fields(&mut self, syntax: &Syntax) -> Result<Option<Vec<LocatedExpr>>> {
         match syntax {
-            Syntax::Nested(inner) => self.row_fields(inner),
-            Syntax::Row { fields, .. } => {
-                fields.iter().map(|field| self.expression(field)).collect::<Result<_>>().map(Some)
-            }
+            Syntax::Nested(inner) => self.placed_row_fields(inner),
+            Syntax::Row { fields, .. } => self.all_placed(fields).map(Some),
             _ => Ok(None),
         }
     }

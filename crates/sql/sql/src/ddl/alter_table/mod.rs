@@ -48,6 +48,10 @@ pub(super) fn apply(
         | AlterAction::Sequence(_)
         | AlterAction::SetDefault(_)
         | AlterAction::SetNotNull(_)
+        | AlterAction::AddAttribute(_)
+        | AlterAction::DropAttribute { .. }
+        | AlterAction::AlterAttribute(_)
+        | AlterAction::RenameAttribute { .. }
         | AlterAction::AddValue { .. }
         | AlterAction::RenameValue { .. }
         | AlterAction::Storage => Err(SqlError::new(state::INTERNAL_ERROR, "this change is not of tables alone")),

@@ -197,7 +197,7 @@ impl<'s> Run<'_, 's> {
             Body::Pure(function) => function(arguments)?,
             Body::Names(function) => function(&mut self.exec.names(), arguments)?,
             Body::System(function) => function(&mut self.exec.system(), arguments)?,
-            Body::Set(_) | Body::Values(values::Body::Set(_) | values::Body::Series(_)) => {
+            Body::Set(_) | Body::Values(values::Body::Set(_) | values::Body::TypedSet(_) | values::Body::Series(_)) => {
                 let message = "set-valued function called in context that cannot accept a set";
                 return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
             }
@@ -213,6 +213,9 @@ impl<'s> Run<'_, 's> {
             _ if returns_nothing && resolved.function.returns_set => Vec::new(),
             Body::Set(function) => function(&mut self.exec.system(), arguments)?,
             Body::Values(values::Body::Set(function)) => function(self.exec.env(), arguments)?,
+            Body::Values(values::Body::TypedSet(function)) => {
+                function(self.exec.env(), &resolved.arguments, arguments)?
+            }
             Body::Values(values::Body::Series(function)) => {
                 return Ok(Values::Series(function(self.exec.env(), arguments)?));
             }

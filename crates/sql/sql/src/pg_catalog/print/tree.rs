@@ -6,7 +6,7 @@ use crate::context::Names;
 use crate::functions::Resolved;
 use crate::pg_catalog::names;
 use crate::plan::{Expr, ExprKind};
-use crate::types::{Datum, Modifier, Type};
+use crate::types::{Datum, Modifier, Type, defined};
 
 /// Writes expressions. `None`: an expression of a kind that definitions do not have.
 pub(super) struct Printer<'p, 's> {
@@ -81,9 +81,12 @@ impl Printer<'_, '_> {
                 format!("{}[{from}:{to}]", self.print(array, Place::Tight)?)
             }
             ExprKind::Row(fields, _) => format!("ROW({})", self.list(fields)?),
-            ExprKind::Outer { .. } | ExprKind::Parameter(_) | ExprKind::Field(..) | ExprKind::Subquery(_) => {
-                return None;
+            ExprKind::Field(record, at) => {
+                let found = record.data_type.composite().and_then(defined::find)?;
+                let field = names::quote(&found.attributes.get(*at)?.name);
+                format!("({}).{field}", self.print(record, Place::Enclosed)?)
             }
+            ExprKind::Outer { .. } | ExprKind::Parameter(_) | ExprKind::Subquery(_) => return None,
         })
     }
 

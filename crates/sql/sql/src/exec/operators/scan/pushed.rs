@@ -9,7 +9,7 @@ use crate::definition::Table;
 use crate::error::Result;
 use crate::plan::{Comparison, Expr, ExprKind, Scan};
 use crate::storage::{column_type, engine_value_of, is_ordered_as_stored};
-use crate::types::{Datum, Scalar, Type};
+use crate::types::{Datum, Type};
 use model::{Columns, Predicate, Value};
 use std::collections::BTreeSet;
 
@@ -190,7 +190,7 @@ fn ordered(table: &Table, expression: &Expr) -> Option<u16> {
 fn nullable(table: &Table, expression: &Expr) -> Option<u16> {
     let ExprKind::Column(column) = expression.kind else { return None };
     let data_type = table.columns.get(column)?.data_type;
-    (data_type.is_array || data_type.scalar != Scalar::Record).then_some(column)?.try_into().ok()
+    (!data_type.is_row()).then_some(column)?.try_into().ok()
 }
 
 /// Columns below `width` that conditions use, sorted; `None` if a subquery may use any.

@@ -106,7 +106,7 @@ macro_rules! kinds {
 
         fn print_as(names: &mut Names<'_>, scalar: Scalar, value: &Datum) -> Result<Datum> {
             match scalar {
-                Scalar::Record => print_fields(names, value),
+                Scalar::Record | Scalar::Composite(_) => print_fields(names, value),
                 $(Scalar::$scalar => print(names, value, $print),)*
                 _ => Ok(value.clone()),
             }
@@ -144,7 +144,7 @@ pub(super) fn vector_types(names: &mut Names<'_>, arguments: &[Datum]) -> Result
 
 /// Puts names in the place of the identifiers in a record, or in an array of records.
 fn print_fields(names: &mut Names<'_>, value: &Datum) -> Result<Datum> {
-    let has_names = |scalar: Scalar| scalar.is_reg() || scalar == Scalar::Record;
+    let has_names = |scalar: Scalar| scalar.is_reg() || scalar.is_row();
     Ok(match value {
         Datum::Array(array) => {
             let elements = array.elements.iter().map(|element| print_fields(names, element));
@@ -152,15 +152,15 @@ fn print_fields(names: &mut Names<'_>, value: &Datum) -> Result<Datum> {
             Array { element: array.element, lower_bound: array.lower_bound, elements }.into()
         }
         Datum::Record(record) => match &record.shape {
-            Some(shape) if shape.0.iter().any(|(_, data_type)| has_names(data_type.scalar)) => {
+            Some(shape) if shape.fields.iter().any(|(_, data_type)| has_names(data_type.scalar)) => {
                 let field = |(_, data_type, field): (_, Type, &Datum)| print_as(names, data_type.scalar, field);
                 let fields = record.described().map(field).collect::<Result<_>>()?;
                 let printed = |data_type: Type| match data_type.scalar.is_reg() {
                     true => Type { scalar: Scalar::Text, ..data_type },
                     false => data_type,
                 };
-                let shape = shape.0.iter().map(|(name, data_type)| (name.clone(), printed(*data_type)));
-                Datum::Record(Arc::new(Record { fields, shape: Some(Arc::new(RowShape(shape.collect()))) }))
+                let shape = shape.fields.iter().map(|(name, data_type)| (name.clone(), printed(*data_type)));
+                Datum::Record(Arc::new(Record { fields, shape: Some(Arc::new(RowShape::record(shape.collect()))) }))
             }
             _ => value.clone(),
         },
@@ -171,7 +171,7 @@ fn print_fields(names: &mut Names<'_>, value: &Datum) -> Result<Datum> {
 /// The columns whose values leave as names, of those that `resolves_names`, with their types.
 pub fn names_in(fields: &[Field], resolves_names: impl Fn(usize) -> bool) -> Vec<(usize, Scalar)> {
     let scalars = fields.iter().map(|field| field.data_type.scalar).enumerate();
-    let may_have = |scalar: Scalar| scalar.is_reg() || scalar == Scalar::Record;
+    let may_have = |scalar: Scalar| scalar.is_reg() || scalar.is_row();
     scalars.filter(|&(at, scalar)| may_have(scalar) && resolves_names(at)).collect()
 }
 
