@@ -67,7 +67,6 @@ INSERT INTO book (isbn, author_id, title) VALUES ('1', 10, 'one'), ('2', 10, 'tw
 \di
 \dl
 \dm
-\dn
 \dn+ shown
 \do || text
 \dO "C"
