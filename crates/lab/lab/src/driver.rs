@@ -79,6 +79,8 @@ pub struct Outcome {
     pub resident_bytes: Option<u64>,
     /// Processors that other programs used while it was counted, where the operating system says.
     pub other_cores: Option<f64>,
+    /// Replaced versions that were still there at the end, if the engine counts them.
+    pub kept_versions: Option<u64>,
     /// Everything that was done, if it was recorded.
     pub records: Vec<Record>,
 }
@@ -121,11 +123,11 @@ impl<W: Workload> OnEngine for Run<'_, W> {
         let stage = Stage { run: &self, engine, tables, forms: &forms, clock };
         let mut records = stage.load()?;
         let performed = stage.perform()?;
-        let resident_bytes = crate::machine::resident_bytes();
+        let (resident_bytes, kept_versions) = (crate::machine::resident_bytes(), stage.engine.kept_versions());
         records.extend(performed.records);
         records.extend(stage.audit(&performed.clients)?);
         let Performed { tally, long_tally, other_cores, .. } = performed;
-        Ok(Outcome { clients: tally, long_readers: long_tally, resident_bytes, other_cores, records })
+        Ok(Outcome { clients: tally, long_readers: long_tally, resident_bytes, other_cores, kept_versions, records })
     }
 }
 

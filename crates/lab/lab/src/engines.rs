@@ -9,7 +9,9 @@ pub use one_mutex::OneMutex;
 use counters::{Counter, LockedCounter};
 use env::time::Duration;
 use env::{Clock, RealDisk};
-use model::{AsReexecutable, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
+use model::{
+    AsReexecutable, Begin, Committed, Interactive, LogPosition, Program, Reexecutable, Result, Retry, Schema, TableId,
+};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
 use silo::Silo;
@@ -80,6 +82,11 @@ pub trait Engine: Reexecutable {
     /// # Errors
     /// The log failed first.
     fn wait_durable(&self, position: LogPosition) -> Result<()>;
+
+    /// Returns the number of replaced versions that are still there, if the engine counts them.
+    fn kept_versions(&self) -> Option<u64> {
+        None
+    }
 
     /// Returns whether transactions of [`model::Mode::Snapshot`] may miss what had committed before they began: then they are recorded as
     /// if they had begun with the run, and the judges ask of them what they promise.
@@ -164,7 +171,32 @@ pub fn on_engine<T: OnEngine>(
 
 fn run_mvto<C: Clock, T: OnEngine>(engine: Mvto<C>, schemas: Vec<Schema>, task: T) -> Result<T::Output> {
     let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
-    Ok(task.run(AsReexecutable(Arc::new(engine)), tables))
+    Ok(task.run(MvtoEngine(AsReexecutable(Arc::new(engine))), tables))
+}
+
+/// MVTO, with what only it can say of itself.
+struct MvtoEngine<C: Clock>(AsReexecutable<Mvto<C>>);
+
+impl<C: Clock> Reexecutable for MvtoEngine<C> {
+    fn execute<P: Program>(
+        &self,
+        program: &mut P,
+        how: Begin,
+        retry: &mut dyn Retry,
+    ) -> std::result::Result<(P::Output, Committed), P::Error> {
+        self.0.execute(program, how, retry)
+    }
+}
+
+impl<C: Clock> Engine for MvtoEngine<C> {
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        self.0.wait_durable(position)
+    }
+
+    fn kept_versions(&self) -> Option<u64> {
+        let stats = self.0.0.stats();
+        Some(stats.replaced_versions.saturating_sub(stats.collected_versions))
+    }
 }
 
 fn create_tables(schemas: Vec<Schema>, create: impl FnMut(Schema) -> Result<TableId>) -> Result<Vec<TableId>> {

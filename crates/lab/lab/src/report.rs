@@ -36,6 +36,8 @@ pub struct Row {
     /// Processors that other programs used meanwhile, on average: the most of the repeats. Figures of a row where this is much
     /// are worth little.
     pub other_cores: Option<f64>,
+    /// Replaced versions that were still there at the end, if the engine counts them: the most of the repeats.
+    pub kept_versions: Option<u64>,
     /// The allocator of the program.
     pub allocator: &'static str,
     /// Isolation level of the transactions.
@@ -103,6 +105,7 @@ impl Row {
             p999_us: median(clients.iter().map(|figures| figures.p999_us)),
             rss_mb: repeats.iter().map(|repeat| repeat.rss_mb).fold(0.0, f64::max),
             other_cores: repeats.iter().filter_map(|repeat| repeat.other_cores).reduce(f64::max),
+            kept_versions: repeats.iter().filter_map(|repeat| repeat.kept_versions).max(),
             allocator: machine::ALLOCATOR,
             isolation: plan.engine.isolation(),
             durability: plan.durability,

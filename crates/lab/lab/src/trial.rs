@@ -124,6 +124,8 @@ pub struct Measurement {
     pub rss_mb: f64,
     /// Processors that other programs used meanwhile, where the operating system says.
     pub other_cores: Option<f64>,
+    /// Replaced versions that were still there at the end, if the engine counts them.
+    pub kept_versions: Option<u64>,
 }
 
 /// Figures of one kind of client.
@@ -225,6 +227,7 @@ fn measurement(plan: &Plan, outcome: &Outcome) -> Measurement {
         long_readers: (plan.long_readers > 0).then(|| Figures::of(&outcome.long_readers)),
         rss_mb: outcome.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20),
         other_cores: outcome.other_cores,
+        kept_versions: outcome.kept_versions,
     }
 }
 

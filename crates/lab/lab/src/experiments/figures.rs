@@ -63,6 +63,8 @@ pub struct Figure {
     pub p999_us: f64,
     /// Memory, in MiB.
     pub rss_mb: f64,
+    /// Replaced versions that were still there at the end, if the engine counts them.
+    pub kept_versions: Option<u64>,
     /// Processors that other programs used.
     pub other_cores: Option<f64>,
     /// Isolation level.
@@ -98,6 +100,7 @@ impl Figure {
             p99_us: row.p99_us,
             p999_us: row.p999_us,
             rss_mb: row.rss_mb,
+            kept_versions: row.kept_versions,
             other_cores: row.other_cores,
             isolation: row.isolation.to_owned(),
             durability: format!("{}, {}", row.storage, row.durability.name()),

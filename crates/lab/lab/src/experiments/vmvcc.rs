@@ -472,7 +472,8 @@ mod tests {
                 p999_us: 3.0,
                 timed_every: 1,
             };
-            let measurement = Measurement { clients, long_readers: None, rss_mb: 1.0, other_cores: None };
+            let measurement =
+                Measurement { clients, long_readers: None, rss_mb: 1.0, other_cores: None, kept_versions: None };
             Figure::new(point, Row::new(&point.plan, &[measurement], None))
         };
         points.points.iter().map(figure).collect()
