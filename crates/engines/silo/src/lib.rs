@@ -62,9 +62,9 @@
 //! | S2 | `commit.rs` `lock` | `paper`; `lock_in_order_of_writing` |
 //! | S3 | by the order of `commit.rs` `commit` | `loom_tid`, `conformance` (histories); `skip_validation` |
 //! | S4 | `tid.rs` `next_in`, `commit.rs` `install` | `paper`; `tid_not_advanced` |
-//! | S5 | by the index's L1 to L3, from which L5 follows | `conformance` (histories), `paper`; `skip_leaves` |
-//! | S6, S7 | `epochs.rs` `advance`, `reclaim.rs` `look_at` | `snapshots`; `snapshot_of_the_present` |
-//! | S8, S9 | `reclaim.rs` `look_at`, `store.rs` `remove` | `conformance` (what is left), `snapshots` |
+//! | S5 | by the index's L1 to L3, from which L5 follows | `conformance` (histories), `paper`; `skip_leaves`, `follow_nothing`, `follow_whatever_was_seen` |
+//! | S6, S7 | `epochs.rs` `advance`, `reclaim.rs` `look_at` | `snapshots`, `shuttle_engine`; `snapshot_of_the_present`, `prune_one_epoch_too_many` |
+//! | S8, S9 | `reclaim.rs` `look_at`, `store.rs` `remove` | `conformance` (what is left), `snapshots`, `shuttle_engine` |
 //!
 //! # Doors
 //! [`model::Interactive`], and [`model::Reexecutable`], which validates before it passes on a body's own error. Both

@@ -67,7 +67,7 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
         self.check_writable()?;
         let table = self.table(table)?;
         table.schema.check_key(key)?;
-        check_limit(LimitKind::KeyBytes, self.engine.options.key_bytes, key.len() as u64)?;
+        check_limit(LimitKind::KeyBytes, self.engine.options.key_bytes.min(u64::from(u32::MAX)), key.len() as u64)?;
         Ok(table)
     }
 
