@@ -2,7 +2,8 @@
 //! entries. Engines know nothing of it; what a transaction sees of several tables at once must fit together all the same.
 
 use model::{
-    Access, Columns, Delta, Direction, Duplicate, Key, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, TableId, ValueRef,
+    Access, Columns, Delta, Direction, Duplicate, Invalid, Key, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, TableId,
+    ValueRef,
 };
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -140,10 +141,8 @@ impl Indexed {
     /// Reads the rows of a range of an index, up to `limit` of them.
     ///
     /// # Errors
-    /// Errors of the engine.
-    ///
-    /// # Panics
-    /// If an entry leads to no row, or to one that does not have it: the engine has shown half a transaction.
+    /// Errors of the engine; [`Invalid::Row`] if an entry leads to no row, or to one that does not have it: the engine has shown half
+    /// a transaction.
     pub fn scan_index<A: Access + ?Sized>(
         &self,
         access: &mut A,
@@ -162,7 +161,12 @@ impl Indexed {
         for Found { entry, key, row } in &mut found {
             let is_there = access.read(self.rows, key, Columns::All, row)?;
             let is_its = is_there && self.entry(entries, key, row.row()).0 == *entry;
-            assert!(is_its, "entry {entry:?} of {} does not belong to what row {key:?} is", entries.schema.name());
+            if !is_its {
+                // An optimistic engine may show half of another's transaction to one that will abort. One that commits has
+                // answered with this mistake, which the twin never does.
+                let what = format!("entry {entry:?} does not belong to what row {key:?} is");
+                return Err(Invalid::Row { table: entries.schema.name().to_owned(), what }.into());
+            }
         }
         Ok((found, end))
     }
