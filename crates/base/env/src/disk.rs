@@ -104,6 +104,31 @@ pub trait DiskFile: Send + Sync + fmt::Debug + 'static {
     /// The disk is full ([`DiskError::is_full`]) or fails.
     fn allocate(&self, length: u64) -> Result<(), DiskError>;
 
+    /// Writes all of `bytes` at `offset` and makes them durable, which may be one call of the system. What other calls have
+    /// written is made durable by [`sync`](Self::sync) only. After an error nothing is known, as after one of `sync`.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.write_at(offset, bytes)?;
+        self.sync()
+    }
+
+    /// How [`write_durable_at`](Self::write_durable_at) works here, as far as is known: the system may refuse the better
+    /// way at the first attempt.
+    fn durable_writes(&self) -> DurableWrites {
+        DurableWrites::Sync
+    }
+
+    /// Same as [`allocate`](Self::allocate), of an empty file; and writes the zeros out where the file system would
+    /// otherwise have to note, with the first sync behind a write to each block, that the block has been written.
+    ///
+    /// # Errors
+    /// The disk is full ([`DiskError::is_full`]) or fails.
+    fn allocate_written(&self, length: u64) -> Result<(), DiskError> {
+        self.allocate(length)
+    }
+
     /// Sets the file's length; new bytes read as zero.
     ///
     /// # Errors
@@ -137,6 +162,27 @@ pub trait DiskFile: Send + Sync + fmt::Debug + 'static {
             }
         }
         Ok(filled)
+    }
+}
+
+/// Ways to write bytes and make them durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DurableWrites {
+    /// A write, then `fdatasync`.
+    #[default]
+    Sync,
+    /// One call: `pwritev2` with `RWF_DSYNC`.
+    OneCall,
+}
+
+impl DurableWrites {
+    /// Name of the call or flag that makes the bytes durable.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "fdatasync",
+            Self::OneCall => "dsync",
+        }
     }
 }
 
@@ -182,9 +228,11 @@ pub enum Operation {
     Read,
     /// [`DiskFile::write_at`].
     Write,
+    /// [`DiskFile::write_durable_at`], where it is one call.
+    WriteDurable,
     /// [`DiskFile::sync`].
     Sync,
-    /// [`DiskFile::allocate`].
+    /// [`DiskFile::allocate`], [`DiskFile::allocate_written`].
     Allocate,
     /// [`DiskFile::truncate`].
     Truncate,
@@ -205,6 +253,7 @@ impl fmt::Display for Operation {
             Self::Lock => "lock",
             Self::Read => "read",
             Self::Write => "write",
+            Self::WriteDurable => "write and sync",
             Self::Sync => "sync",
             Self::Allocate => "reserve space for",
             Self::Truncate => "truncate",

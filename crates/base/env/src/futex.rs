@@ -3,8 +3,8 @@
 use rustix::thread::futex::{self, Flags};
 use std::sync::atomic::AtomicU32;
 
-/// Sleeps while `word` is `expected`. Returns at a [`wake_all`], at once if the word is another already, or for no reason: the
-/// caller looks again.
+/// Sleeps while `word` is `expected`. Returns at a [`wake_all`], at once if the word is another already, or for no reason:
+/// the caller looks again.
 pub fn wait(word: &AtomicU32, expected: u32) {
     // An error is a word that has changed, or a signal: reasons to look again.
     let _ = futex::wait(word, Flags::PRIVATE, expected, None);

@@ -31,7 +31,8 @@ pub mod time;
 
 pub use clock::{Clock, ClockChoice, ClockError, MonotonicClock, SimClock, SystemClock};
 pub use disk::{
-    Disk, DiskError, DiskFile, DiskLock, Operation, RealDisk, SimDisk, SimDiskOptions, Survival, WatchedDisk,
+    Disk, DiskError, DiskFile, DiskLock, DurableWrites, Operation, RealDisk, SimDisk, SimDiskOptions, Survival,
+    WatchedDisk,
 };
 pub use memory::memory;
 pub use moment::Moment;

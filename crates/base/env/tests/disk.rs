@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use seriatim_env::disk::Fault;
-use seriatim_env::{Disk, DiskFile, Operation, Randomness, RealDisk, SimDisk, SimDiskOptions, Survival};
+use seriatim_env::{Disk, DiskFile, DurableWrites, Operation, Randomness, RealDisk, SimDisk, SimDiskOptions, Survival};
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 
@@ -286,4 +286,60 @@ proptest! {
         let after = disk.power_cut().contents("f").unwrap();
         prop_assert_eq!(&after[..synced.len()], &synced[..]);
     }
+}
+
+/// A durable write in one call makes its own bytes durable, and nothing else.
+#[test]
+fn a_durable_write_is_its_own_only() {
+    let disk = SimDisk::new(1, SimDiskOptions { durable_writes: DurableWrites::OneCall, ..Default::default() });
+    let file = disk.create_new("a").unwrap();
+    file.allocate(8).unwrap();
+    file.sync().unwrap();
+    disk.sync_dir("").unwrap();
+    file.write_at(0, b"unsynced").unwrap();
+    file.write_at(0, b"u").unwrap();
+    let other = disk.create_new("b").unwrap();
+    disk.sync_dir("").unwrap();
+    other.write_durable_at(0, b"durable").unwrap();
+    let after = disk.power_cut_with(Survival::SyncedOnly);
+    assert_eq!(after.contents("a").unwrap(), [0; 8]);
+    assert_eq!(after.contents("b").unwrap(), b"durable");
+    file.write_durable_at(8, b"tail").unwrap();
+    assert_eq!(disk.power_cut_with(Survival::SyncedOnly).contents("a").unwrap(), b"\0\0\0\0\0\0\0\0tail");
+    assert_eq!(disk.contents("a").unwrap(), b"unsyncedtail");
+    file.write_durable_at(1, b"N").unwrap();
+    assert_eq!(disk.power_cut_with(Survival::SyncedOnly).contents("a").unwrap(), b"uNsyncedtail");
+}
+
+/// One that fails or is cut may have written any part, and was not durable.
+#[test]
+fn a_failed_durable_write_leaves_anything() {
+    for cut in [false, true] {
+        let disk = SimDisk::new(1, SimDiskOptions { durable_writes: DurableWrites::OneCall, ..Default::default() });
+        let file = disk.create_new("a").unwrap();
+        disk.sync_dir("").unwrap();
+        match cut {
+            true => disk.cut_power_at(disk.changes()),
+            false => disk.inject(Fault { operation: Operation::WriteDurable, after: 0, kind: ErrorKind::Other }),
+        }
+        file.write_durable_at(0, b"bytes").unwrap_err();
+        assert!(disk.power_cut_with(Survival::SyncedOnly).contents("a").unwrap().is_empty());
+        assert_eq!(disk.power_cut_with(Survival::Everything).contents("a").unwrap(), b"bytes");
+    }
+}
+
+#[test]
+fn a_real_disk_writes_durably_over_zeros() {
+    let scratch = Scratch::new("durable");
+    let disk = RealDisk::new(&scratch.0);
+    disk.create_dir_all("").unwrap();
+    let file = disk.create_new("a").unwrap();
+    file.allocate_written(9 << 20).unwrap();
+    file.write_durable_at(5000, b"bytes").unwrap();
+    assert!(matches!(file.durable_writes(), DurableWrites::OneCall | DurableWrites::Sync));
+    let mut bytes = vec![1; 9 << 20];
+    assert_eq!(file.read_full_at(0, &mut bytes).unwrap(), 9 << 20);
+    assert_eq!(&bytes[5000..5005], b"bytes");
+    bytes[5000..5005].fill(0);
+    assert!(bytes.iter().all(|byte| *byte == 0));
 }

@@ -35,11 +35,28 @@ impl Writer {
     }
 
     fn write(&mut self, chunk: &Chunk) -> Result<(), DiskError> {
+        self.check(chunk);
+        self.unsynced = true;
+        let place = self.segment.place;
+        self.segment.file.write_at(place.offset(chunk.start), &chunk.bytes).inspect_err(|_| self.failed = true)
+    }
+
+    /// Writes and syncs: in one call if nothing else is unsynced, since that call makes its own bytes durable only.
+    fn write_durably(&mut self, chunk: &Chunk) -> Result<Duration, DiskError> {
+        if self.unsynced {
+            self.write(chunk)?;
+            return self.sync();
+        }
+        self.check(chunk);
+        let (offset, start) = (self.segment.place.offset(chunk.start), Instant::now());
+        self.segment.file.write_durable_at(offset, &chunk.bytes).inspect_err(|_| self.failed = true)?;
+        Ok(start.elapsed())
+    }
+
+    fn check(&self, chunk: &Chunk) {
         assert!(!self.failed, "L7: nothing is written after a failure");
         let (place, end) = (self.segment.place, chunk.start + chunk.bytes.len() as u64);
         assert!(place.start <= chunk.start && end <= place.end(), "L3: what is written has space in its segment");
-        self.unsynced = true;
-        self.segment.file.write_at(place.offset(chunk.start), &chunk.bytes).inspect_err(|_| self.failed = true)
     }
 }
 
@@ -230,7 +247,8 @@ impl Shared {
     /// Invariant L2: a segment gets its first byte after everything in the one before is durable.
     fn write_group(&self, writer: &mut Writer, group: &mut Group, sync: bool) -> Result<Effort, DiskError> {
         let mut effort = Effort::default();
-        for chunk in &mut group.chunks {
+        let last = group.chunks.len().saturating_sub(1);
+        for (index, chunk) in group.chunks.iter_mut().enumerate() {
             if chunk.segment.place.number != writer.segment.place.number {
                 if writer.unsynced {
                     effort.count(writer.sync()?);
@@ -240,7 +258,11 @@ impl Shared {
                 writer.segment = Arc::clone(&chunk.segment);
             }
             chunk.vouch(self.durable(), self.identity);
-            writer.write(chunk)?;
+            if sync || index < last {
+                effort.count(writer.write_durably(chunk)?);
+            } else {
+                writer.write(chunk)?;
+            }
         }
         if sync {
             if writer.unsynced {

@@ -2,8 +2,8 @@
 //!
 //! An engine appends a record while it still owns what the transaction is about to publish, so records are in the order in
 //! which they become visible; it installs; then the acknowledging thread waits until the log is durable up to the record's
-//! position. One of them, or a thread of the log, writes the gathered records and syncs once for all. Payloads are opaque: this crate never
-//! decides what is visible.
+//! position. One of them, or a thread of the log, writes the gathered records and syncs once for all. Payloads are opaque:
+//! this crate never decides what is visible.
 //!
 //! ```text
 //!  append ──► buffer: positions drawn here ──► writer: one write, one fdatasync per group ──► durable ──► waiters
@@ -46,10 +46,11 @@
 //! | L7 | `group.rs` `Writer::write`, `Writer::sync`, `raise_durable`; `shared.rs` `append` | `failures`, `threads` |
 //! | L8 | `checkpoint.rs` `finish`, `remove_segments` | `checkpoint` |
 //!
-//! Waiters: whoever waits is woken by the round that covers its position, and a wait that can be ended never does I/O (`wait.rs`;
-//! `loom_event`, `shuttle_log`).
+//! Waiters: whoever waits is woken by the round that covers its position, and a wait that can be ended never does I/O
+//! (`wait.rs`; `loom_event`, `shuttle_log`).
 //!
-//! Mutants (`mutants/*.patch`): `durable_before_sync` (L7), `lost_wake_up`, `leader_leaves_the_rest`.
+//! Mutants (`mutants/*.patch`): `durable_before_sync` (L7), `one_call_for_all` (L7), `lost_wake_up`,
+//! `leader_leaves_the_rest`.
 //!
 //! # What is promised
 //! See [`Durability`]. Damage in the last group of the log cannot be distinguished from a torn write, since no later record vouches for

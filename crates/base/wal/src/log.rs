@@ -159,8 +159,8 @@ impl Log {
         LogPosition::from_raw(self.shared.durable())
     }
 
-    /// Waits until everything up to `position` is durable, however it was appended. Many waiters share one fdatasync. Where nobody
-    /// writes, the caller's thread does: its wait lasts as long as the disk takes.
+    /// Waits until everything up to `position` is durable, however it was appended. Many waiters share one fdatasync. Where
+    /// nobody writes, the caller's thread does: its wait lasts as long as the disk takes.
     ///
     /// # Errors
     /// [`LogError::Stopped`]: unknown outcome; [`LogError::Closed`]; [`LogError::NotAppended`].
@@ -168,10 +168,9 @@ impl Log {
         self.shared.wait_durable(position.to_raw())
     }
 
-    /// Same as [`wait_durable`](Self::wait_durable), but leaves the disk to the log's thread, and returns `false` once `is_over`
-    /// returns true. It is called, under the
-    /// log's latch, before each sleep, and again after each [`recheck_waits`](Self::recheck_waits). With [`Driver::Caller`] it is
-    /// not called.
+    /// Same as [`wait_durable`](Self::wait_durable), but leaves the disk to the log's thread, and returns `false` once
+    /// `is_over` returns true. It is called, under the log's latch, before each sleep, and again after each
+    /// [`recheck_waits`](Self::recheck_waits). With [`Driver::Caller`] it is not called.
     ///
     /// # Errors
     /// Same as [`wait_durable`](Self::wait_durable).
@@ -282,6 +281,7 @@ impl Log {
             durable: self.durable(),
             pending_bytes: state.buffer.pending() as u64,
             segments,
+            durable_writes: state.buffer.segment().file.durable_writes(),
             ..state.stats
         }
     }

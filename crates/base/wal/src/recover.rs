@@ -321,7 +321,7 @@ fn create(disk: &dyn Disk, options: &LogOptions, inventory: &Inventory) -> Resul
     for number in &inventory.segments {
         disk.remove(&Segment::name(*number)).map_err(LogError::Disk)?;
     }
-    Segment::create(disk, identity, 1, 0, options.segment_capacity()).map_err(LogError::clean)?;
+    Segment::create_first(disk, identity, 1, 0, options).map_err(LogError::clean)?;
     Control::create(disk, identity).map_err(LogError::clean)
 }
 

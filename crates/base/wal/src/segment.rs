@@ -1,12 +1,18 @@
 //! Segment files: their names, their creation ahead of need, and metadata of the sealed ones.
 
 use crate::format::{Block, BlockKind, SEGMENT_HEADER, SEGMENT_RESERVE};
+use crate::options::LogOptions;
 use crate::sync::Arc;
 use env::{Disk, DiskError, DiskFile};
 use std::io::ErrorKind;
 
 /// Ends the name of a file that is not finished: it may be removed at any time when nobody has the log open.
 pub const UNFINISHED: &str = ".tmp";
+
+/// Bytes of the first segment of a new log, and of the one that recovery begins after a crash, at most: whoever opens the
+/// log waits until its zeros are written. Those that follow have the size of the options, and are prepared by the thread
+/// that works ahead.
+const FIRST_SEGMENT: u64 = 4 << 20;
 
 /// Which part of the log a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +68,19 @@ impl Segment {
         (number > 0 && Self::name(number) == name).then_some(number)
     }
 
-    /// Creates a segment whose whole space is reserved and which a power cut cannot take away any more.
+    /// Creates the segment with which an opening begins.
+    pub fn create_first(
+        disk: &dyn Disk,
+        identity: u64,
+        number: u64,
+        start: u64,
+        options: &LogOptions,
+    ) -> Result<Self, DiskError> {
+        let capacity = options.segment_capacity().min(FIRST_SEGMENT - SEGMENT_HEADER);
+        Self::create(disk, identity, number, start, capacity)
+    }
+
+    /// Creates a segment whose whole space is reserved and written, and which a power cut cannot take away any more.
     ///
     /// It is made under another name first, so that a segment's name always stands for an intact header.
     pub fn create(disk: &dyn Disk, identity: u64, number: u64, start: u64, capacity: u64) -> Result<Self, DiskError> {
@@ -74,7 +92,8 @@ impl Segment {
     }
 }
 
-/// Creates the durable file `name` with `contents` at its start and `bytes` bytes reserved, or leaves none of that name.
+/// Creates the durable file `name` with `contents` at its start and `bytes` bytes, the others zero, or leaves none of that
+/// name.
 pub fn create_finished(
     disk: &dyn Disk,
     name: &str,
@@ -84,7 +103,7 @@ pub fn create_finished(
     let unfinished = format!("{name}{UNFINISHED}");
     let file = create_unfinished(disk, &unfinished)?;
     let fill = || {
-        file.allocate(bytes)?;
+        file.allocate_written(bytes)?;
         file.write_at(0, contents)?;
         file.sync()?;
         disk.rename(&unfinished, name)

@@ -62,7 +62,7 @@ impl Start {
             self.segment.file.allocate(place.file_bytes())
         } else if self.next.is_none() {
             let (number, start) = (place.number + 1, place.end());
-            let created = Segment::create(disk, self.identity, number, start, options.segment_capacity())?;
+            let created = Segment::create_first(disk, self.identity, number, start, options)?;
             self.next = Some(created);
             Ok(())
         } else {

@@ -1,5 +1,6 @@
 //! Statistics of the log.
 
+use env::DurableWrites;
 use env::time::Duration;
 use model::LogPosition;
 
@@ -16,7 +17,7 @@ pub struct LogStats {
     pub payload_bytes: u64,
     /// Groups written.
     pub groups: u64,
-    /// fdatasyncs of log segments.
+    /// fdatasyncs of log segments, durable writes in one call among them.
     pub syncs: u64,
     /// Time spent in them.
     pub sync_time: Duration,
@@ -26,6 +27,8 @@ pub struct LogStats {
     pub waiters: u64,
     /// Most waiters that one sync has served.
     pub largest_group: u64,
+    /// How the log writes durably. The system may refuse the better way at the first attempt.
+    pub durable_writes: DurableWrites,
     /// Bytes that wait in memory to be written.
     pub pending_bytes: u64,
     /// Appends that had to wait for the disk.

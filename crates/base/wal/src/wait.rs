@@ -1,8 +1,8 @@
 //! Waiting until the log is durable: asleep on one word, called back, or by writing oneself where nobody else writes.
 //!
-//! A waiter that nobody can end writes and syncs on its own thread if the log's thread is asleep and no other waiter writes:
-//! a lone client is spared two changes of threads. What else came meanwhile is left to the log's thread, and so are callbacks.
-//! A waiter that can be ended leaves the disk to the log's thread, since nothing ends a system call.
+//! A waiter that nobody can end writes and syncs on its own thread if the log's thread is asleep and no other waiter
+//! writes: a lone client is spared two changes of threads. What else came meanwhile is left to the log's thread, and so are
+//! callbacks. A waiter that can be ended leaves the disk to the log's thread, since nothing ends a system call.
 
 use crate::error::LogError;
 use crate::event::Event;
@@ -162,8 +162,8 @@ impl Shared {
         }
     }
 
-    /// Wakes all who wait for durability, space or a ceiling, so that they ask whether their wait is over. The latch is taken in
-    /// between: a waiter has either asked after the caller made it so, or sleeps already.
+    /// Wakes all who wait for durability, space or a ceiling, so that they ask whether their wait is over. The latch is
+    /// taken in between: a waiter has either asked after the caller made it so, or sleeps already.
     pub fn recheck_waits(&self) {
         drop(self.lock());
         self.done.iter().for_each(Event::raise);

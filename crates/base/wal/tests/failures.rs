@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Acknowledged, commit, new_disk, open, open_with, payload, small};
+use common::{Acknowledged, WAYS, commit, new_disk, new_disk_that, open, open_with, payload, small};
 use env::disk::Fault;
-use env::{Operation, SimDisk, SimDiskOptions, Survival};
+use env::{DurableWrites, Operation, SimDisk, SimDiskOptions, Survival};
 use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions};
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -28,10 +28,14 @@ fn live(log: &Log, acknowledged: &mut Acknowledged) -> Result<(), LogError> {
 #[test]
 fn a_failed_write_or_sync_stops_the_log_for_good() {
     for driver in [Driver::Caller, Driver::Threads] {
-        for operation in [Operation::Write, Operation::Sync] {
+        for operation in [Operation::Write, Operation::Sync, Operation::WriteDurable] {
+            let way = match operation {
+                Operation::WriteDurable => DurableWrites::OneCall,
+                _ => DurableWrites::Sync,
+            };
             let mut struck = 0;
             for after in 0.. {
-                let disk = new_disk(after);
+                let disk = new_disk_that(after, way);
                 let (log, _) = open_with(&disk, LogOptions { driver, ..small() }).unwrap();
                 let calls = || disk.counts().get(&operation).copied().unwrap_or(0);
                 let before = calls();
@@ -111,11 +115,11 @@ fn waiters_and_callbacks_hear_of_the_failure() {
 /// space again.
 #[test]
 fn a_full_disk_refuses_appends_and_nothing_else() {
-    for driver in [Driver::Caller, Driver::Threads] {
+    for (driver, durable_writes) in [Driver::Caller, Driver::Threads].into_iter().zip(WAYS) {
         let options = LogOptions { driver, ..small() };
         let mut refused = 0;
         for capacity in (8 * 1024..20 * 1024).step_by(256) {
-            let disk = SimDisk::new(capacity, SimDiskOptions { capacity, ..Default::default() });
+            let disk = SimDisk::new(capacity, SimDiskOptions { capacity, durable_writes, ..Default::default() });
             let log = match open_with(&disk, options.clone()) {
                 Ok((log, _)) => log,
                 Err(error) => {
@@ -370,16 +374,19 @@ fn errors_say_what_to_do() {
 #[test]
 fn after_a_failed_sync_no_other_caller_is_acknowledged() {
     for seed in 0..200 {
-        let disk = new_disk(seed);
+        let (way, operation) =
+            [(DurableWrites::Sync, Operation::Sync), (DurableWrites::OneCall, Operation::WriteDurable)]
+                [seed as usize % 2];
+        let disk = new_disk_that(seed, way);
         let (log, _) = open_with(&disk, small()).unwrap();
         let callers = 4;
         for _ in 0..callers {
             log.append(1, b"of somebody", Durability::Fsync).unwrap();
         }
         let position = log.appended();
-        let syncs = || disk.counts().get(&Operation::Sync).copied().unwrap_or(0);
+        let syncs = || disk.counts().get(&operation).copied().unwrap_or(0);
         let before = syncs();
-        disk.inject(Fault { operation: Operation::Sync, after: 0, kind: ErrorKind::Other });
+        disk.inject(Fault { operation, after: 0, kind: ErrorKind::Other });
         let barrier = std::sync::Barrier::new(callers);
         let wait = || {
             barrier.wait();

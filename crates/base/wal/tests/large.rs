@@ -210,3 +210,21 @@ fn a_part_that_no_segment_takes_is_refused_before_anything_is_reserved() {
     acknowledged.append_large(&log, Durability::Fsync).unwrap();
     acknowledged.flush(&log).unwrap();
 }
+
+/// An opening begins with a small segment, and takes records of any size that the options allow.
+#[test]
+fn a_first_segment_is_small_and_no_limit() {
+    let options = LogOptions { segment_bytes: 8 << 20, buffer_bytes: 8 << 20, ..small() };
+    let disk = new_disk(1);
+    let (log, _) = open_with(&disk, options.clone()).unwrap();
+    assert_eq!(disk.contents("wal-0000000001.log").unwrap().len(), 4 << 20);
+    let records = [(1, payload(1, 100)), (2, payload(2, 5 << 20)), (3, payload(3, 6 << 20))];
+    for (stamp, bytes) in &records {
+        log.append(*stamp, bytes, Durability::None).unwrap();
+    }
+    log.flush().unwrap();
+    drop(log);
+    let (log, content) = open_with(&disk.power_cut(), options).unwrap();
+    assert_eq!(content.records, records);
+    log.append(4, &payload(4, 6 << 20), Durability::None).unwrap();
+}

@@ -67,7 +67,8 @@ impl Log {
     }
 }
 
-/// A lost wake-up is a deadlock, which loom reports. Three threads: at most two preemptions in each execution, or this takes hours.
+/// A lost wake-up is a deadlock, which loom reports. Three threads: at most two preemptions in each execution, or this
+/// takes hours.
 #[test]
 fn a_round_wakes_all_whom_it_serves() {
     let mut builder = loom::model::Builder::new();

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Acknowledged, Content, new_disk, open};
-use env::{Disk, SimDisk, Survival};
+use common::{Acknowledged, Content, WAYS, new_disk, new_disk_that, open};
+use env::{Disk, DurableWrites, SimDisk, Survival};
 use seriatim_wal::{Durability, LogError, verify};
 
 /// A life of a log: single commits, groups, ceilings, checkpoints, a clean restart and an unclean one.
@@ -61,8 +61,8 @@ fn live_until(disk: &SimDisk, change: u64) -> Acknowledged {
     }
 }
 
-fn changes_of_a_life() -> u64 {
-    let disk = new_disk(0);
+fn changes_of_a_life(way: DurableWrites) -> u64 {
+    let disk = new_disk_that(0, way);
     let mut acknowledged = Acknowledged::default();
     live(&disk, &mut acknowledged).unwrap();
     acknowledged.check(&open(&disk.power_cut_with(Survival::SyncedOnly)).unwrap().1);
@@ -97,14 +97,24 @@ fn recovers(disk: &SimDisk, acknowledged: &Acknowledged, context: &str) -> Conte
 
 #[test]
 fn at_every_change_whatever_the_disk_keeps() {
-    let changes = changes_of_a_life();
+    at_every_change(DurableWrites::Sync, 4);
+}
+
+/// The same where a write and its sync are one operation, which makes nothing else durable.
+#[test]
+fn at_every_change_whatever_the_disk_keeps_of_writes_in_one_call() {
+    at_every_change(DurableWrites::OneCall, 2);
+}
+
+fn at_every_change(way: DurableWrites, seeds: u64) {
+    let changes = changes_of_a_life(way);
     let mut cuts = 0;
     for change in 0..changes {
-        for seed in 0..4 {
-            let disk = new_disk(seed);
+        for seed in 0..seeds {
+            let disk = new_disk_that(seed, way);
             let acknowledged = live_until(&disk, change);
             for survival in [Survival::Random, Survival::SyncedOnly, Survival::Everything] {
-                let context = format!("seed {seed}, change {change} of {changes}, {survival:?}");
+                let context = format!("{way:?}, seed {seed}, change {change} of {changes}, {survival:?}");
                 let content = recovers(&disk.power_cut_with(survival), &acknowledged, &context);
                 cuts += u32::from(content.report.cut.is_some());
             }
@@ -116,10 +126,14 @@ fn at_every_change_whatever_the_disk_keeps() {
 /// Recovery itself is cut at each of its changes, too.
 #[test]
 fn at_every_change_of_the_recovery() {
-    let changes = changes_of_a_life();
+    WAYS.into_iter().for_each(at_every_change_of_the_recovery_that);
+}
+
+fn at_every_change_of_the_recovery_that(way: DurableWrites) {
+    let changes = changes_of_a_life(way);
     let mut interrupted = 0;
     for change in 0..changes {
-        let disk = new_disk(change);
+        let disk = new_disk_that(change, way);
         let acknowledged = live_until(&disk, change);
         let left = disk.power_cut();
         for second in 0.. {

@@ -3,8 +3,8 @@
 //!
 //! `cargo test -p seriatim-wal --features shuttle --profile models --test shuttle_log`
 //!
-//! Time does not pass here: a lost wake-up is a deadlock, which shuttle reports with the schedule. Groups are not gathered, since
-//! a wait for others would last until they come.
+//! Time does not pass here: a lost wake-up is a deadlock, which shuttle reports with the schedule. Groups are not gathered,
+//! since a wait for others would last until they come.
 #![cfg(feature = "shuttle")]
 
 mod common;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Content, new_disk, open, open_with, payload, shared, small};
+use common::{Content, WAYS, new_disk, new_disk_that, open, open_with, payload, shared, small};
 use env::disk::Fault;
 use env::time::Duration;
 use env::{Disk, Operation, RealDisk, SimDisk, WatchedDisk};
@@ -157,8 +157,8 @@ fn one_sync_serves_all_who_came_during_the_last() {
     assert_eq!(open(&disk).unwrap().1.records.len(), 41);
 }
 
-/// A waiter that nobody can end writes for itself where nobody else does; who can be ended, or is called back, leaves the disk to
-/// the log's thread.
+/// A waiter that nobody can end writes for itself where nobody else does; who can be ended, or is called back, leaves the
+/// disk to the log's thread.
 #[test]
 fn a_lone_waiter_writes_itself_unless_it_can_be_ended() {
     let writers: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
@@ -486,8 +486,8 @@ fn a_crowd_with_and_without_threads_of_the_log() {
 /// The power goes while threads are at work: of each thread a prefix is found, with all that was acknowledged to it.
 #[test]
 fn a_crowd_in_the_dark() {
-    for cut in (20..400).step_by(20) {
-        let disk = new_disk(cut);
+    for cut in (20..400).step_by(10) {
+        let disk = new_disk_that(cut, WAYS[cut as usize / 10 % 2]);
         let (log, _) = open_with(&disk, threaded()).unwrap();
         disk.cut_power_at(disk.changes() + cut);
         let acknowledged: Vec<u64> = std::thread::scope(|scope| {

@@ -301,6 +301,7 @@ impl<C: Clock> Tables for Mvto<C> {
                 checkpoints: stats.checkpoints,
                 checkpoint_bytes: stats.checkpoint_bytes_written,
                 last_checkpoint_bytes: stats.checkpoint_bytes,
+                sync_method: stats.durable_writes.name(),
             }
         });
         let (memory_bytes, memory_limit_bytes) = (self.memory.meter.used() as u64, self.memory.limit as u64);

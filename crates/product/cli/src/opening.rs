@@ -17,6 +17,9 @@ pub fn lines(database: &Database, path: &Path, elapsed: Duration) -> Vec<String>
         });
         lines.extend(found.cut.clone());
     }
+    if let Some(log) = database.stats().engine.log {
+        lines.push(format!("log: syncs by {}", log.durable_writes.name()));
+    }
     lines.extend(refusal(database));
     lines
 }

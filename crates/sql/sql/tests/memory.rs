@@ -175,11 +175,11 @@ fn writing_can_be_seen() {
     let mut client = Client::new(&database);
     client.run("CREATE TABLE t (v text); INSERT INTO t SELECT repeat('x', 1000) FROM generate_series(1, 500)");
     let seen = "SELECT log_bytes > 500000, checkpoints, checkpoint_bytes > 500000, last_checkpoint_bytes > 500000, \
-        write_amplification = (log_bytes + checkpoint_bytes)::float8 / log_bytes, write_amplification > 1.5 \
-        FROM seriatim_log";
-    assert_eq!(client.show(seen), "t|0|f|f|t|f");
+        write_amplification = (log_bytes + checkpoint_bytes)::float8 / log_bytes, write_amplification > 1.5, \
+        sync_method FROM seriatim_log";
+    assert_eq!(client.show(seen), "t|0|f|f|t|f|fdatasync");
     client.run("CHECKPOINT");
-    assert_eq!(client.show(seen), "t|1|t|t|t|t");
+    assert_eq!(client.show(seen), "t|1|t|t|t|t|fdatasync");
 }
 
 /// A sort by columns holds a row of one column in less than eighty bytes, and of a bounded one only what is wanted and some.

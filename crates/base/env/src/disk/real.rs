@@ -1,7 +1,10 @@
 //! A directory of the operating system's file system.
 
-use super::{Disk, DiskError, DiskFile, DiskLock, Operation};
+mod durable;
+
+use super::{Disk, DiskError, DiskFile, DiskLock, DurableWrites, Operation};
 use crate::process::{Holder, is_there};
+use durable::{OneCall, fill, has_unwritten_blocks};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -60,7 +63,7 @@ impl RealDisk {
     fn file(&self, path: &str, operation: Operation, options: &OpenOptions) -> Result<Box<dyn DiskFile>, DiskError> {
         let path = self.resolve(path);
         let file = options.open(&path).map_err(failed(operation, &path))?;
-        Ok(Box::new(RealFile { file, path }))
+        Ok(Box::new(RealFile { file, path, one_call: OneCall::default() }))
     }
 }
 
@@ -172,6 +175,7 @@ fn held(path: &Path) -> DiskError {
 struct RealFile {
     file: File,
     path: PathBuf,
+    one_call: OneCall,
 }
 
 impl RealFile {
@@ -194,12 +198,34 @@ impl DiskFile for RealFile {
         self.file.write_all_at(bytes, offset).map_err(self.failed(Operation::Write))
     }
 
+    fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let failed = self.failed(Operation::WriteDurable);
+        if self.one_call.is_possible() && self.one_call.write(&self.file, offset, bytes).map_err(failed)? {
+            return Ok(());
+        }
+        self.write_at(offset, bytes)?;
+        self.sync()
+    }
+
+    fn durable_writes(&self) -> DurableWrites {
+        if self.one_call.is_possible() { DurableWrites::OneCall } else { DurableWrites::Sync }
+    }
+
     fn sync(&self) -> Result<(), DiskError> {
         self.file.sync_data().map_err(self.failed(Operation::Sync))
     }
 
     fn allocate(&self, length: u64) -> Result<(), DiskError> {
         allocate(&self.file, length).map_err(self.failed(Operation::Allocate))
+    }
+
+    fn allocate_written(&self, length: u64) -> Result<(), DiskError> {
+        // Blocks first: a full disk is found before anything is written.
+        self.allocate(length)?;
+        if !has_unwritten_blocks(&self.file) {
+            return Ok(());
+        }
+        fill(&self.file, length).map_err(self.failed(Operation::Allocate))
     }
 
     fn truncate(&self, length: u64) -> Result<(), DiskError> {

@@ -1,6 +1,6 @@
 //! A disk in memory that tracks which bytes and names are durable, and what else may survive a power cut.
 
-use super::{Disk, DiskError, DiskFile, DiskLock, Operation};
+use super::{Disk, DiskError, DiskFile, DiskLock, DurableWrites, Operation};
 use crate::random::Randomness;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -30,11 +30,14 @@ pub struct SimDiskOptions {
     pub survival: Survival,
     /// Whether reads return fewer bytes than requested, decided by the seed. Default: no.
     pub short_reads: bool,
+    /// How durable writes work: a write and a sync, or one operation with faults and cuts of its own, which makes nothing
+    /// durable but its own bytes. Default: a write and a sync.
+    pub durable_writes: DurableWrites,
 }
 
 impl Default for SimDiskOptions {
     fn default() -> Self {
-        Self { capacity: u64::MAX, survival: Survival::Random, short_reads: false }
+        Self { capacity: u64::MAX, survival: Survival::Random, short_reads: false, durable_writes: DurableWrites::Sync }
     }
 }
 
@@ -324,6 +327,12 @@ impl State {
         Ok(())
     }
 
+    /// What a failed sync does: some of the unsynced changes are lost for good, although reads still show them.
+    fn lose_unsynced(&mut self, inode: usize) {
+        let mut randomness = self.randomness.fork();
+        self.inodes[inode].pending.retain(|_| randomness.chance(1, 2));
+    }
+
     fn find(&self, path: &str) -> io::Result<usize> {
         self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -402,6 +411,24 @@ impl Inode {
         for change in self.pending.drain(..) {
             change.apply(&mut self.durable);
         }
+    }
+
+    /// Writes so that these bytes are durable. Of the changes before, those go with it that it cannot do without: of the
+    /// file's length, and of the same bytes.
+    fn write_durably(&mut self, offset: usize, bytes: &[u8]) {
+        let end = offset + bytes.len();
+        let is_needed = |change: &Change| match change {
+            Change::Write { offset: start, bytes } => *start < end && offset < start + bytes.len(),
+            Change::SetLength(_) | Change::Extend(_) => true,
+        };
+        // All up to the last that is needed, so that what is durable is a state that was there.
+        let needed = self.pending.iter().rposition(is_needed).map_or(0, |last| last + 1);
+        for change in self.pending.drain(..needed) {
+            change.apply(&mut self.durable);
+        }
+        let write = Change::Write { offset, bytes: bytes.to_vec() };
+        write.apply(&mut self.current);
+        write.apply(&mut self.durable);
     }
 }
 
@@ -651,6 +678,38 @@ impl DiskFile for SimFile {
         write().map_err(self.failed(Operation::Write))
     }
 
+    fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let mut state = self.disk.lock_state();
+        if state.options.durable_writes == DurableWrites::Sync {
+            drop(state);
+            self.write_at(offset, bytes)?;
+            return self.sync();
+        }
+        let mut write = || -> io::Result<()> {
+            let fate = state.enter(Operation::WriteDurable)?;
+            let offset = to_index(offset)?;
+            state.check_space(self.inode, offset + bytes.len())?;
+            match fate {
+                Fate::Proceed => state.inodes[self.inode].write_durably(offset, bytes),
+                // As of a write that was not synced: all of it may be seen, any part of it survives.
+                Fate::Interrupted(error) => {
+                    let inode = self.inode;
+                    state.inodes[inode].change(Change::Write { offset, bytes: bytes.to_vec() });
+                    if state.powered {
+                        state.lose_unsynced(inode);
+                    }
+                    return Err(error);
+                }
+            }
+            Ok(())
+        };
+        write().map_err(self.failed(Operation::WriteDurable))
+    }
+
+    fn durable_writes(&self) -> DurableWrites {
+        self.disk.lock_state().options.durable_writes
+    }
+
     fn sync(&self) -> Result<(), DiskError> {
         let mut state = self.disk.lock_state();
         let fate = state.enter(Operation::Sync).map_err(self.failed(Operation::Sync))?;
@@ -658,8 +717,7 @@ impl DiskFile for SimFile {
             Fate::Proceed => state.inodes[self.inode].make_durable(),
             Fate::Interrupted(error) => {
                 if state.powered {
-                    let mut randomness = state.randomness.fork();
-                    state.inodes[self.inode].pending.retain(|_| randomness.chance(1, 2));
+                    state.lose_unsynced(self.inode);
                 }
                 return Err(self.failed(Operation::Sync)(error));
             }

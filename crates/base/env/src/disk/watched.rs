@@ -1,14 +1,15 @@
 //! A disk with a listener in front: a test blocks an operation there, or lets something happen in the middle of it.
 
-use super::{Disk, DiskError, DiskFile, DiskLock, Operation};
+use super::{Disk, DiskError, DiskFile, DiskLock, DurableWrites, Operation};
 use std::fmt;
 use std::sync::Arc;
 
 /// Called with an operation and its path.
 type Listener = Arc<dyn Fn(Operation, &str) + Send + Sync>;
 
-/// A disk that calls a listener before it passes an operation on: with the path that the operation names (of a rename the old
-/// one) or that its file was opened by. Calls come from whichever threads use the disk.
+/// A disk that calls a listener before it passes an operation on: with the path that the operation names (of a rename the
+/// old one) or that its file was opened by. A durable write is a write and a sync to the listener, however the disk does
+/// it. Calls come from whichever threads use the disk.
 #[derive(Clone)]
 pub struct WatchedDisk {
     disk: Arc<dyn Disk>,
@@ -103,9 +104,24 @@ impl DiskFile for WatchedFile {
         self.file.sync()
     }
 
+    fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        (self.before)(Operation::Write, &self.path);
+        (self.before)(Operation::Sync, &self.path);
+        self.file.write_durable_at(offset, bytes)
+    }
+
+    fn durable_writes(&self) -> DurableWrites {
+        self.file.durable_writes()
+    }
+
     fn allocate(&self, length: u64) -> Result<(), DiskError> {
         (self.before)(Operation::Allocate, &self.path);
         self.file.allocate(length)
+    }
+
+    fn allocate_written(&self, length: u64) -> Result<(), DiskError> {
+        (self.before)(Operation::Allocate, &self.path);
+        self.file.allocate_written(length)
     }
 
     fn truncate(&self, length: u64) -> Result<(), DiskError> {

@@ -192,6 +192,8 @@ pub struct LogUsage {
     pub checkpoint_bytes: u64,
     /// Bytes of the last checkpoint, of this run or found at its start.
     pub last_checkpoint_bytes: u64,
+    /// How records become durable, by the name of the system's call.
+    pub sync_method: &'static str,
 }
 
 /// An engine with real snapshots: in [`crate::Mode::Snapshot`] a transaction reads as of one point, and neither aborts others

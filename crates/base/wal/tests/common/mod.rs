@@ -1,7 +1,7 @@
 //! Common parts of the tests: small logs on simulated disks, and the result of recovery.
 #![allow(dead_code)] // Each test file is a crate of its own and uses a part.
 
-use env::{Disk, SimDisk, SimDiskOptions};
+use env::{Disk, DurableWrites, SimDisk, SimDiskOptions};
 use seriatim_wal::{Driver, Durability, Log, LogError, LogOptions, LogPosition, RecoveryReport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +20,14 @@ pub fn small() -> LogOptions {
 /// An empty disk.
 pub fn new_disk(seed: u64) -> SimDisk {
     SimDisk::new(seed, SimDiskOptions::default())
+}
+
+/// Ways in which a disk writes durably. Each has operations, and so faults and cuts, of its own.
+pub const WAYS: [DurableWrites; 2] = [DurableWrites::Sync, DurableWrites::OneCall];
+
+/// An empty disk that writes so.
+pub fn new_disk_that(seed: u64, durable_writes: DurableWrites) -> SimDisk {
+    SimDisk::new(seed, SimDiskOptions { durable_writes, ..SimDiskOptions::default() })
 }
 
 /// The disk as the log wants it.

@@ -14,7 +14,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", System:
     }
     12901 seriatim_log = log; {
         log_bytes: Int8, checkpoints: Int8, checkpoint_bytes: Int8, last_checkpoint_bytes: Int8,
-        write_amplification: Float8
+        write_amplification: Float8, sync_method: Text
     }
     12289 pg_stat_bgwriter = checkpoints; {
         checkpoints_timed: Int8, checkpoints_req: Int8, checkpoint_write_time: Float8,
@@ -76,6 +76,7 @@ fn log(system: &mut System<'_>) -> Result<Vec<Row>> {
             count(log.checkpoint_bytes),
             count(log.last_checkpoint_bytes),
             amplification.unwrap_or(NULL),
+            text(log.sync_method),
         ]
     };
     Ok(log.map(row).into_iter().collect())
