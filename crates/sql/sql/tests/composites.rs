@@ -5,6 +5,7 @@ mod common;
 
 use common::{Answer, Client, database, databases, open, store};
 use seriatim_sql::session::Format;
+use seriatim_sql::types::Encoding;
 
 const POINTS: &str = "
     CREATE TYPE point2 AS (x int, y int);
@@ -96,7 +97,7 @@ fn parameters_are_rows_in_both_forms() {
             [&count[..], &first, &four, &7_i32.to_be_bytes(), &int4, &four, &8_i32.to_be_bytes()].concat()
         };
         for (form, row) in [(Format::Text, &b"(7,8)"[..]), (Format::Binary, &binary(23, 2))] {
-            client.session.bind("", "s", &[(form, Some(row))]).expect("it is bound");
+            client.session.bind("", "s", &[(form, Some(row))], Encoding::Utf8).expect("it is bound");
             let mut answer = Answer::default();
             client.session.execute("", 0, true, &mut answer).expect("it runs");
             client.session.sync(false).unwrap();
@@ -104,7 +105,7 @@ fn parameters_are_rows_in_both_forms() {
         }
         for (row, code) in [(binary(23, 3), "42804"), (binary(25, 2), "42804"), (binary(23, 2)[..9].to_vec(), "08P01")]
         {
-            let error = client.session.bind("", "s", &[(Format::Binary, Some(&row))]).unwrap_err();
+            let error = client.session.bind("", "s", &[(Format::Binary, Some(&row))], Encoding::Utf8).unwrap_err();
             assert_eq!(error.code(), code, "{}", error.message());
             client.session.sync(false).unwrap();
         }

@@ -117,7 +117,7 @@ const XML: &[&str] =
 
 /// The refusal of a statement that PostgreSQL has, in the place of a complaint about one of its words.
 pub(super) fn by_name(text: &str, tokens: &[TokenWithSpan], error: Error) -> Error {
-    if error.code() == state::FEATURE_NOT_SUPPORTED && error.fields().position.is_none() {
+    if is_of_ours(&error) && error.fields().position.is_none() {
         return at_first_word(text, tokens, error);
     }
     if error.code() != state::SYNTAX_ERROR {
@@ -148,6 +148,11 @@ fn orders_by_operator(tokens: &[TokenWithSpan]) -> bool {
         follows_using = matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case("USING"));
         found
     })
+}
+
+/// Whether it refuses what PostgreSQL has. What PostgreSQL refuses itself has the place that PostgreSQL names, or none.
+fn is_of_ours(error: &Error) -> bool {
+    error.code() == state::FEATURE_NOT_SUPPORTED && error.message().ends_with("is not supported")
 }
 
 /// Whether SET assigns to a part of a column, as in `UPDATE t SET a[1] = 5`.
