@@ -129,12 +129,14 @@ pub fn stage() -> Stage {
     stage_with(|_| {})
 }
 
-/// A stage whose engine has other options. Waits for space have no limit of their own that a test could see.
+/// A stage whose engine has other options. Waits for space have no limit of their own that a test could see, and a disk that is shut
+/// for long, as a busy machine sees it, does not stop the engine's time.
 pub fn stage_with(change: impl FnOnce(&mut mvto::Options)) -> Stage {
     let gate = Arc::<Gate>::default();
     let disk = Gated { disk: SimDisk::new(1, SimDiskOptions::default()), gate: gate.clone() };
     let mut options = mvto::Options::default();
     options.log.append_timeout = Duration::from_secs(3600);
+    options.ceiling_lease = Duration::from_secs(3600);
     change(&mut options);
     let engine = Arc::new(Mvto::open(Arc::new(disk), options).unwrap());
     let server = start_on(Arc::new(Engine(engine.clone())));
