@@ -1,6 +1,7 @@
 //! Conversions from the type of an expression to the type that its context requires.
 
 use super::Binder;
+use super::found::row_of_found;
 use super::position::NOWHERE;
 use super::record::is_row_for;
 use crate::catalog::Column;
@@ -25,7 +26,7 @@ impl Binder<'_, '_> {
     ) -> Result<Expr> {
         let explicit = context == CastContext::Explicit;
         if is_row_for(&expression, data_type)
-            && let ExprKind::Row(fields, _) = expression.kind
+            && let ExprKind::Row(fields, _) = row_of_found(expression.kind.clone())
         {
             let fields = fields.into_iter().map(|field| (field, at)).collect();
             return self.row_as(fields, data_type, context, at);

@@ -3,6 +3,7 @@
 use super::Binder;
 use super::clause::Clause;
 use super::coerce::LocatedExpr;
+use super::found::Presence;
 use super::name::{self, fold};
 use super::position::NOWHERE;
 use super::query::Bound;
@@ -166,6 +167,7 @@ impl Binder<'_, '_> {
             oid: None,
             key: None,
             nullable: false,
+            found: Presence::Key,
             is_value,
             view: None,
         };
@@ -234,10 +236,10 @@ impl Binder<'_, '_> {
         }
         self.check_names(&left.names, &right.names)?;
         if nullable {
-            right.names.tables.iter_mut().for_each(|table| table.nullable = true);
+            right = self.nullable_side(right);
         }
         if matches!(kind, JoinKind::Right | JoinKind::Full) {
-            left.names.tables.iter_mut().for_each(|table| table.nullable = true);
+            left = self.nullable_side(left);
         }
         match &join.constraint {
             JoinConstraint::None => Ok(join_node(left, right, kind, lateral, None)),
@@ -403,6 +405,7 @@ fn aliased_join(item: FromItem, alias: &TableAlias) -> Result<FromItem> {
         oid: None,
         key: None,
         nullable: false,
+        found: Presence::Join,
         is_value: false,
         view: None,
     };

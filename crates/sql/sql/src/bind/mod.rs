@@ -12,6 +12,7 @@ mod coerce;
 mod ctes;
 mod data_type;
 mod expression;
+mod found;
 mod from;
 mod function;
 mod grouping;
@@ -44,6 +45,7 @@ use crate::types::{CastContext, Modifier, Type};
 use clause::Clause;
 pub(crate) use clause::Definition;
 use ctes::Ctes;
+use found::{Wanted, nested_join, rows_named};
 use parameter::ParameterTypes;
 use position::SourceText;
 use record::RecordShapes;
@@ -280,9 +282,18 @@ impl<'b, 's> Binder<'b, 's> {
                 }
             },
             ast::Statement::Insert(insert) => self.insert(insert).map(Statement::Insert),
-            ast::Statement::Update(update) => self.update(update).map(Statement::Update),
-            ast::Statement::Delete(delete) => self.delete(delete).map(Statement::Delete),
-            ast::Statement::Merge(merge) => self.merge(merge).map(Statement::Merge),
+            ast::Statement::Update(update) => {
+                let rows = rows_named(&update.from, statement, []);
+                self.with_wanted(Wanted { keys: false, rows }, |binder| binder.update(update)).map(Statement::Update)
+            }
+            ast::Statement::Delete(delete) => {
+                let rows = rows_named(&delete.using, statement, []);
+                self.with_wanted(Wanted { keys: false, rows }, |binder| binder.delete(delete)).map(Statement::Delete)
+            }
+            ast::Statement::Merge(merge) => {
+                let rows = rows_named(nested_join(&merge.source), statement, []);
+                self.with_wanted(Wanted { keys: false, rows }, |binder| binder.merge(merge)).map(Statement::Merge)
+            }
         }
     }
 }

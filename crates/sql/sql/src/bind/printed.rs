@@ -3,6 +3,7 @@
 
 use super::Binder;
 use super::coerce::{LocatedExpr, reg_call};
+use super::found::in_found_row;
 use crate::error::Result;
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Scalar, Type};
@@ -47,6 +48,9 @@ impl Binder<'_, '_> {
         let data_type = expression.data_type;
         if data_type.scalar.is_reg() {
             return reg_call("out", data_type, expression, Type { scalar: Scalar::Text, ..data_type });
+        }
+        if let Some(row) = in_found_row(&expression, |row| self.printed(row)) {
+            return row;
         }
         match expression.kind {
             ExprKind::Row(fields, shape) if fields.iter().any(|field| may_name(field.data_type)) => {

@@ -7,6 +7,7 @@
 use super::Binder;
 use super::coerce::{LocatedExpr, cannot_cast};
 use super::data_type::{domain_rules, in_domain};
+use super::found::{if_found, row_if_found};
 use super::scope::{ScopeColumn, TableNames};
 use crate::error::Result;
 use crate::functions::Resolved;
@@ -101,9 +102,9 @@ impl Binder<'_, '_> {
             && found.attributes.len() == table.columns.len()
         {
             let fields = table.columns.iter().map(|column| column.value.clone()).collect();
-            return Ok(Expr::composite(fields, found.shape.clone()));
+            return Ok(if_found(table, Expr::composite(fields, found.shape.clone())));
         }
-        Ok(self.records.row_of(&table.columns))
+        Ok(if_found(table, self.records.row_of(&table.columns)))
     }
 
     /// The fields of ROW(...) as a value of a composite type. Source: PostgreSQL 15, `coerce_record_to_complex`.
@@ -154,7 +155,8 @@ impl Binder<'_, '_> {
 
 /// Returns whether an expression is a row that is written out, where a value of a composite type is wanted.
 pub(super) fn is_row_for(expression: &Expr, wanted: Type) -> bool {
-    expression.data_type == Type::RECORD && wanted.composite().is_some() && matches!(expression.kind, ExprKind::Row(..))
+    let is_written = || matches!(expression.kind, ExprKind::Row(..)) || row_if_found(&expression.kind).is_some();
+    expression.data_type == Type::RECORD && wanted.composite().is_some() && is_written()
 }
 
 /// A literal of a row became text when the row was bound, before its type was known.

@@ -3,6 +3,7 @@
 use super::Binder;
 use super::calls::Calls;
 use super::clause::{Clause, Definition};
+use super::found::{Presence, Wanted};
 use super::name::fold;
 use super::similar::Suggestions;
 use super::system_column::SYSTEM_COLUMNS;
@@ -45,6 +46,8 @@ pub(super) struct TableNames {
     pub key: Option<usize>,
     /// Whether an outer join may replace all its columns by NULL.
     pub nullable: bool,
+    /// What says whether an outer join found the row.
+    pub found: Presence,
     /// Whether it is the value of a function: its name then denotes the value, not a row.
     pub is_value: bool,
     /// The view that it is, if it is one.
@@ -111,6 +114,7 @@ impl Names {
         let columns = tables.flat_map(|table| {
             table.table.iter_mut().for_each(|(_, first)| *first += by);
             table.key.iter_mut().for_each(|key| *key += by);
+            table.found.shift(by);
             &mut table.columns
         });
         for column in columns.chain(&mut self.columns) {
@@ -135,8 +139,8 @@ pub(super) struct Scope {
     lateral_base: usize,
     /// Tables of the FROM clauses that are being bound, for messages only.
     siblings: Vec<TableNames>,
-    /// Whether tables of FROM return their keys, for FOR UPDATE and `ctid`.
-    pub keys_wanted: bool,
+    /// What tables of FROM return beside their columns.
+    pub wanted: Wanted,
 }
 
 impl Scope {
@@ -335,13 +339,13 @@ impl Binder<'_, '_> {
         result
     }
 
-    /// Binds a subquery of FROM: its own LATERAL items do not reach beyond it, and its tables need not return their keys.
+    /// Binds a subquery of FROM: its own LATERAL items do not reach beyond it, and its tables need not return more than columns.
     pub(super) fn in_derived<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let keys = std::mem::replace(&mut self.scope.keys_wanted, false);
+        let wanted = std::mem::take(&mut self.scope.wanted);
         let base = std::mem::replace(&mut self.scope.lateral_base, self.scope.frames.len());
         let bound = bind(self);
         self.scope.lateral_base = base;
-        self.scope.keys_wanted = keys;
+        self.scope.wanted = wanted;
         bound
     }
 
@@ -450,6 +454,9 @@ impl Binder<'_, '_> {
 
 /// Name of a column of the current row in messages.
 pub(super) fn column_title(names: &Names, at: usize) -> String {
+    if let Some(table) = names.tables.iter().find(|table| table.found == Presence::Column(at)) {
+        return format!("{}.*", table.name);
+    }
     let is_it = |column: &&ScopeColumn| matches!(column.value.kind, ExprKind::Column(c) if c == at);
     let mut columns = names.tables.iter().flat_map(|table| &table.columns).chain(&names.columns);
     match columns.find(is_it) {

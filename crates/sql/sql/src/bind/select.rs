@@ -3,6 +3,7 @@
 use super::Binder;
 use super::aggregate::sort_key;
 use super::clause::Clause;
+use super::found::{Wanted, rows_named};
 use super::grouping::Grouping;
 use super::name::{self, fold};
 use super::position::start;
@@ -50,11 +51,10 @@ impl Binder<'_, '_> {
         tail: TrailingClauses<'_>,
         unknowns: UnknownLiterals,
     ) -> Result<Bound> {
-        let with_keys = !tail.locks.is_empty() || mentions_ctid(select, tail.order);
-        let keys_wanted = std::mem::replace(&mut self.scope.keys_wanted, with_keys);
-        let from = self.from(&select.from);
-        self.scope.keys_wanted = keys_wanted;
-        let from = from?;
+        let keys = !tail.locks.is_empty() || mentions_ctid(select, tail.order);
+        let order = tail.order.iter().map(|key| &key.expr);
+        let wanted = Wanted { keys, rows: rows_named(&select.from, select, order) };
+        let from = self.with_wanted(wanted, |binder| binder.from(&select.from))?;
         let (parts, frame) = self.within(from.names, Clause::Select, |binder| binder.parts(select, tail, unknowns))?;
         self.assemble(from.plan, parts, frame, tail)
     }

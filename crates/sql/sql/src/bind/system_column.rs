@@ -51,7 +51,7 @@ fn key_columns(table: &Arc<Table>, first: usize) -> Option<Vec<Expr>> {
 }
 
 /// Parts of the row that are NULL only if the row is not there.
-fn present(names: &TableNames) -> Vec<Expr> {
+pub(super) fn present(names: &TableNames) -> Vec<Expr> {
     let key = names.table.as_ref().and_then(|(table, first)| key_columns(table, *first));
     key.or_else(|| Some(vec![Expr::column(names.key?, Type::BYTEA, Modifier::NONE)])).unwrap_or_default()
 }

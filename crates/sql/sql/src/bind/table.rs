@@ -1,6 +1,7 @@
 //! Relations in FROM: tables, views, catalog tables, queries of WITH.
 
 use super::Binder;
+use super::found::Presence;
 use super::from::FromItem;
 use super::name::{self, fold};
 use super::position::SourceText;
@@ -37,7 +38,7 @@ impl Binder<'_, '_> {
         }
         match self.lookup(schema.as_deref(), &table, name::location(name))? {
             Source::Virtual(found) => self.virtual_scan(found, alias),
-            Source::Relation(Relation::Table(found)) => self.scan(&found, alias, self.scope.keys_wanted),
+            Source::Relation(Relation::Table(found)) => self.scan(&found, alias, self.scope.wanted.keys),
             Source::Relation(Relation::View(view)) => {
                 let bound = self.view(&view)?;
                 let mut item = self.derived(bound, view.name.clone(), alias)?;
@@ -95,6 +96,7 @@ impl Binder<'_, '_> {
             oid: Some(table.oid),
             key: with_key.then_some(width),
             nullable: false,
+            found: Presence::Key,
             is_value: false,
             view: None,
         };
@@ -128,6 +130,7 @@ impl Binder<'_, '_> {
             oid: Some(table.oid),
             key: None,
             nullable: false,
+            found: Presence::Key,
             is_value: false,
             view: None,
         };
@@ -155,6 +158,7 @@ impl Binder<'_, '_> {
             oid: Some(sequence.oid),
             key: None,
             nullable: false,
+            found: Presence::Key,
             is_value: false,
             view: None,
         };
@@ -185,6 +189,7 @@ impl Binder<'_, '_> {
             oid: None,
             key: None,
             nullable: false,
+            found: Presence::Key,
             is_value: false,
             view: None,
         };
@@ -304,6 +309,7 @@ impl Binder<'_, '_> {
             oid: Some(table.oid),
             key: None,
             nullable: false,
+            found: Presence::Key,
             is_value: false,
             view: None,
         };

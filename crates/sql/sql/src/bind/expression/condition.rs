@@ -3,6 +3,7 @@
 use super::operator::{is_row, negate};
 use crate::bind::Binder;
 use crate::bind::coerce::LocatedExpr;
+use crate::bind::found::row_if_found;
 use crate::bind::position::start;
 use crate::bind::record::field_of;
 use crate::error::{Result, SqlError};
@@ -46,7 +47,7 @@ impl Binder<'_, '_> {
             ExprKind::Row(fields, _) => {
                 Ok(Expr::new(ExprKind::And(fields.into_iter().map(not_null).collect()), Type::BOOL))
             }
-            _ if operand.data_type.composite().is_some() => {
+            _ if operand.data_type.composite().is_some() || row_if_found(&operand.kind).is_some() => {
                 let shape = self.records.of(&operand).unwrap_or_default();
                 let null = |data_type| Expr::constant(Datum::Null, data_type);
                 // A field that is a row is not NULL, whatever its own fields are.
