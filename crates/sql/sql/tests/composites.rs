@@ -161,3 +161,21 @@ fn a_use_conflicts_with_the_end_of_the_type() {
     let committed = one.try_run("COMMIT");
     assert!(dropped.is_err() || committed.is_err(), "a table has a column of a type that is gone");
 }
+
+/// The columns of `*` are written out in a view's query, which must then describe the same columns.
+#[test]
+fn a_view_of_all_columns_has_those_of_composite_types() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        client.run("CREATE TYPE place AS (number int, name text); CREATE TABLE t (id int, home place)");
+        client.run(
+            "INSERT INTO t VALUES (1, '(7,x)'); CREATE VIEW v AS SELECT * FROM t; CREATE VIEW w AS SELECT home FROM v",
+        );
+        assert_eq!(client.show("SELECT * FROM v"), "1|(7,x)");
+        assert_eq!(client.show("SELECT (home).name FROM w"), "x");
+        assert_eq!(
+            client.show("SELECT atttypmod FROM pg_attribute WHERE attrelid = 'w'::regclass AND attnum = 1"),
+            "-1"
+        );
+    }
+}

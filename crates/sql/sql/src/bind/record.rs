@@ -56,9 +56,10 @@ impl RecordShapes {
         i32::try_from(number).map_or(Modifier::NONE, Modifier)
     }
 
-    /// Returns the record with the modifier that identifies its fields.
+    /// Returns the record with the modifier that identifies its fields. A composite type identifies them itself.
     pub(super) fn with_shape(&mut self, mut record: Expr) -> Expr {
-        if record.modifier == Modifier::NONE
+        if record.data_type == Type::RECORD
+            && record.modifier == Modifier::NONE
             && let Some(shape) = self.of(&record)
         {
             record.modifier = self.modifier_of(shape);
