@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, database, database_twopl, open, store};
+use common::{Client, database, database_twopl, databases, open, store};
 use seriatim_sql::database::Database;
 use std::sync::Arc;
 
@@ -367,4 +367,100 @@ fn two_sessions_cannot_create_the_same_name() {
     one.run("commit");
     let error = other.fails("create table t (a int)");
     assert!(matches!(error.code(), "40001" | "42P07"), "{error}");
+}
+
+/// What PostgreSQL answers is in the script `not_valid.sql`.
+#[test]
+fn a_constraint_that_is_not_valid_holds_for_new_rows_alone() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        client.run("create table p (id int primary key); create table t (a int, b int); insert into t values (-1, 7)");
+        client.run(
+            "alter table t add constraint c check (a > 0) not valid;
+             alter table t add constraint f foreign key (b) references p not valid",
+        );
+        assert_eq!(client.fails("insert into t values (-2, null)").code(), "23514");
+        assert_eq!(client.fails("insert into t values (1, 8)").code(), "23503");
+        // The types of both columns change; the rows are not checked by that.
+        client.run("alter table t alter a type bigint, alter b type bigint");
+        let valid = "select string_agg(convalidated::text, ' ' order by conname) from pg_constraint where conname in ('c', 'f')";
+        assert_eq!(client.show(valid), "false false");
+        for (name, code, repair) in [("c", "23514", "update t set a = 1, b = null"), ("f", "23503", "delete from t")] {
+            let validate = format!("alter table t validate constraint {name}");
+            if name == "f" {
+                client.run("alter table t drop constraint f; insert into t values (1, 9)");
+                client.run("alter table t add constraint f foreign key (b) references p not valid");
+            }
+            assert_eq!(client.fails(&validate).code(), code);
+            client.run(repair);
+            client.run(&validate);
+            client.run(&validate);
+        }
+        assert_eq!(client.show(valid), "true true");
+    }
+}
+
+/// Clauses that change nothing are warned of; those that ask for what is so anyway are not.
+#[test]
+fn clauses_without_effect_warn() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run("create table t (a int primary key, b text); create sequence s; create index i on t (b)");
+    let quiet = [
+        "create table u (a int primary key with (fillfactor = 100)) using heap with (fillfactor = 100) tablespace pg_default",
+        "alter table t set logged, set without cluster, set without oids, disable row level security, reset (fillfactor)",
+        "alter table t replica identity default, alter b set statistics -1, alter b set compression default",
+        "alter table t alter b reset (n_distinct), set tablespace pg_default, set access method heap",
+        "create view x with (security_barrier = false) as select 1 as a",
+        "vacuum t; analyze t; reindex table t; cluster t using t_pkey; alter table t cluster on t_pkey",
+    ];
+    for sql in quiet {
+        assert_eq!(client.run(sql).notices, [""; 0], "{sql}");
+    }
+    for (sql, clauses) in [
+        ("create unlogged table n (a int)", &["UNLOGGED"][..]),
+        ("create unlogged sequence n2", &["UNLOGGED"]),
+        (
+            "create table n3 (a int) with (fillfactor = 70, toast.autovacuum_enabled = off) tablespace fast",
+            &["WITH (fillfactor)", "WITH (toast.autovacuum_enabled)", "TABLESPACE"],
+        ),
+        ("create table n4 with (fillfactor = 70) as select 1 as a", &["WITH (fillfactor)"]),
+        (
+            "create table n5 (a int unique with (fillfactor = 70) using index tablespace fast)",
+            &["WITH (fillfactor)", "USING INDEX TABLESPACE"],
+        ),
+        ("create index on t (b) with (fillfactor = 70) tablespace fast", &["WITH (fillfactor)", "TABLESPACE"]),
+        ("create view y with (security_barrier) as select 1 as a", &["WITH (security_barrier)"]),
+        (
+            "alter table t set unlogged, set (fillfactor = 70), cluster on i, set tablespace fast",
+            &["SET UNLOGGED", "SET (fillfactor)", "SET TABLESPACE", "CLUSTER by \"i\""],
+        ),
+        ("alter table t replica identity full", &["REPLICA IDENTITY"]),
+        ("alter table t replica identity using index i", &["REPLICA IDENTITY"]),
+        (
+            "alter table t alter b set statistics 500, alter b set storage external, alter b set compression pglz",
+            &["SET STATISTICS", "SET STORAGE", "SET COMPRESSION"],
+        ),
+        ("alter table t alter b set (n_distinct = 5)", &["SET (n_distinct)"]),
+        ("alter index i set (fillfactor = 70)", &["SET (fillfactor)"]),
+        ("alter sequence s set unlogged", &["SET UNLOGGED"]),
+        ("cluster t using i", &["CLUSTER by \"i\""]),
+    ] {
+        let notices = client.run(sql).notices;
+        let starts: Vec<String> = clauses.iter().map(|clause| format!("WARNING: {clause} has no effect: ")).collect();
+        assert_eq!(notices.len(), starts.len(), "{sql}: {notices:?}");
+        for (notice, start) in notices.iter().zip(&starts) {
+            assert!(notice.starts_with(start), "{sql}: {notice}");
+        }
+    }
+    for (sql, code) in [
+        ("create table z (a int) using columnar", "42704"),
+        ("alter table t set access method columnar", "42704"),
+        ("create view z with (check_option = local) as select 1 as a", "0A000"),
+        ("cluster t using nothing", "42704"),
+        ("create view z with (nothing) as select 1 as a", "22023"),
+        ("create table z (a int, unique (a) not valid)", "0A000"),
+    ] {
+        assert_eq!(client.fails(sql).code(), code, "{sql}");
+    }
 }

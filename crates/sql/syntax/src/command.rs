@@ -13,8 +13,8 @@ pub enum Command {
     Rows(Arc<ast::Statement>),
     /// COPY
     Copy(Arc<ast::Copy>),
-    /// CREATE, ALTER, DROP and the like.
-    Definition(Arc<ast::Definition>),
+    /// CREATE, ALTER, DROP and the like; the warnings about those of its clauses that have no effect.
+    Definition(Arc<ast::Definition>, Arc<[String]>),
     /// BEGIN, START TRANSACTION
     Begin(Modes),
     /// SET TRANSACTION
@@ -207,8 +207,10 @@ pub(crate) fn parse(text: &Arc<str>, tokens: &[TokenWithSpan]) -> Result<Command
     };
     let is_one = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(first));
     if is_one(&CATALOG) {
-        let definition = reader::whole(text, tokens, definition::definition)?;
-        return Ok(Command::Definition(Arc::new(definition)));
+        return reader::whole(text, tokens, |reader| {
+            let definition = definition::definition(reader)?;
+            Ok(Command::Definition(Arc::new(definition), reader.take_warnings().into()))
+        });
     }
     if first.eq_ignore_ascii_case("COPY") {
         return reader::whole(text, tokens, definition::copy).map(|copy| Command::Copy(Arc::new(copy)));
@@ -266,7 +268,7 @@ fn rows(text: &str, tokens: &[TokenWithSpan]) -> Result<Command> {
     match (into, statement) {
         (Some(into), ast::Statement::Query(query)) => {
             let create = create_table_as(into, *query);
-            Ok(Command::Definition(Arc::new(ast::Definition::CreateTableAs(create))))
+            Ok(Command::Definition(Arc::new(ast::Definition::CreateTableAs(create)), Arc::default()))
         }
         (_, statement) => Ok(Command::Rows(Arc::new(statement))),
     }

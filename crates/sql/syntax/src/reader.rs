@@ -13,6 +13,7 @@ pub(crate) struct Reader<'a> {
     text: &'a str,
     tokens: &'a [TokenWithSpan],
     parser: Parser<'a>,
+    without_effect: Vec<String>,
 }
 
 /// Reads a whole statement.
@@ -38,7 +39,17 @@ impl<'a> Reader<'a> {
         let parser = Parser::new(dialect)
             .with_recursion_limit(NESTING)
             .with_tokens_with_locations(rewrite::rewrite(&translated));
-        Reader { text, tokens, parser }
+        Reader { text, tokens, parser, without_effect: Vec::new() }
+    }
+
+    /// Notes that a clause has been read that changes nothing, and why. The session warns of it.
+    pub(crate) fn no_effect(&mut self, clause: &str, because: &str) {
+        self.without_effect.push(format!("{clause} has no effect: {because}"));
+    }
+
+    /// The warnings about the clauses that change nothing.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.without_effect)
     }
 
     /// The next token.

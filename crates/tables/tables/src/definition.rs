@@ -228,6 +228,9 @@ pub struct Check {
     pub name: String,
     /// The condition, as SQL over the table's columns.
     pub expression: String,
+    /// NOT VALID: rows that were there before it may violate it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub not_valid: bool,
     /// The comment on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -258,6 +261,9 @@ pub struct ForeignKey {
     pub deferrable: bool,
     /// INITIALLY DEFERRED: checked at COMMIT.
     pub initially_deferred: bool,
+    /// NOT VALID: rows that were there before it may violate it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub not_valid: bool,
     /// The comment on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,

@@ -167,8 +167,35 @@ pub(crate) fn add_check(
             name::constraint(table, only.map_or("", String::as_str), "check")
         }
     };
-    table.checks.push(Check { oid: change.fresh_oid()?, name, expression, comment: None });
+    table.checks.push(Check { oid: change.fresh_oid()?, name, expression, not_valid: false, comment: None });
     Ok(())
+}
+
+/// VALIDATE CONSTRAINT: checks the rows that were there before a constraint that was added as NOT VALID.
+///
+/// # Errors
+/// 42704, 42809, 23503, 23514.
+pub(crate) fn validate(change: &mut Change<'_>, mut table: Table, name: &str) -> Result<()> {
+    if let Some(at) = table.checks.iter().position(|check| check.name == name) {
+        if std::mem::take(&mut table.checks[at].not_valid) {
+            verify_check(&mut change.exec, &table, &table.checks[at])?;
+            store(change, &table)?;
+        }
+        return Ok(());
+    }
+    if let Some(at) = table.foreign_keys.iter().position(|key| key.name == name) {
+        if std::mem::take(&mut table.foreign_keys[at].not_valid) {
+            store(change, &table)?;
+            foreign_key::verify(&mut change.exec, &table, &table.foreign_keys[at])?;
+        }
+        return Ok(());
+    }
+    if name::has_constraint(&table, name) {
+        let message =
+            format!("constraint \"{name}\" of relation \"{}\" is not a foreign key or check constraint", table.name);
+        return Err(SqlError::new(state::WRONG_OBJECT_TYPE, message));
+    }
+    Err(no_constraint(&table, name))
 }
 
 /// DROP CONSTRAINT.

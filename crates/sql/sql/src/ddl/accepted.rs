@@ -2,8 +2,8 @@
 //! everything, memory is reclaimed without a statement, and there are no statistics.
 
 use super::role::named;
-use crate::alter::name::{no_relation, split};
-use crate::catalog::{self, Relation};
+use crate::alter::name::{fold, no_relation, split};
+use crate::catalog::{self, Relation, Table};
 use crate::context::{Change, Exec, Names};
 use crate::error::{Result, SqlError, state};
 use std::time::Duration;
@@ -27,9 +27,31 @@ pub(super) fn privileges(change: &mut Change<'_>, privileges: &Privileges, notic
 /// VACUUM, ANALYZE, REINDEX, CLUSTER: the relations must be there.
 ///
 /// # Errors
-/// 42P01
-pub(super) fn maintenance(names: &mut Names<'_>, maintenance: &Maintenance) -> Result<()> {
-    maintenance.names.iter().try_for_each(|name| must_exist(names, name))
+/// 42P01, 42704
+pub(super) fn maintenance(names: &mut Names<'_>, maintenance: &Maintenance, notices: &mut Vec<SqlError>) -> Result<()> {
+    maintenance.names.iter().try_for_each(|name| must_exist(names, name))?;
+    let (Some(index), Some(name)) = (&maintenance.index, maintenance.names.first()) else { return Ok(()) };
+    let (schema, name) = split(name)?;
+    match names.relation(schema.as_deref(), &name)? {
+        Some(Relation::Table(table)) => check_order(&table, &fold(index), notices),
+        _ => Ok(()),
+    }
+}
+
+/// CLUSTER by an index: rows are in the order of the primary key, and in no other.
+///
+/// # Errors
+/// 42704
+pub(super) fn check_order(table: &Table, index: &str, notices: &mut Vec<SqlError>) -> Result<()> {
+    let Some(found) = table.indexes.iter().find(|found| found.name == index) else {
+        let message = format!("index \"{index}\" for table \"{}\" does not exist", table.name);
+        return Err(SqlError::new(state::UNDEFINED_OBJECT, message));
+    };
+    if !found.is_row_key() {
+        let message = format!("CLUSTER by \"{index}\" has no effect: rows are stored in the order of the primary key");
+        notices.push(SqlError::new(state::WARNING, message));
+    }
+    Ok(())
 }
 
 /// A relation that a statement names, and does nothing to.

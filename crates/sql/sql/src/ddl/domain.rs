@@ -90,7 +90,7 @@ fn check_of(
         Some(given) => given,
         None => name::free_constraint(name, is_taken),
     };
-    Ok(Check { oid: change.fresh_oid()?, name, expression, comment: None })
+    Ok(Check { oid: change.fresh_oid()?, name, expression, not_valid: false, comment: None })
 }
 
 fn bound(change: &mut Change<'_>, domain: &Domain, condition: &str) -> Result<Expr> {
@@ -118,15 +118,12 @@ pub(super) fn alter(
             }
             domain.not_null = *not_null;
         }
-        AlterAction::AddConstraint(Constraint { name, kind: ConstraintKind::Check(condition) }) => {
+        AlterAction::AddConstraint(Constraint { name, kind: ConstraintKind::Check(condition), not_valid }) => {
             let check = check_of(change, &old.name, domain, name.as_ref().map(fold), condition)?;
-            let condition = bound(change, domain, &check.expression)?;
-            let what = "values that violate the new constraint";
-            verify(change, old, what, state::CHECK_VIOLATION, |change, value| {
-                let holds = evaluate(&mut change.exec, &condition, std::slice::from_ref(value))?;
-                Ok(holds.as_bool() != Some(false))
-            })?;
-            domain.checks.push(check);
+            if !not_valid {
+                verify_check(change, old, domain, &check)?;
+            }
+            domain.checks.push(Check { not_valid: *not_valid, ..check });
         }
         AlterAction::DropConstraint { name, if_exists, .. } => {
             let name = fold(name);
@@ -151,12 +148,13 @@ pub(super) fn alter(
             domain.checks[found].name = to;
         }
         AlterAction::ValidateConstraint(name) => {
-            // Constraints are verified when they are added.
             let name = fold(name);
-            return match domain.checks.iter().any(|check| check.name == name) {
-                true => Ok(()),
-                false => Err(no_constraint(old, &name)),
-            };
+            let at = domain.checks.iter().position(|check| check.name == name);
+            let at = at.ok_or_else(|| no_constraint(old, &name))?;
+            if !std::mem::take(&mut domain.checks[at].not_valid) {
+                return Ok(());
+            }
+            verify_check(change, old, domain, &domain.checks[at])?;
         }
         _ => {
             let message = format!("{} is a domain, which has no such property", shown(old));
@@ -193,6 +191,19 @@ fn no_constraint_for(found: &DefinedType, name: &str) -> SqlError {
 fn no_constraint(found: &DefinedType, name: &str) -> SqlError {
     let message = format!("constraint \"{name}\" of domain \"{}\" does not exist", found.name);
     SqlError::new(state::UNDEFINED_OBJECT, message)
+}
+
+/// Checks that the stored values of a domain satisfy a CHECK.
+///
+/// # Errors
+/// 23514
+fn verify_check(change: &mut Change<'_>, old: &DefinedType, domain: &Domain, check: &Check) -> Result<()> {
+    let condition = bound(change, domain, &check.expression)?;
+    let what = "values that violate the new constraint";
+    verify(change, old, what, state::CHECK_VIOLATION, |change, value| {
+        let holds = evaluate(&mut change.exec, &condition, std::slice::from_ref(value))?;
+        Ok(holds.as_bool() != Some(false))
+    })
 }
 
 /// Checks that the stored values of a domain, and of those over it, keep a new rule.

@@ -45,6 +45,7 @@ pub(super) fn resolve(
         match_full: key.match_full,
         deferrable: key.deferrable,
         initially_deferred: key.initially_deferred,
+        not_valid: false,
         comment: None,
     })
 }

@@ -68,7 +68,7 @@ pub fn run(change: &mut Change<'_>, definition: &Definition, notices: &mut Vec<S
         Definition::Comment(comment) => comment::run(change, comment)?,
         Definition::Privileges(privileges) => accepted::privileges(change, privileges, notices)?,
         Definition::Lock(lock) => accepted::lock(change, lock)?,
-        Definition::Maintenance(maintenance) => accepted::maintenance(&mut change.names(), maintenance)?,
+        Definition::Maintenance(maintenance) => accepted::maintenance(&mut change.names(), maintenance, notices)?,
     }
     Ok(definition.tag())
 }

@@ -166,6 +166,7 @@ struct Constraint<'t> {
     kind: &'static str,
     deferrable: bool,
     deferred: bool,
+    validated: bool,
     table: Oid,
     domain: Oid,
     index: Oid,
@@ -189,7 +190,7 @@ impl Constraint<'_> {
             text(self.kind),
             bool(self.deferrable),
             bool(self.deferred),
-            YES,
+            bool(self.validated),
             oid(self.table),
             oid(self.domain),
             oid(self.index),
@@ -214,7 +215,12 @@ impl Constraint<'_> {
 }
 
 fn of_domain<'t>(found: &DefinedType, check: &'t Check) -> Constraint<'t> {
-    Constraint { domain: found.oid, expression: text(&check.expression), ..unnamed(check.oid, &check.name, "c") }
+    Constraint {
+        domain: found.oid,
+        validated: !check.not_valid,
+        expression: text(&check.expression),
+        ..unnamed(check.oid, &check.name, "c")
+    }
 }
 
 fn plain<'t>(table: &Table, oid: Oid, name: &'t str, kind: &'static str) -> Constraint<'t> {
@@ -228,6 +234,7 @@ fn unnamed<'t>(oid: Oid, name: &'t str, kind: &'static str) -> Constraint<'t> {
         kind,
         deferrable: false,
         deferred: false,
+        validated: true,
         table: 0,
         domain: 0,
         index: 0,
@@ -256,6 +263,7 @@ fn check<'t>(table: &Table, check: &'t Check) -> Constraint<'t> {
     let columns = super::print::columns_in(&check.expression, table);
     Constraint {
         columns: if columns.is_empty() { NULL } else { array(Scalar::Int2, numbers(&columns)) },
+        validated: !check.not_valid,
         expression: text(&check.expression),
         ..plain(table, check.oid, &check.name, "c")
     }
@@ -269,6 +277,7 @@ fn reference<'t>(table: &Table, foreign: &'t ForeignKey, tables: &HashMap<Oid, &
     Constraint {
         deferrable: foreign.deferrable,
         deferred: foreign.initially_deferred,
+        validated: !foreign.not_valid,
         index: foreign.referenced_index,
         referenced: foreign.referenced,
         on_update: action(foreign.on_update),

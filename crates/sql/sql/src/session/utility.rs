@@ -132,7 +132,11 @@ impl Session {
                 }
                 tag
             }
-            Command::Definition(definition) => return self.define(definition, sink),
+            Command::Definition(definition, warnings) => {
+                let warnings = warnings.iter().map(|warning| SqlError::new(state::WARNING, warning.as_str()));
+                self.state.notices.extend(warnings);
+                return self.define(definition, sink);
+            }
             Command::Rows(_) => {
                 return Err(SqlError::new(state::INTERNAL_ERROR, "a statement over rows is planned first"));
             }

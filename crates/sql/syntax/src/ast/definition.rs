@@ -275,6 +275,8 @@ pub struct Constraint {
     pub name: Option<Ident>,
     /// What it demands.
     pub kind: ConstraintKind,
+    /// NOT VALID: the rows that are there are not checked. Only of CHECK and FOREIGN KEY.
+    pub not_valid: bool,
 }
 
 /// What a constraint demands.
@@ -601,6 +603,8 @@ pub enum AlterAction {
     },
     /// VALIDATE CONSTRAINT
     ValidateConstraint(Ident),
+    /// CLUSTER ON
+    ClusterOn(Ident),
     /// ENABLE TRIGGER, DISABLE TRIGGER.
     Trigger {
         /// The trigger, or ALL or USER.
@@ -608,7 +612,7 @@ pub enum AlterAction {
         /// ENABLE
         enable: bool,
     },
-    /// Storage, replication, row security that is off: of any relation, without effect.
+    /// Storage, replication, row security that is off: of any relation. It has no effect; the reader has noted whether to warn.
     Storage,
     /// SET DEFAULT of a domain; `None`: DROP DEFAULT.
     SetDefault(Option<Box<Expr>>),
@@ -698,7 +702,7 @@ pub enum ColumnAction {
         /// IF EXISTS
         if_exists: bool,
     },
-    /// Storage or statistics, without effect.
+    /// Storage or statistics. It has no effect; the reader has noted whether to warn.
     Storage,
 }
 
@@ -768,4 +772,6 @@ pub struct Maintenance {
     pub tag: &'static str,
     /// The relations.
     pub names: Vec<ObjectName>,
+    /// The index that CLUSTER is to order the rows by.
+    pub index: Option<Ident>,
 }

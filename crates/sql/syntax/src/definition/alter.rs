@@ -1,6 +1,6 @@
 //! ALTER.
 
-use super::{constraint, create, object, sequence, table};
+use super::{constraint, create, object, sequence, storage, table};
 use crate::ast::{
     Alter, AlterAction, Attribute, ColumnAction, Constraint, ConstraintKind, LabelPlace, ObjectKind, SequenceOptions,
 };
@@ -41,7 +41,7 @@ fn common(reader: &mut Reader<'_>) -> Result<Option<AlterAction>> {
 }
 
 fn sequence_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
-    if reader.take_any(&["SET LOGGED", "SET UNLOGGED"]).is_some() {
+    if (reader.says("SET LOGGED") || reader.says("SET UNLOGGED")) && storage::of_relation(reader)? {
         return Ok(AlterAction::Storage);
     }
     sequence::options(reader).map(AlterAction::Sequence)
@@ -66,9 +66,7 @@ fn domain_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
             let name = if reader.take("CONSTRAINT") { Some(reader.name()?) } else { None };
             reader.expect("CHECK")?;
             let kind = ConstraintKind::Check(Box::new(reader.expression_in_parentheses()?));
-            // The values are verified all the same.
-            reader.take("NOT VALID");
-            AlterAction::AddConstraint(Constraint { name, kind })
+            AlterAction::AddConstraint(Constraint { name, kind, not_valid: reader.take("NOT VALID") })
         }
         Some("DROP CONSTRAINT") => {
             let if_exists = reader.take("IF EXISTS");
@@ -135,12 +133,15 @@ fn attribute_action(reader: &mut Reader<'_>) -> Result<Option<AlterAction>> {
 }
 
 fn index_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
-    match reader.take_any(&["SET TABLESPACE", "SET", "RESET"]) {
-        Some("SET TABLESPACE") => drop(reader.name()?),
-        Some(_) => reader.skip_parentheses()?,
-        None => return Err(reader.unexpected()),
+    if reader.says("ATTACH PARTITION") {
+        return Err(reader.unsupported("ATTACH PARTITION"));
     }
-    Ok(AlterAction::Storage)
+    if reader.take("ALTER") {
+        reader.take("COLUMN");
+        reader.integer()?;
+        return if storage::of_column(reader)? { Ok(AlterAction::Storage) } else { Err(reader.unexpected()) };
+    }
+    if storage::of_relation(reader)? { Ok(AlterAction::Storage) } else { Err(reader.unexpected()) }
 }
 
 fn table_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
@@ -151,16 +152,13 @@ fn table_action(reader: &mut Reader<'_>) -> Result<AlterAction> {
         Some(_) => reader.name().map(AlterAction::ValidateConstraint),
         None if reader.says("RENAME") => rename_column(reader),
         None if reader.take("OWNER TO") => reader.name().map(AlterAction::Owner),
-        None => storage(reader),
+        None => rest(reader),
     }
 }
 
 fn add(reader: &mut Reader<'_>) -> Result<AlterAction> {
     if constraint::begins(reader) {
-        let constraint = constraint::table(reader)?;
-        // The rows are verified all the same.
-        reader.take("NOT VALID");
-        return Ok(AlterAction::AddConstraint(constraint));
+        return constraint::table(reader).map(AlterAction::AddConstraint);
     }
     reader.take("COLUMN");
     let if_not_exists = reader.take("IF NOT EXISTS");
@@ -193,20 +191,8 @@ fn rename_column(reader: &mut Reader<'_>) -> Result<AlterAction> {
     })
 }
 
-/// Actions without effect, and the refusal of those that would have one.
-fn storage(reader: &mut Reader<'_>) -> Result<AlterAction> {
-    const NOTHING: [&str; 9] = [
-        "SET WITHOUT CLUSTER",
-        "SET WITHOUT OIDS",
-        "SET LOGGED",
-        "SET UNLOGGED",
-        "DISABLE ROW LEVEL SECURITY",
-        "NO FORCE ROW LEVEL SECURITY",
-        "REPLICA IDENTITY NOTHING",
-        "REPLICA IDENTITY FULL",
-        "REPLICA IDENTITY DEFAULT",
-    ];
-    const NAMED: [&str; 4] = ["CLUSTER ON", "SET TABLESPACE", "SET ACCESS METHOD", "REPLICA IDENTITY USING INDEX"];
+/// Triggers, storage, and the refusal of what is lacking.
+fn rest(reader: &mut Reader<'_>) -> Result<AlterAction> {
     const REFUSED: [&str; 12] = [
         "ENABLE ALWAYS RULE",
         "ENABLE ALWAYS TRIGGER",
@@ -232,15 +218,10 @@ fn storage(reader: &mut Reader<'_>) -> Result<AlterAction> {
     if let Some(words) = reader.take_any(&["ENABLE TRIGGER", "DISABLE TRIGGER"]) {
         return Ok(AlterAction::Trigger { name: reader.name()?, enable: words == "ENABLE TRIGGER" });
     }
-    if reader.take_any(&NAMED).is_some() {
-        reader.name()?;
-    } else if reader.take_any(&NOTHING).is_none() {
-        if reader.take_any(&["SET", "RESET"]).is_none() {
-            return Err(reader.unexpected());
-        }
-        reader.skip_parentheses()?;
+    if reader.take("CLUSTER ON") {
+        return reader.name().map(AlterAction::ClusterOn);
     }
-    Ok(AlterAction::Storage)
+    if storage::of_relation(reader)? { Ok(AlterAction::Storage) } else { Err(reader.unexpected()) }
 }
 
 fn alter_column(reader: &mut Reader<'_>) -> Result<AlterAction> {
@@ -263,14 +244,8 @@ fn column_action(reader: &mut Reader<'_>) -> Result<ColumnAction> {
         "TYPE",
         "ADD GENERATED",
         "DROP IDENTITY",
-        "SET STATISTICS",
-        "SET STORAGE",
-        "SET COMPRESSION",
-        "RESET",
     ];
-    if reader.says("SET") && *reader.peek_at(1) == Token::LParen {
-        reader.take("SET");
-        reader.skip_parentheses()?;
+    if storage::of_column(reader)? {
         return Ok(ColumnAction::Storage);
     }
     Ok(match reader.take_any(&forms) {
@@ -287,19 +262,7 @@ fn column_action(reader: &mut Reader<'_>) -> Result<ColumnAction> {
             let (always, sequence) = sequence::identity(reader)?;
             ColumnAction::AddIdentity { always, sequence }
         }
-        Some("DROP IDENTITY") => ColumnAction::DropIdentity { if_exists: reader.take("IF EXISTS") },
-        Some("SET STATISTICS") => {
-            reader.integer()?;
-            ColumnAction::Storage
-        }
-        Some("RESET") => {
-            reader.skip_parentheses()?;
-            ColumnAction::Storage
-        }
-        Some(_) => {
-            reader.name()?;
-            ColumnAction::Storage
-        }
+        Some(_) => ColumnAction::DropIdentity { if_exists: reader.take("IF EXISTS") },
         None => set_identity(reader)?,
     })
 }

@@ -1,6 +1,7 @@
 //! Constraints, beside a column and by themselves.
 
 use super::create::{included, nulls_not_distinct};
+use super::storage;
 use crate::ast::{Constraint, ConstraintKind, ForeignKey, Ident, Key, ReferentialAction};
 use crate::reader::{Reader, Token};
 use pgtypes::{Error, Result, state};
@@ -30,7 +31,19 @@ pub(super) fn table(reader: &mut Reader<'_>) -> Result<Constraint> {
         Some(key) => key_of_table(reader, key == "PRIMARY KEY")?,
         None => return Err(reader.unexpected()),
     };
-    Ok(Constraint { name, kind })
+    Ok(Constraint { name, not_valid: not_valid(reader, &kind)?, kind })
+}
+
+/// Returns whether NOT VALID follows, which keys cannot be.
+fn not_valid(reader: &mut Reader<'_>, kind: &ConstraintKind) -> Result<bool> {
+    match (reader.take("NOT VALID"), kind) {
+        (true, ConstraintKind::Key(key)) => {
+            let what = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
+            let message = format!("{what} constraints cannot be marked NOT VALID");
+            Err(Error::new(state::FEATURE_NOT_SUPPORTED, message))
+        }
+        (said, _) => Ok(said),
+    }
 }
 
 /// What a constraint beside a column demands, if one comes next.
@@ -71,20 +84,18 @@ fn key_of_table(reader: &mut Reader<'_>, primary: bool) -> Result<ConstraintKind
 
 /// A key, from behind its columns on.
 fn rest_of_key(reader: &mut Reader<'_>, columns: Vec<Ident>, primary: bool, nulls_not_distinct: bool) -> Result<Key> {
-    let included = storage(reader)?;
+    let included = stored(reader)?;
     let timing = Timing::read(reader)?;
     let (deferrable, initially_deferred) = (timing.is_deferrable(), timing.deferred == Some(true));
     Ok(Key { columns, primary, nulls_not_distinct, included, deferrable, initially_deferred })
 }
 
-/// The columns that the index of a key includes; where and how it is stored is without effect.
-fn storage(reader: &mut Reader<'_>) -> Result<Vec<Ident>> {
+/// The columns that the index of a key includes, and where and how it is stored.
+fn stored(reader: &mut Reader<'_>) -> Result<Vec<Ident>> {
     let included = if reader.take("INCLUDE") { included(reader)? } else { vec![] };
-    if reader.take("WITH") {
-        reader.skip_parentheses()?;
-    }
+    storage::with_parameters(reader)?;
     if reader.take("USING INDEX TABLESPACE") {
-        reader.name()?;
+        storage::tablespace(reader, "USING INDEX TABLESPACE")?;
     }
     Ok(included)
 }

@@ -1,6 +1,6 @@
 //! CREATE, except for tables and sequences.
 
-use super::{database, role, sequence, table};
+use super::{database, role, sequence, storage, table};
 use crate::ast::{
     Attribute, CreateDomain, CreateExtension, CreateIndex, CreateSchema, CreateSequence, CreateType, CreateView,
     Definition, DomainOption, Expr, Ident, IndexColumn, NewType,
@@ -18,8 +18,7 @@ pub(super) fn create(reader: &mut Reader<'_>) -> Result<Definition> {
     if or_replace {
         return Err(reader.unexpected());
     }
-    // Every table is logged.
-    let _ = !temporary && reader.take("UNLOGGED");
+    let _ = !temporary && storage::unlogged(reader);
     if reader.take("TABLE") {
         return table::create(reader, temporary);
     }
@@ -48,7 +47,7 @@ fn view(reader: &mut Reader<'_>, or_replace: bool, temporary: bool) -> Result<Cr
     let name = reader.object_name()?;
     let columns = reader.optional_names()?;
     if reader.take("WITH") {
-        reader.skip_parentheses()?;
+        view_options(reader)?;
     }
     reader.expect("AS")?;
     let query = reader.query()?;
@@ -56,6 +55,24 @@ fn view(reader: &mut Reader<'_>, or_replace: bool, temporary: bool) -> Result<Cr
         return Err(reader.unsupported("WITH CHECK OPTION"));
     }
     Ok(CreateView { name, or_replace, temporary, columns, query })
+}
+
+/// The options of a view. Those of security make no difference where every role may do everything.
+fn view_options(reader: &mut Reader<'_>) -> Result<()> {
+    for (name, value) in storage::named(reader)? {
+        match name.as_str() {
+            "check_option" => return Err(reader.unsupported("WITH CHECK OPTION")),
+            "security_barrier" | "security_invoker" if value.as_deref() == Some("false") => {}
+            "security_barrier" | "security_invoker" => {
+                reader.no_effect(&format!("WITH ({name})"), "every role may do everything");
+            }
+            _ => {
+                let message = format!("unrecognized parameter \"{name}\"");
+                return Err(Error::new(state::INVALID_PARAMETER_VALUE, message));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn sequence(reader: &mut Reader<'_>, temporary: bool) -> Result<CreateSequence> {
@@ -164,11 +181,9 @@ fn index(reader: &mut Reader<'_>, unique: bool) -> Result<CreateIndex> {
     let columns = index_columns(reader)?;
     let included = if reader.take("INCLUDE") { included(reader)? } else { vec![] };
     let nulls_not_distinct = nulls_not_distinct(reader);
-    if reader.take("WITH") {
-        reader.skip_parentheses()?;
-    }
+    storage::with_parameters(reader)?;
     if reader.take("TABLESPACE") {
-        reader.name()?;
+        storage::tablespace(reader, "TABLESPACE")?;
     }
     let predicate = if reader.take("WHERE") { Some(reader.expression()?) } else { None };
     Ok(CreateIndex { name, if_not_exists, unique, table, method, columns, included, nulls_not_distinct, predicate })

@@ -11,6 +11,7 @@ mod database;
 mod object;
 mod role;
 mod sequence;
+mod storage;
 mod table;
 
 pub(crate) use copy::copy;

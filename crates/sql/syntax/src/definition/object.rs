@@ -189,10 +189,11 @@ pub(super) fn maintenance(reader: &mut Reader<'_>) -> Result<Maintenance> {
     }
     while reader.take_any(&["FULL", "FREEZE", "VERBOSE", "ANALYZE"]).is_some() {}
     if tag == "REINDEX" && reindexed(reader)? {
-        return Ok(Maintenance { tag, names: vec![] });
+        return Ok(Maintenance { tag, names: vec![], index: None });
     }
-    let names = if reader.is_done() { vec![] } else { reader.list(|reader| maintained(reader, tag))? };
-    Ok(Maintenance { tag, names })
+    let names = if reader.is_done() { vec![] } else { reader.list(maintained)? };
+    let index = if tag == "CLUSTER" && reader.take("USING") { Some(reader.name()?) } else { None };
+    Ok(Maintenance { tag, names, index })
 }
 
 /// Reads what REINDEX is about, up to its name. Returns whether it is all of a schema or database, whose name is read too.
@@ -206,14 +207,11 @@ fn reindexed(reader: &mut Reader<'_>) -> Result<bool> {
     Ok(all)
 }
 
-fn maintained(reader: &mut Reader<'_>, tag: &str) -> Result<ObjectName> {
+fn maintained(reader: &mut Reader<'_>) -> Result<ObjectName> {
     reader.take("ONLY");
     let name = reader.object_name()?;
     if *reader.peek() == Token::LParen {
         reader.skip_parentheses()?;
-    }
-    if tag == "CLUSTER" && reader.take("USING") {
-        reader.name()?;
     }
     Ok(name)
 }

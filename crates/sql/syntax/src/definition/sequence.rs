@@ -1,5 +1,6 @@
 //! The options of sequences, as CREATE and ALTER SEQUENCE and identity columns have them.
 
+use super::storage;
 use crate::ast::SequenceOptions;
 use crate::reader::{Reader, Token};
 use pgtypes::{Error, Result, Type, state};
@@ -78,7 +79,7 @@ pub(super) fn option(reader: &mut Reader<'_>, options: &mut SequenceOptions) -> 
         let value = if follows { Some(reader.integer()?) } else { None };
         set(&mut options.restart, value)?;
     } else {
-        return Ok(reader.take_any(&["LOGGED", "UNLOGGED"]).is_some());
+        return Ok(reader.take("LOGGED") || storage::unlogged(reader));
     }
     Ok(true)
 }

@@ -1,6 +1,6 @@
 //! CREATE TABLE, and columns.
 
-use super::{constraint, sequence};
+use super::{constraint, sequence, storage};
 use crate::ast::{
     ColumnDefinition, ColumnOption, ColumnSource, Constraint, CreateTable, CreateTableAs, Definition, Ident, Includes,
     Like, OnCommit,
@@ -20,7 +20,7 @@ pub(super) fn create(reader: &mut Reader<'_>, temporary: bool) -> Result<Definit
     }
     let names = if *reader.peek() == Token::LParen { names_only(reader) } else { Some(vec![]) };
     if let Some(columns) = names {
-        let on_commit = storage(reader)?;
+        let on_commit = stored(reader)?;
         reader.expect("AS")?;
         let query = reader.query()?;
         let with_data = reader.take_any(&["WITH NO DATA", "WITH DATA"]) != Some("WITH NO DATA");
@@ -36,7 +36,7 @@ pub(super) fn create(reader: &mut Reader<'_>, temporary: bool) -> Result<Definit
     if reader.says("PARTITION BY") {
         return Err(reader.unsupported("partitioning"));
     }
-    let on_commit = storage(reader)?;
+    let on_commit = stored(reader)?;
     Ok(Definition::CreateTable(CreateTable { name, temporary, if_not_exists, columns, on_commit, constraints }))
 }
 
@@ -52,18 +52,16 @@ fn names_only(reader: &mut Reader<'_>) -> Option<Vec<Ident>> {
     }
 }
 
-/// Where and how the table is stored, which is without effect, and when it or its rows go.
-fn storage(reader: &mut Reader<'_>) -> Result<Option<OnCommit>> {
+/// Where and how the table is stored, and when it or its rows go.
+fn stored(reader: &mut Reader<'_>) -> Result<Option<OnCommit>> {
     if reader.take("USING") {
-        reader.name()?;
+        storage::access_method(reader)?;
     }
-    if reader.take("WITH") {
-        reader.skip_parentheses()?;
-    }
+    storage::with_parameters(reader)?;
     reader.take("WITHOUT OIDS");
     let on_commit = if reader.take("ON COMMIT") { Some(on_commit(reader)?) } else { None };
     if reader.take("TABLESPACE") {
-        reader.name()?;
+        storage::tablespace(reader, "TABLESPACE")?;
     }
     Ok(on_commit)
 }
@@ -148,7 +146,7 @@ pub(super) fn column(reader: &mut Reader<'_>) -> Result<ColumnDefinition> {
         if let Some(option) = option(reader)? {
             options.push(option);
         } else if let Some(kind) = constraint::column(reader, &name)? {
-            constraints.push(Constraint { name: constraint_name, kind });
+            constraints.push(Constraint { name: constraint_name, kind, not_valid: false });
         } else if constraint_name.is_some() {
             return Err(reader.unexpected());
         } else {

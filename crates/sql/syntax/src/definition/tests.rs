@@ -6,7 +6,7 @@ use crate::{Command, statement};
 
 fn definition(sql: &str) -> Definition {
     match statement(sql).unwrap().unwrap().command {
-        Command::Definition(definition) => (*definition).clone(),
+        Command::Definition(definition, _) => (*definition).clone(),
         other => panic!("{sql}: {other:?}"),
     }
 }

@@ -5,12 +5,12 @@ mod constraint;
 mod identity;
 
 use crate::alter;
-use crate::alter::constraint::no_constraint;
-use crate::alter::name::{fold, has_constraint};
+use crate::alter::name::fold;
 use crate::alter::rename;
 use crate::alter::table::{load, store};
 use crate::catalog::{Oid, Table};
 use crate::context::Change;
+use crate::ddl::accepted::check_order;
 use crate::error::{Result, SqlError, state};
 use syntax::ast::AlterAction;
 
@@ -36,10 +36,8 @@ pub(super) fn apply(
             alter::constraint::drop(change, table, &fold(name), *if_exists, *cascade, notices)
         }
         AlterAction::RenameConstraint { from, to } => rename::constraint(change, table, &fold(from), fold(to)),
-        AlterAction::ValidateConstraint(name) => {
-            let name = fold(name);
-            if has_constraint(&table, &name) { Ok(()) } else { Err(no_constraint(&table, &name)) }
-        }
+        AlterAction::ValidateConstraint(name) => alter::constraint::validate(change, table, &fold(name)),
+        AlterAction::ClusterOn(index) => check_order(&table, &fold(index), notices),
         AlterAction::Trigger { name, enable } => set_triggers(change, table, &fold(name), *enable),
         // Of every kind of relation: made before it comes to tables.
         AlterAction::Rename(_)

@@ -125,7 +125,7 @@ pub(super) fn constraint(names: &mut Names<'_>, arguments: &[Datum]) -> Result<D
     for table in crate::pg_catalog::relations::tables_of(&names.relations()?) {
         if let Some(check) = table.checks.iter().find(|check| check.oid == oid) {
             let condition = print::expression(names, &check.expression, Some(table), pretty);
-            return optional(Some(format!("CHECK ({condition})")));
+            return optional(Some(format!("CHECK ({condition}){}", validity(check.not_valid))));
         }
         if let Some(foreign) = table.foreign_keys.iter().find(|foreign| foreign.oid == oid) {
             return print_reference(names, table, foreign);
@@ -136,7 +136,7 @@ pub(super) fn constraint(names: &mut Names<'_>, arguments: &[Datum]) -> Result<D
         if let Some(check) = domain.checks.iter().find(|check| check.oid == oid) {
             names.read_type(domain.data_type)?;
             let condition = print::of_value(names, &check.expression, domain, pretty);
-            return optional(Some(format!("CHECK ({condition})")));
+            return optional(Some(format!("CHECK ({condition}){}", validity(check.not_valid))));
         }
     }
     Ok(Datum::Null)
@@ -159,7 +159,13 @@ fn print_reference(names: &mut Names<'_>, table: &Table, foreign: &ForeignKey) -
         }
     }
     printed += timing(foreign.deferrable, foreign.initially_deferred);
+    printed += validity(foreign.not_valid);
     optional(Some(printed))
+}
+
+/// NOT VALID, as behind a definition.
+fn validity(not_valid: bool) -> &'static str {
+    if not_valid { " NOT VALID" } else { "" }
 }
 
 /// When a constraint is checked, as behind its definition.
