@@ -464,3 +464,20 @@ fn clauses_without_effect_warn() {
         assert_eq!(client.fails(sql).code(), code, "{sql}");
     }
 }
+
+#[test]
+fn reserved_words_are_no_names() {
+    let mut client = Client::new(&database());
+    for sql in [
+        "create schema deferrable",
+        "create table user (a int)",
+        "create table t (select int)",
+        "begin; savepoint inner",
+        "rollback; create schema authorization",
+        "drop table if exists order",
+    ] {
+        assert_eq!(client.fails(sql).code(), "42601", "{sql}");
+    }
+    client.run("rollback; create schema \"deferrable\"; create table \"user\" (\"select\" int, name text)");
+    client.run("begin; savepoint \"inner\"; rollback to \"inner\"; commit");
+}

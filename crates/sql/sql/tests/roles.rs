@@ -69,6 +69,8 @@ fn options_memberships_settings_and_comments_are_kept() {
             .run("CREATE ROLE app LOGIN PASSWORD 'secret' VALID UNTIL '2030-01-01 00:00+00' IN ROLE team ADMIN boss");
         assert_eq!(made.notices, ["WARNING: the password is kept and not asked for"]);
         first.run("ALTER ROLE app SET work_mem = '7MB'; ALTER ROLE app IN DATABASE shop SET work_mem = '8MB'");
+        let config = "SELECT rolconfig, useconfig FROM pg_roles JOIN pg_user ON usesysid = oid WHERE rolname = 'app'";
+        assert_eq!(first.show(config), "{work_mem=7MB}|{work_mem=7MB}");
         first.run("ALTER USER app SET lock_timeout TO '3s'; COMMENT ON ROLE app IS 'the shop'");
         drop(first);
         drop(instance);

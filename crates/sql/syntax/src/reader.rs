@@ -1,7 +1,7 @@
 //! A reader of statements, word by word. What stands inside of them is left to `sqlparser`: expressions, types, queries.
 
 use crate::dialect::Dialect;
-use crate::{NESTING, ast, broken_syntax, lower, missing, rewrite, translate, unexpected};
+use crate::{NESTING, ast, broken_syntax, keywords, lower, missing, rewrite, translate, unexpected};
 use pgtypes::{Error, Result, state};
 use sqlparser::ast as parser;
 use sqlparser::parser::{Parser, ParserError};
@@ -153,11 +153,23 @@ impl<'a> Reader<'a> {
         Ok(lower::ident(ident))
     }
 
+    /// The next word must not be one that has to be quoted to be a name.
+    ///
+    /// # Errors
+    /// 42601
+    pub(crate) fn refuse_reserved(&self) -> Result<()> {
+        match self.word(0) {
+            Some(word) if keywords::is_label_only(&word.value) => Err(self.unexpected()),
+            _ => Ok(()),
+        }
+    }
+
     /// A name, perhaps with others before it and dots between them.
     ///
     /// # Errors
     /// 42601
     pub(crate) fn object_name(&mut self) -> Result<ast::ObjectName> {
+        self.refuse_reserved()?;
         let mut parts = vec![];
         loop {
             let found = self.parser.peek_token_ref();

@@ -52,10 +52,10 @@ pub(crate) fn command(reader: &mut Reader<'_>, text: &Arc<str>) -> Result<Comman
         }
         "COMMIT" | "END" => Command::Commit(end_of_block(reader)?),
         "ROLLBACK" | "ABORT" => rollback(reader)?,
-        "SAVEPOINT" => Command::Savepoint(reader.folded_name()?),
+        "SAVEPOINT" => Command::Savepoint(savepoint(reader)?),
         "RELEASE" => {
             reader.take("SAVEPOINT");
-            Command::Release(reader.folded_name()?)
+            Command::Release(savepoint(reader)?)
         }
         "SET" => set(reader)?,
         "RESET" => reset(reader)?,
@@ -121,11 +121,17 @@ fn end_of_block(reader: &mut Reader<'_>) -> Result<bool> {
     Ok(chain)
 }
 
+/// The name of a savepoint.
+fn savepoint(reader: &mut Reader<'_>) -> Result<String> {
+    reader.refuse_reserved()?;
+    reader.folded_name()
+}
+
 fn rollback(reader: &mut Reader<'_>) -> Result<Command> {
     let _ = reader.take("TRANSACTION") || reader.take("WORK");
     if reader.take("TO") {
         reader.take("SAVEPOINT");
-        return Ok(Command::RollbackTo(reader.folded_name()?));
+        return Ok(Command::RollbackTo(savepoint(reader)?));
     }
     Ok(Command::Rollback(end_of_block(reader)?))
 }

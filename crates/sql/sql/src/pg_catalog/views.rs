@@ -4,23 +4,25 @@ use super::layout::{SystemView, columns, views};
 
 pub(super) static VIEWS: &[SystemView] = views! { "pg_catalog":
     12000 pg_roles = r#"SELECT rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolconnlimit,
-                '********'::text AS rolpassword, rolvaliduntil, rolbypassrls, NULL::text[] AS rolconfig, oid
-            FROM pg_catalog.pg_authid"#; {
+                '********'::text AS rolpassword, rolvaliduntil, rolbypassrls, setconfig AS rolconfig, oid
+            FROM pg_catalog.pg_authid LEFT JOIN pg_catalog.pg_db_role_setting ON setrole = oid AND setdatabase = 0"#; {
         rolname: Name, rolsuper: Bool, rolinherit: Bool, rolcreaterole: Bool, rolcreatedb: Bool,
         rolcanlogin: Bool, rolreplication: Bool, rolconnlimit: Int4, rolpassword: Text,
         rolvaliduntil: Timestamptz, rolbypassrls: Bool, rolconfig: [Text], oid: Oid
     }
     12005 pg_shadow = r#"SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper,
                 rolreplication AS userepl, rolbypassrls AS usebypassrls, rolpassword AS passwd, rolvaliduntil AS valuntil,
-                NULL::text[] AS useconfig
-            FROM pg_catalog.pg_authid WHERE rolcanlogin"#; {
+                setconfig AS useconfig
+            FROM pg_catalog.pg_authid LEFT JOIN pg_catalog.pg_db_role_setting ON setrole = oid AND setdatabase = 0
+            WHERE rolcanlogin"#; {
         usename: Name, usesysid: Oid, usecreatedb: Bool, usesuper: Bool, userepl: Bool, usebypassrls: Bool,
         passwd: Text, valuntil: Timestamptz, useconfig: [Text]
     }
     12014 pg_user = r#"SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper,
                 rolreplication AS userepl, rolbypassrls AS usebypassrls, '********'::text AS passwd,
-                rolvaliduntil AS valuntil, NULL::text[] AS useconfig
-            FROM pg_catalog.pg_authid WHERE rolcanlogin"#; {
+                rolvaliduntil AS valuntil, setconfig AS useconfig
+            FROM pg_catalog.pg_authid LEFT JOIN pg_catalog.pg_db_role_setting ON setrole = oid AND setdatabase = 0
+            WHERE rolcanlogin"#; {
         usename: Name, usesysid: Oid, usecreatedb: Bool, usesuper: Bool, userepl: Bool, usebypassrls: Bool,
         passwd: Text, valuntil: Timestamptz, useconfig: [Text]
     }

@@ -18,10 +18,12 @@ impl Session {
     /// SET TRANSACTION SNAPSHOT.
     ///
     /// # Errors
-    /// 22023 for a snapshot that is not there, 25001 after the first query, 0A000 in a transaction that may write.
+    /// 22023 for a snapshot that is not there, 25001 after the first query, 0A000 outside a block and in a transaction that may write.
     pub(super) fn import_snapshot(&mut self, name: &str) -> Result<()> {
         let Some(open) = self.open.as_mut().filter(|open| open.explicit) else {
-            return self.set_transaction(syntax::Modes::default()); // It warns.
+            self.set_transaction(syntax::Modes::default())?; // It warns.
+            let message = "a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ";
+            return Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, message));
         };
         if open.transaction.is_some() {
             let message = "SET TRANSACTION SNAPSHOT must be called before any query";

@@ -138,6 +138,7 @@ const LIKE_OPTIONS: [&str; 10] = [
 
 /// A column with all that is beside it.
 pub(super) fn column(reader: &mut Reader<'_>) -> Result<ColumnDefinition> {
+    reader.refuse_reserved()?;
     let name = reader.name()?;
     let data_type = reader.data_type()?;
     let (mut options, mut constraints) = (vec![], vec![]);
