@@ -179,3 +179,20 @@ fn a_view_of_all_columns_has_those_of_composite_types() {
         );
     }
 }
+
+/// A field alone is not assigned: the refusal names it, stands at it, and says what to write.
+#[test]
+fn an_assignment_to_a_field_is_refused_by_name() {
+    let database = database();
+    let mut client = Client::new(&database);
+    client.run(POINTS);
+    for statement in ["UPDATE places SET at.x = 1", "INSERT INTO places (at.x) VALUES (1)"] {
+        let refused = client.fails(statement);
+        assert_eq!(refused.code(), "0A000", "{statement}");
+        let fields = refused.fields();
+        assert_eq!(fields.message, "an assignment to the field \"x\" of column \"at\" is not supported");
+        assert_eq!(fields.position, statement.find("at.x").and_then(|at| u32::try_from(at + 1).ok()), "{statement}");
+        let hint = "Assign the whole value, with the fields that stay: ROW(...)::point2.";
+        assert_eq!(fields.hint.as_deref(), Some(hint));
+    }
+}

@@ -13,6 +13,16 @@ CREATE TABLE point2 (a integer);
 CREATE SEQUENCE point2;
 CREATE SEQUENCE taken;
 CREATE TYPE taken AS (a integer);
+-- Assignments to fields that there are none of.
+CREATE TABLE assigned (id integer, at point2);
+UPDATE assigned SET id.f = 1;
+UPDATE assigned SET at.nix = 1;
+UPDATE assigned SET nix.x = 1;
+UPDATE assigned SET assigned.id = 1;
+INSERT INTO assigned (id.f) VALUES (1);
+INSERT INTO assigned (id, at.nix) VALUES (1, 2);
+INSERT INTO assigned (assigned.id) VALUES (1);
+DROP TABLE assigned;
 SELECT * FROM point2;
 SELECT ROW(1, 2)::point2, (3, 4)::point2, '(5,6)'::point2, NULL::point2, CAST(ROW('7', NULL) AS point2);
 SELECT (ROW(1, 2)::point2).x, (ROW(1, 2)::point2).*, ('(5,)'::point2).y IS NULL AS none;

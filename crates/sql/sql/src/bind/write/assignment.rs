@@ -4,7 +4,7 @@ use crate::bind::Binder;
 use crate::bind::clause::Clause;
 use crate::bind::coerce::LocatedExpr;
 use crate::bind::expression::row_subquery;
-use crate::bind::name::{self, is_default};
+use crate::bind::name::is_default;
 use crate::bind::position::{NOWHERE, start};
 use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
@@ -32,7 +32,7 @@ impl Binder<'_, '_> {
     }
 
     fn assignment(&mut self, table: &Table, column: &ObjectName, value: &Syntax) -> Result<(usize, Expr)> {
-        let at = self.assigned_column(table, column)?;
+        let at = self.written_column(table, column)?;
         if is_default(value) {
             return Ok((at, self.default_of(&table.columns[at])?));
         }
@@ -44,7 +44,7 @@ impl Binder<'_, '_> {
     /// `(a, b) = (1, 2)`, `(a, b) = (SELECT ...)`
     fn row_assignment(&mut self, table: &Table, columns: &[ObjectName], value: &Syntax) -> Result<Vec<(usize, Expr)>> {
         let places: Vec<usize> =
-            columns.iter().map(|column| self.assigned_column(table, column)).collect::<Result<_>>()?;
+            columns.iter().map(|column| self.written_column(table, column)).collect::<Result<_>>()?;
         let fields: Vec<&Syntax> = match value {
             Syntax::Subquery(query) => {
                 let bound = self.in_clause(Clause::Update, |binder| binder.subquery(query))?;
@@ -77,20 +77,6 @@ impl Binder<'_, '_> {
         }
         let error = SqlError::new(state::SYNTAX_ERROR, "number of columns does not match number of values");
         Err(self.text.error_at(error, start(value)))
-    }
-
-    /// Returns the column that SET names, without its table's name.
-    fn assigned_column(&self, table: &Table, column: &ObjectName) -> Result<usize> {
-        if column.0.len() > 1 {
-            let first = name::parts(column).swap_remove(0);
-            if table.column(&first).is_none() {
-                let message = format!("column \"{first}\" of relation \"{}\" does not exist", table.name);
-                let error = SqlError::new(state::UNDEFINED_COLUMN, message);
-                return Err(self.text.error_at(error, name::location(column)));
-            }
-            return Err(SqlError::unsupported("an assignment to a field of a column"));
-        }
-        self.written_column(table, column)
     }
 
     fn check_assigned(&self, table: &Table, at: usize) -> Result<()> {

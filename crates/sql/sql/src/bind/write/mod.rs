@@ -18,7 +18,7 @@ use crate::catalog::{Column, Table};
 use crate::error::{Result, SqlError, state};
 use crate::functions::resolve_function;
 use crate::plan::{Expr, ExprKind, Returning, Statement};
-use crate::types::{Datum, Modifier, Type};
+use crate::types::{Datum, Modifier, Type, defined};
 use syntax::ast::{self, SelectItem, With};
 
 impl Binder<'_, '_> {
@@ -106,19 +106,39 @@ impl Binder<'_, '_> {
     /// The position of a column that a statement writes.
     fn written_column(&self, table: &Table, name: &ast::ObjectName) -> Result<usize> {
         let parts = super::name::parts(name);
-        let column = parts.last().map_or("", String::as_str);
+        let column = parts.first().map_or("", String::as_str);
         let at = super::name::location(name);
-        Self::check_assignable(column).map_err(|error| self.text.error_at(error, at))?;
-        table.column(column).ok_or_else(|| {
-            let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
-            self.text.error_at(SqlError::new(state::UNDEFINED_COLUMN, message), at)
-        })
+        let found = Self::check_assignable(column).and_then(|()| {
+            let message = || format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+            let found = table.column(column).ok_or_else(|| SqlError::new(state::UNDEFINED_COLUMN, message()))?;
+            match parts.get(1) {
+                None => Ok(found),
+                Some(field) => Err(field_refused(&table.columns[found], field)),
+            }
+        });
+        found.map_err(|error| self.text.error_at(error, at))
     }
 
     /// A value for a column, converted.
     fn value_for(&mut self, value: LocatedExpr, table: &Table, at: usize) -> Result<Expr> {
         self.assign(value, &table.columns[at])
     }
+}
+
+/// The error of an assignment to a field of a column: PostgreSQL's where it refuses too.
+fn field_refused(column: &Column, field: &str) -> SqlError {
+    let (name, data_type) = (&column.name, column.data_type.name());
+    let refused = |why: String| format!("cannot assign to field \"{field}\" of column \"{name}\" because {why}");
+    let Some(found) = column.data_type.composite().and_then(defined::find) else {
+        let message = refused(format!("its type {data_type} is not a composite type"));
+        return SqlError::new(state::DATATYPE_MISMATCH, message);
+    };
+    if !found.attributes.iter().any(|attribute| attribute.name == *field) {
+        let message = refused(format!("there is no such column in data type {data_type}"));
+        return SqlError::new(state::UNDEFINED_COLUMN, message);
+    }
+    let error = SqlError::unsupported(format_args!("an assignment to the field \"{field}\" of column \"{name}\""));
+    error.hint(format!("Assign the whole value, with the fields that stay: ROW(...)::{data_type}."))
 }
 
 /// NULL of a column's type, for the place of a dropped column.
