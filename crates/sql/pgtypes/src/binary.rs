@@ -15,8 +15,6 @@ use std::sync::Arc;
 /// Days from 1970-01-01 to 2000-01-01.
 const EPOCH_DAYS: i32 = 10_957;
 const EPOCH_MICROS: i64 = EPOCH_DAYS as i64 * 86_400_000_000;
-/// Dimensions of an array, at most.
-const MAX_DIMENSIONS: i32 = 6;
 
 /// Appends a value that is not NULL in its type's binary format, texts in `encoding`.
 ///
@@ -313,15 +311,12 @@ fn receive_numeric(reader: &mut Reader<'_>) -> Result<Numeric> {
 
 fn receive_array(reader: &mut Reader<'_>, element: Type, data_type: Type) -> Result<Datum> {
     let dimensions = reader.i32()?;
-    if !(0..=MAX_DIMENSIONS).contains(&dimensions) {
-        return Err(Error::new(
-            if dimensions < 0 { state::INVALID_BINARY_REPRESENTATION } else { state::PROGRAM_LIMIT_EXCEEDED },
-            if dimensions < 0 {
-                format!("invalid number of dimensions: {dimensions}")
-            } else {
-                format!("number of array dimensions ({dimensions}) exceeds the maximum allowed ({MAX_DIMENSIONS})")
-            },
-        ));
+    match usize::try_from(dimensions) {
+        Ok(count) => Array::check_dimensions(count)?,
+        Err(_) => {
+            let message = format!("invalid number of dimensions: {dimensions}");
+            return Err(Error::new(state::INVALID_BINARY_REPRESENTATION, message));
+        }
     }
     if !matches!(reader.i32()?, 0 | 1) {
         return Err(malformed("invalid array flags"));

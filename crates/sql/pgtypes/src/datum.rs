@@ -1,5 +1,6 @@
 //! Values.
 
+use super::error::{Error, Result, state};
 use super::{Label, Type};
 use bigdecimal::BigDecimal;
 use smol_str::SmolStr;
@@ -290,6 +291,22 @@ impl<T: Into<Datum>> From<Option<T>> for Datum {
 }
 
 impl Array {
+    /// Dimensions, at most.
+    pub const MOST_DIMENSIONS: usize = 6;
+
+    /// Refuses more dimensions than an array has.
+    ///
+    /// # Errors
+    /// 54000
+    pub fn check_dimensions(count: usize) -> Result<()> {
+        if count <= Array::MOST_DIMENSIONS {
+            return Ok(());
+        }
+        let most = Array::MOST_DIMENSIONS;
+        let message = format!("number of array dimensions ({count}) exceeds the maximum allowed ({most})");
+        Err(Error::new(state::PROGRAM_LIMIT_EXCEEDED, message))
+    }
+
     /// A one-dimensional array, counted from 1.
     pub fn new(element: crate::Scalar, elements: Vec<Datum>) -> Array {
         Array { element, lower_bound: 1, elements }

@@ -8,9 +8,6 @@ use std::iter::Peekable;
 use std::str::CharIndices;
 use std::sync::Arc;
 
-/// Dimensions, at most.
-const MAX_DIMENSIONS: usize = 6;
-
 /// Reads `{1,2,NULL,"a b"}`, nested for more dimensions, with bounds (`[0:2]={1,2,3}`) or without.
 pub(super) fn parse_array(text: &str, element: Type, modifier: Modifier, styles: &Styles) -> Result<Datum> {
     let (lower_bound, declared, body) = parse_bounds(text)?;
@@ -104,12 +101,7 @@ impl Reader<'_> {
 
     /// Reads the elements between braces; the opening brace is next.
     fn list(&mut self, depth: usize) -> Result<Vec<Datum>> {
-        if depth > MAX_DIMENSIONS {
-            return Err(Error::new(
-                state::PROGRAM_LIMIT_EXCEEDED,
-                format!("number of array dimensions ({depth}) exceeds the maximum allowed ({MAX_DIMENSIONS})"),
-            ));
-        }
+        Array::check_dimensions(depth)?;
         self.rest.next();
         let mut elements = Vec::new();
         self.skip_blanks();

@@ -136,7 +136,9 @@ impl Accumulator for Arrays {
             if value.is_null() {
                 return Err(Error::new(state::NULL_VALUE_NOT_ALLOWED, "cannot accumulate null arrays"));
             }
-            self.check_shape(arguments.array(0)?)?;
+            let array = arguments.array(0)?;
+            self.check_shape(array)?;
+            Array::check_dimensions(array.dimensions().len() + 1)?;
         }
         self.bytes += bytes_of(value);
         self.values.push(value.clone());

@@ -13,6 +13,7 @@ impl Run<'_, '_> {
         let mut values = self.evaluate_all(elements, row)?;
         if elements.first().is_some_and(|element| element.data_type.is_array) {
             check_dimensions(&values)?;
+            values.first().map_or(Ok(()), |value| Array::check_dimensions(shape(value).len() + 1))?;
             // An array of empty arrays has no dimensions: it is empty.
             values.retain(|value| !shape(value).contains(&0));
         }
