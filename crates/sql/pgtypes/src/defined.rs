@@ -1,6 +1,6 @@
 //! Types that statements have defined, as far as the statement on this thread has met them.
 //!
-//! A [`Type`](crate::Type) names such a type by its identifier alone, and a value of it carries what it is printed and compared
+//! A [`Type`] names such a type by its identifier alone, and a value of it carries what it is printed and compared
 //! by ([`Label`]). Only who reads a value (from text, or from storage) or names a type needs the definition, and finds it here:
 //! a pure function has no other way to the catalog. A host begins each statement with the definitions that its transaction has
 //! read, and adds those that it reads later ([`begin_statement`], [`add`]).
