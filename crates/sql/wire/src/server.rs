@@ -11,7 +11,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
@@ -27,6 +27,10 @@ const BACKLOG: u32 = 1024;
 /// Statements may nest deeply; unused pages of a thread's stack take no memory.
 const STACK_BYTES: usize = 8 << 20;
 
+/// Threads that are made at the start. One that is made when the system's memory has ended may find a stack and no memory for its
+/// signals, and ends the process.
+const THREADS_AHEAD: usize = 8;
+
 /// Options of a server. Those of sessions belong to the database ([`sql::database::Options`]).
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -40,6 +44,8 @@ pub struct Options {
     /// Maximum time that a client may read nothing of its output before its connection is closed; zero: no limit. Default 10
     /// min. The connection's locks and memory are held for as long, and others may wait for them.
     pub send_timeout: Duration,
+    /// Time that a thread without work is kept, so that work which comes again finds it. Default 10 min.
+    pub keep_threads: Duration,
     /// Threads of the reactor. Default 2.
     pub reactor_threads: usize,
 }
@@ -51,6 +57,7 @@ impl Default for Options {
             startup_timeout: Duration::from_secs(60),
             stop_timeout: Duration::from_secs(5),
             send_timeout: Duration::from_secs(600),
+            keep_threads: Duration::from_secs(600),
             reactor_threads: 2,
         }
     }
@@ -93,6 +100,22 @@ pub struct Running {
     number: u64,
 }
 
+/// Makes threads for the work of sessions: each of them is in use until all of them are.
+fn make_threads(runtime: &Runtime) {
+    let all = Arc::new(Barrier::new(THREADS_AHEAD));
+    let made: Vec<_> = (0..THREADS_AHEAD)
+        .map(|_| {
+            let all = all.clone();
+            runtime.spawn_blocking(move || all.wait().is_leader())
+        })
+        .collect();
+    runtime.block_on(async {
+        for thread in made {
+            let _ = thread.await; // A barrier does not panic.
+        }
+    });
+}
+
 impl Server {
     /// Listens on the address. Clients are served once the server runs.
     ///
@@ -107,8 +130,10 @@ impl Server {
             .max_blocking_threads(database.options.connections.saturating_add(SPARE + options.reactor_threads))
             .thread_name("seriatim-session")
             .thread_stack_size(STACK_BYTES)
+            .thread_keep_alive(options.keep_threads)
             .enable_all()
             .build()?;
+        make_threads(&runtime);
         let listener = runtime.block_on(async { listen(options.address) })?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {

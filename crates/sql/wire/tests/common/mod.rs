@@ -53,6 +53,7 @@ fn serve_store(store: Arc<dyn Store>, limits: Limits, change: impl FnOnce(&mut O
     let mut options = Options {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         stop_timeout: Duration::from_millis(500),
+        keep_threads: Duration::from_secs(1),
         ..Options::default()
     };
     change(&mut options);
