@@ -64,23 +64,11 @@ pub fn check_reserve() -> Result<()> {
         // An allocator may find room for a trial among what it has, and none for blocks of another size: where much of the
         // reserve is gone, the room must be the system's.
         let is_low = RESERVE_TAKEN.load(Ordering::Relaxed) > RESERVE_LOW;
-        check_room(if is_low { SYSTEM_ROOM } else { 0 }).map_err(|_| nothing_left())?;
+        check_room(if is_low { SYSTEM_ROOM } else { 0 })
+            .map_err(|_| Error::new(state::OUT_OF_MEMORY, "out of memory: the system has none left").hint(HINT))?;
         RESERVE_IN_USE.store(false, Ordering::Relaxed);
     }
     Ok(())
-}
-
-/// Checks that there is room for a thread, where the allocator has met the end of the system's memory. A thread that finds none for
-/// its stacks ends the process.
-///
-/// # Errors
-/// 53200.
-pub fn check_thread() -> Result<()> {
-    if is_reserve_in_use() { check_room(SYSTEM_ROOM).map_err(|_| nothing_left()) } else { Ok(()) }
-}
-
-fn nothing_left() -> Error {
-    Error::new(state::OUT_OF_MEMORY, "out of memory: the system has none left").hint(HINT)
 }
 
 /// Checks that one value, or any other single piece of memory, may have so many bytes. Large ones are allocated once for

@@ -11,7 +11,6 @@ use model::Supervisor;
 use sql::cancel::{Cancel, Wait, terminated};
 use sql::error::{SqlError, state};
 use sql::session::Connect;
-use sql::types::memory;
 use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
@@ -61,15 +60,6 @@ pub fn refuse(stream: &TcpStream, error: &SqlError) {
     let _ = stream.try_write(&answer);
 }
 
-/// Runs a client's work on this thread, unless the system may have no memory for the thread that takes its place.
-///
-/// # Errors
-/// 53200; a panic of the work.
-fn run_for_client<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
-    memory::check_thread()?;
-    off_reactor(work)
-}
-
 /// Runs blocking or long work on this thread, after another thread has taken its place in the reactor.
 fn off_reactor<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
     tokio::task::block_in_place(|| catch_unwind(AssertUnwindSafe(work))).map_err(|panic| broken(&*panic))
@@ -77,7 +67,7 @@ fn off_reactor<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
 
 async fn converse(stream: Arc<TcpStream>, connect: Connect, shared: &Arc<Shared>, phases: Phases) {
     let (client, begun) = (connect.client, std::time::Instant::now());
-    let opened = run_for_client(|| shared.database.connect(connect)).and_then(|opened| opened);
+    let opened = off_reactor(|| shared.database.connect(connect)).and_then(|opened| opened);
     let mut session = match opened {
         Ok(session) => session,
         Err(error) => {
@@ -173,7 +163,7 @@ async fn exchange(
 ) -> Option<SqlError> {
     let mut input = BytesMut::new();
     loop {
-        let run = run_for_client(|| conversation.run(&mut input));
+        let run = off_reactor(|| conversation.run(&mut input));
         match settle(run, conversation, &mut input).await {
             Ok(true) => {}
             Ok(false) => return None,
@@ -227,7 +217,7 @@ async fn settle(
         let (after, is_sent) = conversation.answer().await;
         let is_sent = is_sent || off_reactor(|| conversation.send())?;
         next = match after {
-            Next::Read if is_sent && conversation.has_work(input) => run_for_client(|| conversation.run(input)),
+            Next::Read if is_sent && conversation.has_work(input) => off_reactor(|| conversation.run(input)),
             Next::Read if is_sent => Ok(Next::Read),
             _ => Ok(Next::Close),
         };

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
@@ -27,10 +27,6 @@ const BACKLOG: u32 = 1024;
 /// Statements may nest deeply; unused pages of a thread's stack take no memory.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Threads that are made at the start. One that is made when the system's memory has ended may find a stack and no memory for its
-/// signals, and ends the process.
-const THREADS_AHEAD: usize = 8;
-
 /// Options of a server. Those of sessions belong to the database ([`sql::database::Options`]).
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -44,7 +40,8 @@ pub struct Options {
     /// Maximum time that a client may read nothing of its output before its connection is closed; zero: no limit. Default 10
     /// min. The connection's locks and memory are held for as long, and others may wait for them.
     pub send_timeout: Duration,
-    /// Time that a thread without work is kept, so that work which comes again finds it. Default 10 min.
+    /// Time that a thread without work is kept. Default 10 min: where the system's memory has ended, a thread that takes over the stack
+    /// of one that has ended finds no memory for its signals, and that ends the process.
     pub keep_threads: Duration,
     /// Threads of the reactor. Default 2.
     pub reactor_threads: usize,
@@ -100,22 +97,6 @@ pub struct Running {
     number: u64,
 }
 
-/// Makes threads for the work of sessions: each of them is in use until all of them are.
-fn make_threads(runtime: &Runtime) {
-    let all = Arc::new(Barrier::new(THREADS_AHEAD));
-    let made: Vec<_> = (0..THREADS_AHEAD)
-        .map(|_| {
-            let all = all.clone();
-            runtime.spawn_blocking(move || all.wait().is_leader())
-        })
-        .collect();
-    runtime.block_on(async {
-        for thread in made {
-            let _ = thread.await; // A barrier does not panic.
-        }
-    });
-}
-
 impl Server {
     /// Listens on the address. Clients are served once the server runs.
     ///
@@ -133,7 +114,6 @@ impl Server {
             .thread_keep_alive(options.keep_threads)
             .enable_all()
             .build()?;
-        make_threads(&runtime);
         let listener = runtime.block_on(async { listen(options.address) })?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
