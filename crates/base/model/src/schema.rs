@@ -1,6 +1,6 @@
 //! Schemas: the shape of a table's keys and rows.
 
-use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Malformed, Predicate, RowRef};
+use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Malformed, Predicate, RowRef, Scan};
 use codec::{Reader, put_bytes32, put_u16};
 use std::fmt;
 
@@ -240,6 +240,19 @@ impl Schema {
     pub fn check_columns(&self, columns: Columns<'_>) -> Result<(), Invalid> {
         let Columns::Some(columns) = columns else { return Ok(()) };
         columns.iter().try_for_each(|&column| self.check_column(column))
+    }
+
+    /// Checks that rows of this table can be scanned so: its keys have an order, and there are all columns that are asked for.
+    ///
+    /// # Errors
+    /// [`Invalid::NotOrdered`]; same as [`Schema::check_columns`].
+    #[inline]
+    pub fn check_scan(&self, scan: &Scan<'_>) -> Result<(), Invalid> {
+        if self.storage == Storage::Hash {
+            return Err(Invalid::NotOrdered { table: self.name.clone() });
+        }
+        self.check_columns(scan.columns)?;
+        scan.filter.map_or(Ok(()), |filter| self.check_predicate(filter))
     }
 
     /// Checks that all columns of a predicate exist.

@@ -3,7 +3,7 @@
 
 use crate::{
     Access, Columns, Delta, Direction, Duplicate, Invalid, Item, Key, Result, RowBuf, RowKind, RowRef, Scan, ScanEnd,
-    Schema, Storage, TableId,
+    Schema, TableId,
 };
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -114,11 +114,7 @@ impl Access for Twin {
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         let (schema, rows) = self.table(scan.table)?;
-        if schema.storage() == Storage::Hash {
-            return Err(Invalid::NotOrdered { table: schema.name().into() }.into());
-        }
-        schema.check_columns(scan.columns)?;
-        scan.filter.map_or(Ok(()), |filter| schema.check_predicate(filter))?;
+        schema.check_scan(scan)?;
         let found = rows_between(rows, &scan.lower, &scan.upper).map(|(key, row)| (key, &row[..]));
         let found: &mut dyn Iterator<Item = (&Key, &[u8])> = match scan.direction {
             Direction::Forward => &mut { found },

@@ -61,8 +61,7 @@ impl<C: Clock> Mvto<C> {
         let Scope { catalog, writes, reads, .. } = scope;
         let table = table(self, view, catalog, scan.table)?;
         let index = table.ordered()?;
-        table.schema.check_columns(scan.columns)?;
-        scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
+        table.schema.check_scan(scan)?;
         let own = own_in_range(writes, table, scan).peekable();
         let cursor = Cursor::new(bytes(&scan.lower), bytes(&scan.upper), scan.direction);
         let (last_own, examined) = (None, 0);

@@ -8,7 +8,7 @@ use crate::begin::Transaction;
 use crate::record::RecordRef;
 use crate::store::TableRef;
 use crate::worker::{LeafRead, Place};
-use model::{Columns, Direction, Invalid, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, Storage, TableId};
+use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use parts::epoch;
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
@@ -140,11 +140,7 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> Result<ScanEnd> {
         let table = self.table(scan.table)?;
-        if table.schema.storage() == Storage::Hash {
-            return Err(Invalid::NotOrdered { table: table.schema.name().to_owned() }.into());
-        }
-        table.schema.check_columns(scan.columns)?;
-        scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
+        table.schema.check_scan(scan)?;
         let worker = self.worker();
         let (mut own, batch) = (std::mem::take(&mut worker.own), std::mem::take(&mut worker.batch));
         let (row, shown) = (std::mem::take(&mut worker.row), RowBuf::new());

@@ -4,9 +4,7 @@ use super::TwoPhaseLocking;
 use super::begin::Transaction;
 use super::locks::LockMode;
 use super::store::{Keyspace, Record, Table, is_empty_range};
-use model::{
-    Columns, Direction, Invalid, Item, Key, Predicate, Result, RowBuf, RowRef, Scan, ScanEnd, Storage, TableId, Touch,
-};
+use model::{Columns, Direction, Item, Key, Predicate, Result, RowBuf, RowRef, Scan, ScanEnd, TableId, Touch};
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
@@ -67,11 +65,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> Result<ScanEnd> {
         let table = self.table(scan.table)?;
-        if table.schema.storage() == Storage::Hash {
-            return Err(Invalid::NotOrdered { table: table.schema.name().to_owned() }.into());
-        }
-        table.schema.check_columns(scan.columns)?;
-        scan.filter.map_or(Ok(()), |filter| table.schema.check_predicate(filter))?;
+        table.schema.check_scan(scan)?;
         self.check_may_scan(&table, scan)?;
         if is_empty_range(&scan.lower, &scan.upper) {
             return Ok(ScanEnd::Finished);

@@ -121,3 +121,28 @@ const LABELS_ONLY: &[&str] = &[
 pub(crate) fn is_label_only(word: &str) -> bool {
     LABELS_ONLY.binary_search(&&*word.to_ascii_uppercase()).is_ok()
 }
+
+/// Words with which a query goes on behind a column's label: PostgreSQL reserves them, so none of them is the next name.
+const FOLLOW_LABELS: &[&str] = &[
+    "EXCEPT",
+    "FETCH",
+    "FOR",
+    "FROM",
+    "GROUP",
+    "HAVING",
+    "INTERSECT",
+    "INTO",
+    "LIMIT",
+    "OFFSET",
+    "ON",
+    "ORDER",
+    "RETURNING",
+    "UNION",
+    "WHERE",
+    "WINDOW",
+];
+
+/// Returns whether a query goes on with this word behind a column's label.
+pub(crate) fn follows_label(word: &str) -> bool {
+    FOLLOW_LABELS.binary_search(&&*word.to_ascii_uppercase()).is_ok()
+}

@@ -8,6 +8,7 @@
 //! stay right.
 
 use crate::carried::{ALL_FIELDS, CONFLICT_TARGET, EXCLUSIONS, ROWS_FROM};
+use crate::keywords;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
@@ -127,7 +128,11 @@ impl Pass<'_> {
             }
         };
         let names = match self.token(self.at + 1) {
-            Some(Token::Word(word)) => word.quote_style.is_some() || !is_reserved_after_label(word),
+            // `WITH NO DATA` goes on behind a column, too.
+            Some(Token::Word(word)) => {
+                let is_name = |word: &str| !word.eq_ignore_ascii_case("WITH") && !keywords::follows_label(word);
+                word.quote_style.is_some() || is_name(&word.value)
+            }
             _ => false,
         };
         if begins && names {
@@ -438,29 +443,4 @@ fn text_of(token: &Token) -> String {
 
 fn carrier_word(carrier: &str) -> Token {
     Token::Word(Word { value: carrier.to_owned(), quote_style: None, keyword: Keyword::NoKeyword })
-}
-
-/// Returns whether a word can follow a column called `table`, so that it is not a relation's name: PostgreSQL reserves these
-/// words.
-fn is_reserved_after_label(word: &Word) -> bool {
-    let words = [
-        "FROM",
-        "WHERE",
-        "GROUP",
-        "HAVING",
-        "WINDOW",
-        "ORDER",
-        "LIMIT",
-        "OFFSET",
-        "FETCH",
-        "FOR",
-        "UNION",
-        "INTERSECT",
-        "EXCEPT",
-        "INTO",
-        "WITH",
-        "ON",
-        "RETURNING",
-    ];
-    words.iter().any(|known| word.value.eq_ignore_ascii_case(known))
 }

@@ -62,24 +62,6 @@ fn says(tokens: &[TokenWithSpan], at: usize, words: &str) -> bool {
 /// Returns whether a reserved word is a column's label, as in `SELECT x AS both FROM t`: it stands behind AS, and the list or the
 /// query goes on behind it; or the label of a part, as in `t.both`. What begins a definition's query does not.
 fn is_label(tokens: &[TokenWithSpan], at: usize) -> bool {
-    const FOLLOW: [&str; 16] = [
-        "FROM",
-        "INTO",
-        "WHERE",
-        "GROUP",
-        "HAVING",
-        "WINDOW",
-        "ORDER",
-        "LIMIT",
-        "OFFSET",
-        "FETCH",
-        "FOR",
-        "UNION",
-        "EXCEPT",
-        "INTERSECT",
-        "ON",
-        "RETURNING",
-    ];
     let Some(Token::Word(word)) = tokens.get(at).map(|token| &token.token) else { return false };
     if at == 0 || word.quote_style.is_some() || !keywords::is_label_only(&word.value) {
         return false;
@@ -92,7 +74,7 @@ fn is_label(tokens: &[TokenWithSpan], at: usize) -> bool {
     }
     let ends = match tokens.get(at + 1).map(|token| &token.token) {
         None | Some(Token::EOF | Token::Comma | Token::RParen) => true,
-        Some(Token::Word(_)) => FOLLOW.iter().any(|words| says(tokens, at + 1, words)),
+        Some(Token::Word(next)) => next.quote_style.is_none() && keywords::follows_label(&next.value),
         _ => false,
     };
     // `CREATE TABLE t AS SELECT FROM u`
