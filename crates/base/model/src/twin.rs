@@ -97,7 +97,8 @@ impl Access for Twin {
         let (schema, rows) = self.table(table)?;
         schema.check_key(key)?;
         let Some(stored) = rows.get(key) else { return Ok(false) };
-        let new = schema.changed(RowRef::new(stored), delta)?;
+        let mut new = RowBuf::new();
+        schema.change(RowRef::new(stored), delta, &mut new)?;
         self.put(table, key, new.row())?;
         Ok(true)
     }
@@ -156,20 +157,18 @@ fn rows_between<'r>(
 }
 
 impl Schema {
-    /// `row` changed by `delta`.
+    /// Refills `new` with `row` changed by `delta`.
     ///
     /// # Errors
-    /// [`Invalid::Row`] if the table has no columns, or an integer would overflow.
-    pub fn changed(&self, row: RowRef<'_>, delta: &Delta) -> std::result::Result<RowBuf, Invalid> {
+    /// [`Invalid::Row`] if the table has no columns, or an integer would overflow. Then `new` is of no use.
+    pub fn change(&self, row: RowRef<'_>, delta: &Delta, new: &mut RowBuf) -> std::result::Result<(), Invalid> {
         let wrong = |what: String| Invalid::Row { table: self.name().into(), what };
         if self.rows() == RowKind::Bytes {
             return Err(wrong("a table of bytes has no columns to change".into()));
         }
-        let mut new = RowBuf::new();
         new.apply(row, delta).map_err(|column| match self.columns().get(usize::from(column)) {
             Some(column) => wrong(format!("cannot add to column {}: not an integer, or out of range", column.name)),
             None => wrong(format!("there is no column {column}")),
-        })?;
-        Ok(new)
+        })
     }
 }

@@ -113,7 +113,8 @@ impl Indexed {
         if !access.read_for_update(self.rows, key, &mut old)? {
             return Ok(false);
         }
-        let new = self.schema.changed(old.row(), delta)?;
+        let mut new = RowBuf::new();
+        self.schema.change(old.row(), delta, &mut new)?;
         self.check(key, new.row())?;
         self.check_unique(access, key, Some(old.row()), new.row())?;
         access.update(self.rows, key, delta)?;

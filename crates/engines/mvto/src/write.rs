@@ -54,13 +54,13 @@ impl<C: Clock> Mvto<C> {
     /// Changes columns of a row.
     pub(crate) fn update(&self, core: &mut Core, id: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
         self.check_writable(core)?;
-        self.change(core, id, key, |table, before| table.schema.changed(before, delta).map(Some))
+        self.change(core, id, key, |table, before, after| table.schema.change(before, delta, after).map(|()| true))
     }
 
     /// Deletes a row.
     pub(crate) fn delete(&self, core: &mut Core, id: TableId, key: &[u8]) -> Result<bool> {
         self.check_writable(core)?;
-        self.change(core, id, key, |_, _| Ok(None))
+        self.change(core, id, key, |_, _, _| Ok(false))
     }
 
     /// Reads a row, owning it first where the mode says so.
@@ -69,24 +69,25 @@ impl<C: Clock> Mvto<C> {
         self.read(core, id, key, Columns::All, row, Note::Update)
     }
 
-    /// Replaces a row that is there by what `new` makes of it.
+    /// Replaces a row that is there by what `new` makes of it, or deletes it where `new` says that nothing is left.
     fn change(
         &self,
         core: &mut Core,
         id: TableId,
         key: &[u8],
-        new: impl FnOnce(&Table, RowRef<'_>) -> std::result::Result<Option<RowBuf>, Invalid>,
+        new: impl FnOnce(&Table, RowRef<'_>, &mut RowBuf) -> std::result::Result<bool, Invalid>,
     ) -> Result<bool> {
         self.start(core)?;
-        let mut before = std::mem::take(&mut core.work.before);
+        let (mut before, mut after) = (std::mem::take(&mut core.work.before), std::mem::take(&mut core.work.after));
         let changed = self.read_for_update(core, id, key, &mut before).and_then(|found| {
             if found {
-                let new = new(table(self, &core.view, &core.work.catalog, id)?, before.row())?;
-                self.replace(core, id, key, new.as_ref().map(RowBuf::row))?;
+                let table = table(self, &core.view, &core.work.catalog, id)?;
+                let is_left = new(table, before.row(), &mut after)?;
+                self.replace(core, id, key, is_left.then(|| after.row()))?;
             }
             Ok(found)
         });
-        core.work.before = before;
+        (core.work.before, core.work.after) = (before, after);
         changed
     }
 

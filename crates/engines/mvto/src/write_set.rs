@@ -286,6 +286,8 @@ pub(crate) struct Workspace {
     pub record: Vec<u8>,
     /// The row before an update.
     pub before: RowBuf,
+    /// The row after it.
+    pub after: RowBuf,
 }
 
 /// A workspace that a transaction has between its first statement and its end.
@@ -336,6 +338,7 @@ impl Workspace {
             collected: 0,
             record: Vec::new(),
             before: RowBuf::default(),
+            after: RowBuf::default(),
         }
     }
 

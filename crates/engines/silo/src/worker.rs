@@ -71,6 +71,8 @@ pub(crate) struct Worker {
     pub garbage: Vec<Garbage>,
     /// A row before it is shown or changed.
     pub row: RowBuf,
+    /// A row after it was changed.
+    pub changed: RowBuf,
     pub batch: Vec<RecordRef>,
     pub own: Vec<u32>,
 }
@@ -103,6 +105,7 @@ impl Worker {
             locked: Vec::new(),
             garbage: Vec::new(),
             row: RowBuf::new(),
+            changed: RowBuf::new(),
             batch: Vec::new(),
             own: Vec::new(),
         }

@@ -35,18 +35,19 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
     /// Changes columns of a row; false if there is none.
     pub(super) fn update_row(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
         let table = self.target(table, key)?;
-        let mut before = std::mem::take(&mut self.worker().row);
-        let found = self.read_before(table, key, &mut before);
-        let changed = match &found {
-            Ok((_, true)) => Some(table.schema.changed(before.row(), delta)),
-            _ => None,
-        };
-        self.worker().row = before;
-        let ((record, _), Some(after)) = (found?, changed) else { return Ok(false) };
-        let after = after?;
-        table.schema.check_row(key, after.row())?;
-        self.buffer(table, key, Some(after.bytes()), record)?;
-        Ok(true)
+        let worker = self.worker();
+        let (mut before, mut after) = (std::mem::take(&mut worker.row), std::mem::take(&mut worker.changed));
+        let updated = self.read_before(table, key, &mut before).and_then(|(record, is_there)| {
+            if is_there {
+                table.schema.change(before.row(), delta, &mut after)?;
+                table.schema.check_row(key, after.row())?;
+                self.buffer(table, key, Some(after.bytes()), record)?;
+            }
+            Ok(is_there)
+        });
+        let worker = self.worker();
+        (worker.row, worker.changed) = (before, after);
+        updated
     }
 
     /// Deletes a row; false if there was none.

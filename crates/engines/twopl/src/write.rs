@@ -40,7 +40,8 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         table.schema.check_key(key)?;
         let target = self.target(table, key, Touch::Update)?;
         let Some(before) = &target.before else { return Ok(false) };
-        let after = target.table.schema.changed(before.row(), delta)?;
+        let mut after = RowBuf::new();
+        target.table.schema.change(before.row(), delta, &mut after)?;
         target.table.schema.check_row(key, after.row())?;
         self.change(target, Some(after))?;
         Ok(true)

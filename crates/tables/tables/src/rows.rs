@@ -78,12 +78,12 @@ impl Layout {
     /// # Errors
     /// Errors of [`Layout::put`]; [`Invalid::Row`] if a sum is out of range, or the key would change.
     pub fn update<A: Access + ?Sized>(&self, access: &mut A, key: &[u8], delta: &Delta) -> Result<bool> {
-        let (mut old, mut buffer) = (RowBuf::new(), RowBuf::new());
+        let (mut old, mut new, mut buffer) = (RowBuf::new(), RowBuf::new(), RowBuf::new());
         let stored_key = self.stored_key(key)?;
         if !access.read_for_update(self.rows(), &stored_key, &mut old)? {
             return Ok(false);
         }
-        let new = self.schema().changed(self.program_row(old.row(), &mut buffer), delta)?;
+        self.schema().change(self.program_row(old.row(), &mut buffer), delta, &mut new)?;
         self.check_writable()?;
         let new = self.stored_row(key, new.row(), &mut buffer)?;
         self.replace_stored(access, &stored_key, old.row(), new)?;

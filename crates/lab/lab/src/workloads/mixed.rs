@@ -561,7 +561,8 @@ mod tests {
     #[test]
     fn an_update_makes_the_item_that_the_history_expects() {
         let before = item(5, 3, Stamp(1));
-        let after = items_schema().changed(before.row(), &visited(Stamp(2))).unwrap();
+        let mut after = RowBuf::new();
+        items_schema().change(before.row(), &visited(Stamp(2)), &mut after).unwrap();
         assert_eq!(after, item(5, 4, Stamp(2)));
     }
 }
