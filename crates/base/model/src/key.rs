@@ -1,19 +1,26 @@
 //! Keys: byte strings whose order is the order of the values that they encode.
 
+mod bytes;
+mod component;
+
 use crate::Malformed;
+use crate::row::is_text;
 use crate::{ColumnType, Value, ValueRef};
-use smallvec::SmallVec;
+use bytes::KeyBytes;
+pub(crate) use component::Component;
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-/// An owned key. Up to 31 bytes are stored inline, which is what fits beside the length in 40.
+/// An owned key. Up to 39 bytes are stored inline, which is what fits beside the length in 40.
 ///
 /// Components are appended with the `push_*` methods; comparing two keys of the same component types as bytes compares
 /// their components from left to right. Integers are big-endian with the sign bit flipped, floats in IEEE total order,
 /// texts and bytes escaped and terminated, so that no component is a prefix of another.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(SmallVec<[u8; 31]>);
+#[derive(Clone)]
+pub struct Key(KeyBytes);
 
 const ESCAPE: u8 = 0x00;
 const ESCAPED_ZERO: u8 = 0xff;
@@ -25,18 +32,21 @@ const SIGN: u64 = 1 << 63;
 
 impl Key {
     /// The empty key: the start of a composite one.
+    #[inline]
     pub fn new() -> Key {
-        Key::default()
+        Key(KeyBytes::EMPTY)
     }
 
     /// A key of exactly eight bytes, for tables with integer keys.
+    #[inline]
     pub fn from_u64(key: u64) -> Key {
-        Key(SmallVec::from_slice(&key.to_be_bytes()))
+        Key(KeyBytes::from_slice(&key.to_be_bytes()))
     }
 
     /// A key of raw bytes, for tables with byte-string keys.
+    #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Key {
-        Key(SmallVec::from_slice(bytes))
+        Key(KeyBytes::from_slice(bytes))
     }
 
     /// The integer of an eight-byte key; `None` if the length differs.
@@ -45,31 +55,33 @@ impl Key {
     }
 
     /// Appends an unsigned integer (8 bytes).
+    #[inline]
     pub fn push_u64(&mut self, value: u64) -> &mut Key {
-        self.0.extend_from_slice(&value.to_be_bytes());
+        self.0.extend(&value.to_be_bytes());
         self
     }
 
     /// Appends a signed integer (8 bytes).
+    #[inline]
     pub fn push_i64(&mut self, value: i64) -> &mut Key {
-        self.push_u64(value as u64 ^ SIGN)
+        self.push_component(Component::int(value))
     }
 
     /// Appends a float (8 bytes) in IEEE 754 total order; negative zero is folded into zero, every NaN into one.
+    #[inline]
     pub fn push_f64(&mut self, value: f64) -> &mut Key {
-        let bits = if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };
-        self.push_u64(if bits & SIGN == 0 { bits | SIGN } else { !bits })
+        self.push_component(Component::float(value))
     }
 
     /// Appends a byte string: zeros escaped, then a terminator.
     pub fn push_bytes(&mut self, value: &[u8]) -> &mut Key {
         for piece in value.split_inclusive(|&byte| byte == ESCAPE) {
-            self.0.extend_from_slice(piece);
+            self.0.extend(piece);
             if piece.ends_with(&[ESCAPE]) {
-                self.0.push(ESCAPED_ZERO);
+                self.0.extend(&[ESCAPED_ZERO]);
             }
         }
-        self.0.extend_from_slice(&[ESCAPE, TERMINATOR]);
+        self.0.extend(&[ESCAPE, TERMINATOR]);
         self
     }
 
@@ -82,48 +94,43 @@ impl Key {
     ///
     /// # Panics
     /// On NULL in a column that is not nullable: callers have checked the row against its schema.
+    #[inline]
     pub fn push_value(&mut self, value: ValueRef<'_>, nullable: bool) -> &mut Key {
+        let component = Component::of(value);
         if nullable {
-            self.0.push(if value == ValueRef::Null { ABSENT } else { PRESENT });
+            self.0.extend(&[if component.is_none() { ABSENT } else { PRESENT }]);
         }
-        match value {
-            ValueRef::Null => assert!(nullable, "NULL in a key component that is not nullable"),
-            ValueRef::Bool(v) => self.0.push(u8::from(v)),
-            ValueRef::Int(v) | ValueRef::Timestamp(v) => {
-                self.push_i64(v);
-            }
-            ValueRef::Date(v) => {
-                self.push_i64(i64::from(v));
-            }
-            ValueRef::Float(v) => {
-                self.push_f64(v);
-            }
-            ValueRef::Text(v) => {
-                self.push_text(v);
-            }
-            ValueRef::Bytes(v) => {
-                self.push_bytes(v);
+        match component {
+            Some(component) => self.push_component(component),
+            None => {
+                assert!(nullable, "NULL in a key component that is not nullable");
+                self
             }
         }
-        self
+    }
+
+    #[inline]
+    pub(crate) fn push_component(&mut self, component: Component<'_>) -> &mut Key {
+        match component {
+            Component::Byte(byte) => self.push_raw(&[byte]),
+            Component::Word(word) => self.push_u64(word),
+            Component::Bytes(bytes) => self.push_bytes(bytes),
+        }
     }
 
     /// Appends bytes that are a key already (the primary key at the end of an index entry).
+    #[inline]
     pub fn push_raw(&mut self, encoded: &[u8]) -> &mut Key {
-        self.0.extend_from_slice(encoded);
+        self.0.extend(encoded);
         self
     }
 
     /// The least key above every key that starts with this one; `None` if there is none (empty or all `0xff`).
     pub fn successor_of_prefix(&self) -> Option<Key> {
-        let mut next = self.0.clone();
-        while let Some(last) = next.pop() {
-            if last != u8::MAX {
-                next.push(last + 1);
-                return Some(Key(next));
-            }
-        }
-        None
+        let last = self.iter().rposition(|&byte| byte != u8::MAX)?;
+        let mut next = Key::from_bytes(&self[..=last]);
+        next.0.change_last(|byte| byte + 1);
+        Some(next)
     }
 
     /// Empties the key, keeping its memory.
@@ -132,22 +139,63 @@ impl Key {
     }
 }
 
-impl Deref for Key {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.0
+impl Default for Key {
+    #[inline]
+    fn default() -> Key {
+        Key::new()
     }
 }
 
+impl Deref for Key {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+}
+
+/// Equality, order and hash are those of the bytes, as `Borrow` demands.
 impl Borrow<[u8]> for Key {
+    #[inline]
     fn borrow(&self) -> &[u8] {
-        &self.0
+        self
     }
 }
 
 impl AsRef<[u8]> for Key {
+    #[inline]
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        self
+    }
+}
+
+impl PartialEq for Key {
+    #[inline]
+    fn eq(&self, other: &Key) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    #[inline]
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    #[inline]
+    fn cmp(&self, other: &Key) -> Ordering {
+        (**self).cmp(other)
+    }
+}
+
+impl Hash for Key {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
     }
 }
 
@@ -203,6 +251,7 @@ impl<'a> KeyReader<'a> {
         self.0
     }
 
+    #[inline]
     fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (head, tail) = self.0.split_at_checked(count).ok_or(Malformed)?;
         self.0 = tail;
@@ -242,15 +291,44 @@ impl<'a> KeyReader<'a> {
     /// # Errors
     /// Same as [`KeyReader::value`].
     pub fn skip(&mut self, column: ColumnType, nullable: bool) -> Result<(), Malformed> {
-        match column {
-            // No character spans pieces: a zero is one by itself.
-            ColumnType::Text if self.is_present(nullable)? => {
-                self.pieces(|piece| std::str::from_utf8(piece).map(drop).map_err(|_| Malformed))
-            }
-            ColumnType::Bytes if self.is_present(nullable)? => self.pieces(|_| Ok(())),
-            ColumnType::Text | ColumnType::Bytes => Ok(()),
-            _ => self.value(column, nullable).map(drop),
+        if !self.is_present(nullable)? {
+            return Ok(());
         }
+        match column {
+            ColumnType::Bool => self.take(1).map(drop),
+            ColumnType::Int | ColumnType::Timestamp | ColumnType::Float => self.take(8).map(drop),
+            ColumnType::Date => self.date().map(drop),
+            // No character spans pieces: a zero is one by itself.
+            ColumnType::Text => self.pieces(|piece| if is_text(piece) { Ok(()) } else { Err(Malformed) }),
+            ColumnType::Bytes => self.pieces(|_| Ok(())),
+        }
+    }
+
+    /// Passes over a component if it is this one.
+    #[inline]
+    pub(crate) fn skip_if(&mut self, component: Component<'_>) -> bool {
+        match component {
+            Component::Byte(byte) => self.skip_bytes(&[byte]),
+            Component::Word(word) => self.skip_bytes(&word.to_be_bytes()),
+            Component::Bytes(bytes) => self.skip_escaped(bytes),
+        }
+    }
+
+    #[inline]
+    fn skip_bytes(&mut self, bytes: &[u8]) -> bool {
+        let Some(rest) = self.0.strip_prefix(bytes) else { return false };
+        self.0 = rest;
+        true
+    }
+
+    fn skip_escaped(&mut self, bytes: &[u8]) -> bool {
+        let mut pieces = bytes.split_inclusive(|&byte| byte == ESCAPE);
+        pieces.all(|piece| self.skip_bytes(piece) && (!piece.ends_with(&[ESCAPE]) || self.skip_bytes(&[ESCAPED_ZERO])))
+            && self.skip_bytes(&[ESCAPE, TERMINATOR])
+    }
+
+    fn date(&mut self) -> Result<i32, Malformed> {
+        i32::try_from((self.u64()? ^ SIGN) as i64).map_err(|_| Malformed)
     }
 
     /// Reads the byte in front of a component of a nullable column.
@@ -277,7 +355,7 @@ impl<'a> KeyReader<'a> {
             ColumnType::Bool => Value::Bool(self.take(1)?[0] != 0),
             ColumnType::Int => Value::Int((self.u64()? ^ SIGN) as i64),
             ColumnType::Timestamp => Value::Timestamp((self.u64()? ^ SIGN) as i64),
-            ColumnType::Date => Value::Date(i32::try_from((self.u64()? ^ SIGN) as i64).map_err(|_| Malformed)?),
+            ColumnType::Date => Value::Date(self.date()?),
             ColumnType::Float => {
                 let bits = self.u64()?;
                 Value::Float(f64::from_bits(if bits & SIGN == 0 { !bits } else { bits ^ SIGN }))

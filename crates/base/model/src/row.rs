@@ -5,7 +5,9 @@
 //! from the row's start. Little-endian. Column *i* is thus found without looking at the columns before it.
 //! A row of a bytes table is the bytes themselves.
 
+use crate::key::Component;
 use crate::{Column, ColumnType, Malformed, Value, ValueRef};
+use std::ops::Range;
 
 const NULL_TAG: u8 = 0;
 const SLOT: usize = 8;
@@ -42,10 +44,12 @@ impl<'a> RowRef<'a> {
     }
 
     /// Number of columns of a typed row.
+    #[inline]
     pub fn width(self) -> usize {
         usize::from(u16::from_le_bytes([self.0[0], self.0[1]]))
     }
 
+    #[inline]
     fn slot(self, column: usize) -> u64 {
         let at = 2 + self.width() + column * SLOT;
         u64::from_le_bytes(self.0[at..at + SLOT].try_into().expect("a slot has eight bytes"))
@@ -53,12 +57,32 @@ impl<'a> RowRef<'a> {
 
     /// The bytes that a slot of a text or a byte string stands for.
     fn behind(self, slot: u64) -> Option<&'a [u8]> {
-        let (offset, length) = (slot as u32 as usize, (slot >> 32) as usize);
+        let (offset, length) = parts_of(slot);
         self.0.get(offset..offset + length)
     }
 
     fn variable(self, column: usize) -> &'a [u8] {
         self.behind(self.slot(column)).expect("offsets were checked when they came in")
+    }
+
+    /// Where the bytes of a column stand, or would stand, behind the slots; `None` unless all columns' stand there in their
+    /// order, with nothing between or behind them, as in a row made of its values.
+    fn place_of(self, column: usize) -> Option<Range<usize>> {
+        let (mut end, mut place) = (2 + self.width() * (1 + SLOT), 0..0);
+        for at in 0..self.width() {
+            let start = end;
+            if is_variable(self.kind(at)) {
+                let (offset, length) = parts_of(self.slot(at));
+                if offset != start {
+                    return None;
+                }
+                end += length;
+            }
+            if at == column {
+                place = start..end;
+            }
+        }
+        (end == self.0.len()).then_some(place)
     }
 
     /// The value of a column of a typed row.
@@ -80,6 +104,20 @@ impl<'a> RowRef<'a> {
                 std::str::from_utf8(self.variable(column)).expect("texts were checked when they came in"),
             ),
         }
+    }
+
+    /// A column's value as a component of a key; `None` for NULL, and for a text or byte string that is not there. Whether a
+    /// text is one is not looked at.
+    #[inline]
+    pub(crate) fn component(self, column: usize) -> Option<Component<'a>> {
+        let (kind, slot) = (self.kind(column)?, self.slot(column));
+        Some(match kind {
+            ColumnType::Bool => Component::bool(slot != 0),
+            ColumnType::Int | ColumnType::Timestamp => Component::int(slot as i64),
+            ColumnType::Date => Component::int(i64::from(slot as i32)),
+            ColumnType::Float => Component::float(f64::from_bits(slot)),
+            ColumnType::Text | ColumnType::Bytes => Component::Bytes(self.behind(slot)?),
+        })
     }
 
     /// The type of a column's value; `None` for NULL.
@@ -145,7 +183,7 @@ impl<'a> RowRef<'a> {
     /// Returns whether a slot can stand for a value of this type.
     fn is_sound(self, kind: ColumnType, slot: u64) -> bool {
         match kind {
-            ColumnType::Text => self.behind(slot).is_some_and(|bytes| std::str::from_utf8(bytes).is_ok()),
+            ColumnType::Text => self.behind(slot).is_some_and(is_text),
             ColumnType::Bytes => self.behind(slot).is_some(),
             _ => true,
         }
@@ -225,9 +263,9 @@ impl RowBuf {
     }
 
     fn append(&mut self, bytes: &[u8]) -> u64 {
-        let offset = self.0.len() as u64;
+        let offset = self.0.len();
         self.0.extend_from_slice(bytes);
-        offset | (bytes.len() as u64) << 32
+        slot_of(offset, bytes.len())
     }
 
     /// Refills the buffer with the wanted columns of `row`. Whole rows are copied as they are.
@@ -250,8 +288,7 @@ impl RowBuf {
         self.0.resize(slots + columns.len() * SLOT, 0);
         for (place, &column) in columns.iter().enumerate() {
             let column = usize::from(column);
-            let is_variable = matches!(row.kind(column), Some(ColumnType::Text | ColumnType::Bytes));
-            let slot = if is_variable { self.append(row.variable(column)) } else { row.slot(column) };
+            let slot = if is_variable(row.kind(column)) { self.append(row.variable(column)) } else { row.slot(column) };
             self.set_slot(slots + place * SLOT, slot);
         }
     }
@@ -267,33 +304,92 @@ impl RowBuf {
             if at >= row.width() {
                 return Err(*column);
             }
-            match (change, self.get(at)) {
+            match (change, self.row().kind(at)) {
                 (Change::Set(new), _) => self.set(at, new.as_ref()),
-                (Change::Add(amount), ValueRef::Int(old)) => {
-                    self.set(at, ValueRef::Int(old.checked_add(*amount).ok_or(*column)?));
+                (Change::Add(amount), Some(ColumnType::Int)) => {
+                    let sum = (self.row().slot(at) as i64).checked_add(*amount).ok_or(*column)?;
+                    self.set_column(at, ColumnType::Int as u8, sum as u64);
                 }
-                (Change::Add(_), ValueRef::Null) => {}
-                (Change::Add(_), _) => return Err(*column),
+                (Change::Add(_), None) => {}
+                (Change::Add(_), Some(_)) => return Err(*column),
             }
         }
         Ok(())
     }
 
-    /// Replaces a column's value. The row's bytes are those of a row made of the new values.
+    /// Replaces a column's value. If the row's bytes were those of a row made of its values, they still are.
     fn set(&mut self, column: usize, value: ValueRef<'_>) {
+        match (fixed_slot(value), is_variable(self.row().kind(column))) {
+            (Some(slot), false) => self.set_column(column, tag_of(value), slot),
+            _ => self.replace(column, value),
+        }
+    }
+
+    fn set_column(&mut self, column: usize, tag: u8, slot: u64) {
         let width = self.row().width();
-        let is_variable = matches!(self.row().kind(column), Some(ColumnType::Text | ColumnType::Bytes));
-        match fixed_slot(value).filter(|_| !is_variable) {
-            Some(slot) => {
-                self.0[2 + column] = tag_of(value);
-                self.set_slot(2 + width + column * SLOT, slot);
-            }
-            None => {
-                let before = std::mem::take(self);
-                self.set_values((0..width).map(|at| if at == column { value } else { before.get(at) }));
+        self.0[2 + column] = tag;
+        self.set_slot(2 + width + column * SLOT, slot);
+    }
+
+    /// Same as [`RowBuf::set`], where bytes behind the slots come or go: what stands behind them moves.
+    fn replace(&mut self, column: usize, value: ValueRef<'_>) {
+        let Some(Range { start, end }) = self.row().place_of(column) else { return self.rebuild(column, value) };
+        let new = match value {
+            ValueRef::Text(text) => text.as_bytes(),
+            ValueRef::Bytes(bytes) => bytes,
+            _ => &[],
+        };
+        let (length, new_end) = (self.0.len(), start + new.len());
+        let new_length = length - end + new_end;
+        self.0.resize(length.max(new_length), 0);
+        self.0.copy_within(end..length, new_end);
+        self.0.truncate(new_length);
+        self.0[start..new_end].copy_from_slice(new);
+        self.set_column(column, tag_of(value), fixed_slot(value).unwrap_or(slot_of(start, new.len())));
+        if new_end != end {
+            self.move_behind(column, new_end.wrapping_sub(end));
+        }
+    }
+
+    /// Adds to the offsets of the columns behind one.
+    fn move_behind(&mut self, column: usize, distance: usize) {
+        let width = self.row().width();
+        for later in column + 1..width {
+            if is_variable(self.row().kind(later)) {
+                let slot = self.row().slot(later);
+                let (offset, length) = parts_of(slot);
+                self.set_slot(2 + width + later * SLOT, slot_of(offset.wrapping_add(distance), length));
             }
         }
     }
+
+    /// Same as [`RowBuf::replace`], for a row that somebody has put together in another order.
+    #[cold]
+    fn rebuild(&mut self, column: usize, value: ValueRef<'_>) {
+        let before = std::mem::take(self);
+        let new = |at| if at == column { value } else { before.get(at) };
+        self.set_values((0..before.row().width()).map(new));
+    }
+}
+
+/// Returns whether bytes are UTF-8. Most texts are ASCII, which is quicker to see.
+#[inline]
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
+    bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
+}
+
+fn is_variable(kind: Option<ColumnType>) -> bool {
+    matches!(kind, Some(ColumnType::Text | ColumnType::Bytes))
+}
+
+/// The slot of bytes behind the slots.
+fn slot_of(offset: usize, length: usize) -> u64 {
+    offset as u64 | (length as u64) << 32
+}
+
+/// Offset and length of the bytes that a slot stands for.
+fn parts_of(slot: u64) -> (usize, usize) {
+    (slot as u32 as usize, (slot >> 32) as usize)
 }
 
 fn tag_of(value: ValueRef<'_>) -> u8 {

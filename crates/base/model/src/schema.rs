@@ -59,6 +59,8 @@ pub struct Schema {
     storage: Storage,
     is_index: bool,
     former_indexes: FormerIndexes,
+    /// Bytes of every key, where its length is all that can be wrong with it.
+    key_width: Option<usize>,
 }
 
 /// Number of index definitions, and the definitions, encoded: see [`Schema::former_indexes`].
@@ -138,7 +140,7 @@ impl Schema {
         let KeyKind::Columns(columns) = &self.key else { panic!("the keys of {} are not columns", self.name) };
         let mut key = Key::new();
         for &column in columns {
-            key.push_value(row.get(usize::from(column)), false);
+            key.push_component(row.component(usize::from(column)).expect("checked when it came in"));
         }
         key
     }
@@ -149,10 +151,10 @@ impl Schema {
     /// [`Invalid::Key`].
     #[inline]
     pub fn check_key(&self, key: &[u8]) -> Result<(), Invalid> {
-        let fits = match &self.key {
-            KeyKind::U64 => key.len() == 8,
-            KeyKind::Bytes => true,
-            KeyKind::Columns(columns) => self.is_key_of(columns, key),
+        let fits = match (self.key_width, &self.key) {
+            (Some(width), _) => key.len() == width,
+            (None, KeyKind::Columns(columns)) => self.is_key_of(columns, key),
+            (None, KeyKind::Bytes | KeyKind::U64) => true,
         };
         if fits { Ok(()) } else { Err(self.wrong_key()) }
     }
@@ -196,15 +198,33 @@ impl Schema {
         if !row.has_tags_of(&self.columns) {
             return Err(self.mismatch(row));
         }
+        if let KeyKind::Columns(columns) = &self.key
+            && !columns.iter().all(|&column| row.is_sound_at(usize::from(column)))
+        {
+            return Err(self.wrong_key_columns());
+        }
         self.check_key_in(key, row)
     }
 
     fn check_key_in(&self, key: &[u8], row: RowRef<'_>) -> Result<(), Invalid> {
         match &self.key {
-            KeyKind::Columns(columns) if !is_key_of(columns, key, row) => {
-                Err(self.wrong_row("its key columns differ from the key under which it is stored".into()))
-            }
+            KeyKind::Columns(columns) if !is_key_of(columns, key, row) => Err(self.wrong_key_columns()),
             _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn wrong_key_columns(&self) -> Invalid {
+        self.wrong_row("its key columns differ from the key under which it is stored".into())
+    }
+
+    fn key_width(&self) -> Option<usize> {
+        match &self.key {
+            KeyKind::U64 => Some(8),
+            KeyKind::Bytes => None,
+            KeyKind::Columns(columns) => {
+                columns.iter().map(|&column| width_of(self.columns[usize::from(column)].kind)).sum()
+            }
         }
     }
 
@@ -356,21 +376,20 @@ impl Schema {
     }
 }
 
-/// Returns whether `key` is made of these columns of a row, none of which is NULL.
-fn is_key_of(columns: &[u16], mut key: &[u8], row: RowRef<'_>) -> bool {
-    let mut component = Key::new();
-    for column in columns.iter().copied().map(usize::from) {
-        if !row.is_sound_at(column) {
-            return false;
-        }
-        component.clear();
-        component.push_value(row.get(column), false);
-        match key.strip_prefix(&*component) {
-            Some(rest) => key = rest,
-            None => return false,
-        }
+/// Bytes of a component of which every byte string of that length is one.
+fn width_of(kind: ColumnType) -> Option<usize> {
+    match kind {
+        ColumnType::Bool => Some(1),
+        ColumnType::Int | ColumnType::Float | ColumnType::Timestamp => Some(8),
+        ColumnType::Text | ColumnType::Bytes | ColumnType::Date => None,
     }
-    key.is_empty()
+}
+
+/// Returns whether `key` is made of these columns of a row, none of which is NULL. Compares in place.
+fn is_key_of(columns: &[u16], key: &[u8], row: RowRef<'_>) -> bool {
+    let mut reader = KeyReader::new(key);
+    columns.iter().all(|&column| row.component(usize::from(column)).is_some_and(|it| reader.skip_if(it)))
+        && reader.rest().is_empty()
 }
 
 fn put_list<T>(out: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
@@ -416,6 +435,7 @@ impl SchemaBuilder {
             storage: Storage::Ordered,
             is_index: false,
             former_indexes: FormerIndexes::default(),
+            key_width: None,
         };
         SchemaBuilder { schema, unknown: None }
     }
@@ -474,7 +494,13 @@ impl SchemaBuilder {
     ///
     /// # Errors
     /// [`Invalid::Schema`] describes the mistake.
-    pub fn build(self) -> Result<Schema, Invalid> {
+    pub fn build(mut self) -> Result<Schema, Invalid> {
+        self.check()?;
+        self.schema.key_width = self.schema.key_width();
+        Ok(self.schema)
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
         let SchemaBuilder { schema, unknown } = self;
         let wrong = |what: String| Err(Invalid::Schema { table: schema.name.clone(), what });
         if let Some(name) = unknown {
@@ -502,13 +528,13 @@ impl SchemaBuilder {
                 match columns.iter().find(|&&c| schema.columns.get(usize::from(c)).is_none_or(|column| column.nullable))
                 {
                     Some(&c) => wrong(format!("key column {c} must not be nullable")),
-                    None => Ok(schema),
+                    None => Ok(()),
                 }
             }
             (_, RowKind::Typed) if schema.columns.is_empty() => {
                 wrong("a table of typed rows needs at least one column".into())
             }
-            _ => Ok(schema),
+            _ => Ok(()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use seriatim_model::{ColumnType, Decoder, Key, KeyReader, Malformed, Value, ValueRef};
 use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 const TYPES: [ColumnType; 7] = [
     ColumnType::Bool,
@@ -201,6 +202,38 @@ fn keys_print_as_what_they_look_like() {
     ] {
         assert_eq!(format!("{key:?}"), text);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+    /// Whether a key is short or long, and however it has grown, it is its bytes.
+    #[test]
+    fn a_key_is_its_bytes(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..30), 0..6), other in prop::collection::vec(any::<u8>(), 0..60)) {
+        let bytes = pieces.concat();
+        let mut grown = Key::from_bytes(&other);
+        grown.clear();
+        pieces.iter().for_each(|piece| {
+            grown.push_raw(piece);
+        });
+        let (key, other) = (Key::from_bytes(&bytes), Key::from_bytes(&other));
+        prop_assert_eq!(&grown[..], &bytes[..]);
+        prop_assert!(grown == key && hash(&grown) == hash(&key) && hash(&key) == hash(&bytes[..]));
+        prop_assert_eq!(grown.cmp(&other), bytes[..].cmp(&other[..]));
+        prop_assert_eq!(&grown.clone()[..], &bytes[..]);
+        let successor = bytes.iter().rposition(|&byte| byte != u8::MAX).map(|last| {
+            let mut successor = bytes[..=last].to_vec();
+            successor[last] += 1;
+            successor
+        });
+        prop_assert_eq!(grown.successor_of_prefix().map(|key| key.to_vec()), successor);
+    }
+}
+
+fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[test]

@@ -111,6 +111,81 @@ proptest! {
     }
 }
 
+/// A row of these values as somebody else might put it together: what stands behind the slots in another order, with gaps.
+fn scrambled(values: &[Value], order: &[prop::sample::Index], gap: usize) -> Vec<u8> {
+    let mut bytes = row_of(values).bytes().to_vec();
+    let slots = 2 + values.len();
+    let mut columns: Vec<usize> = (0..values.len()).collect();
+    for (at, other) in order.iter().enumerate().take(values.len()) {
+        columns.swap(at, other.index(values.len()));
+    }
+    bytes.truncate(slots + 8 * values.len());
+    for column in columns {
+        let behind = match &values[column] {
+            Value::Text(text) => text.as_bytes(),
+            Value::Bytes(bytes) => bytes,
+            _ => continue,
+        };
+        bytes.extend(std::iter::repeat_n(b'-', gap));
+        let slot = bytes.len() as u64 | (behind.len() as u64) << 32;
+        bytes[slots + 8 * column..][..8].copy_from_slice(&slot.to_le_bytes());
+        bytes.extend_from_slice(behind);
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+
+    /// Changes in place make what decoding, changing and encoding makes.
+    #[test]
+    fn a_changed_row_is_that_of_the_changed_values(
+        values in prop::collection::vec(value(), 1..8),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![value().prop_map(Change::Set), any::<i64>().prop_map(Change::Add)]), 0..6),
+    ) {
+        let (mut delta, mut expected) = (Delta::new(), Ok(values.clone()));
+        for (column, change) in &changes {
+            let column = column.index(values.len());
+            delta = match change {
+                Change::Set(new) => delta.set(column as u16, new.clone()),
+                Change::Add(amount) => delta.add(column as u16, *amount),
+            };
+            let Ok(changed) = &mut expected else { continue };
+            let new = match (change, &changed[column]) {
+                (Change::Set(new), _) => Some(new.clone()),
+                (Change::Add(amount), Value::Int(old)) => old.checked_add(*amount).map(Value::Int),
+                (Change::Add(_), Value::Null) => Some(Value::Null),
+                (Change::Add(_), _) => None,
+            };
+            match new {
+                Some(new) => changed[column] = new,
+                None => expected = Err(column as u16),
+            }
+        }
+        let mut row = RowBuf::from_bytes(b"what was there before");
+        let applied = row.apply(row_of(&values).row(), &delta).map(|()| row.clone());
+        prop_assert_eq!(applied, expected.map(|values| row_of(&values)));
+    }
+
+    #[test]
+    fn a_row_in_another_order_is_changed_too(
+        values in prop::collection::vec(value(), 1..6),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 5),
+        gap in 0usize..3,
+        column: prop::sample::Index,
+        new in value(),
+    ) {
+        let bytes = scrambled(&values, &order, gap);
+        prop_assert_eq!(RowRef::new(&bytes).check(), Ok(()));
+        let (mut row, mut expected) = (RowBuf::new(), values);
+        let column = column.index(expected.len());
+        row.apply(RowRef::new(&bytes), &Delta::new().set(column as u16, new.clone())).expect("the column is there");
+        expected[column] = new;
+        prop_assert_eq!(row.row().check(), Ok(()));
+        prop_assert_eq!(values_of(row.row()), expected);
+    }
+}
+
 #[test]
 fn additions_apply_in_order_and_refuse_overflow() {
     let row = row_of(&[Value::Int(i64::MAX - 1), Value::Null, Value::from("text")]);

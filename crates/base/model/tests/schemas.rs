@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use seriatim_model::{
-    ColumnType, Columns, Comparison, Decoder, Invalid, Key, KeyKind, Malformed, Predicate, RowBuf, RowKind, Schema,
-    SchemaBuilder, Storage, Value, ValueRef,
+    ColumnType, Columns, Comparison, Decoder, Invalid, Key, KeyKind, KeyReader, Malformed, Predicate, RowBuf, RowKind,
+    RowRef, Schema, SchemaBuilder, Storage, Value, ValueRef,
 };
 
 fn orders() -> SchemaBuilder {
@@ -96,6 +96,23 @@ fn rows_are_held_against_their_schema() {
 }
 
 #[test]
+fn half_a_character_is_no_text_of_a_key() {
+    let schema = orders().build().unwrap();
+    let mut bytes = order(7, "tofu", None).bytes().to_vec();
+    bytes.pop();
+    bytes.push(0xc3);
+    let key = Key::new().push_i64(7).push_bytes(&[b't', b'o', b'f', 0xc3]).clone();
+    assert_eq!(schema.check_key(&key), Err(Invalid::Key { table: "orders".into() }));
+    let unfit = "the row does not fit table orders: ";
+    let row = RowRef::new(&bytes);
+    assert_eq!(schema.check_row(&key, row).unwrap_err().to_string(), format!("{unfit}not a typed row"));
+    assert_eq!(
+        schema.check_row_to_store(&key, row).unwrap_err().to_string(),
+        format!("{unfit}its key columns differ from the key under which it is stored")
+    );
+}
+
+#[test]
 fn keys_are_held_against_their_schema() {
     let schema = orders().build().unwrap();
     let key = schema.key_of(order(7, "tofu", None).row());
@@ -143,6 +160,41 @@ fn eight_byte_keys_are_known() {
     assert!(!orders().build().unwrap().has_eight_byte_keys());
     assert!(Schema::bytes("t").u64_key().build().unwrap().has_eight_byte_keys());
     assert!(!Schema::bytes("t").build().unwrap().has_eight_byte_keys());
+}
+
+type Check = fn(&Schema, &[u8], RowRef<'_>) -> Result<(), Invalid>;
+
+/// A table whose every column is one of the key.
+fn all_key(kinds: &[ColumnType]) -> Schema {
+    let names: Vec<String> = (0..kinds.len()).map(|at| format!("column{at}")).collect();
+    let columns = names.iter().zip(kinds).fold(Schema::table("t"), |table, (name, &kind)| table.column(name, kind));
+    columns.key(names.iter().map(String::as_str)).build().expect("a good schema")
+}
+
+/// A value of a type, zeros often among its bytes.
+fn value_of(kind: ColumnType) -> BoxedStrategy<Value> {
+    match kind {
+        ColumnType::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
+        ColumnType::Int => any::<i64>().prop_map(Value::Int).boxed(),
+        ColumnType::Float => any::<f64>().prop_map(Value::Float).boxed(),
+        ColumnType::Text => prop_oneof![any::<String>(), "[\\x00\\x01a]{0,4}"].prop_map(Value::Text).boxed(),
+        ColumnType::Bytes => prop::collection::vec(0u8..3, 0..5).prop_map(Value::Bytes).boxed(),
+        ColumnType::Date => any::<i32>().prop_map(Value::Date).boxed(),
+        ColumnType::Timestamp => any::<i64>().prop_map(Value::Timestamp).boxed(),
+    }
+}
+
+/// Values of two rows, which differ in at most one column.
+fn two_rows_of_one_shape() -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
+    prop::collection::vec(kind(), 1..4).prop_flat_map(|kinds| {
+        let values: Vec<_> = kinds.iter().map(|&kind| value_of(kind)).collect();
+        let other = (0..kinds.len()).prop_flat_map(move |at| (Just(at), value_of(kinds[at])));
+        (values, other).prop_map(|(values, (at, other))| {
+            let mut changed = values.clone();
+            changed[at] = other;
+            (values, changed)
+        })
+    })
 }
 
 fn kind() -> impl Strategy<Value = ColumnType> {
@@ -237,6 +289,40 @@ proptest! {
             let mut again = Vec::new();
             schema.encode(&mut again);
             prop_assert_eq!(Schema::decode(&mut Decoder::new(&again)), Ok(schema));
+        }
+    }
+
+    /// What is compared in place is what encoding would have said.
+    #[test]
+    fn a_key_fits_exactly_if_its_components_can_be_read(
+        kinds in prop::collection::vec(kind(), 1..4),
+        bytes in prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(0xff), Just(0xc3), Just(0xa9), any::<u8>()], 0..28),
+    ) {
+        let schema = all_key(&kinds);
+        let mut reader = KeyReader::new(&bytes);
+        let reads = kinds.iter().all(|&kind| reader.value(kind, false).is_ok()) && reader.rest().is_empty();
+        prop_assert_eq!(schema.check_key(&bytes).is_ok(), reads);
+    }
+
+    #[test]
+    fn a_row_fits_under_its_own_key_only((values, other) in two_rows_of_one_shape()) {
+        let kinds: Vec<ColumnType> = values.iter().map(|value| value.as_ref().column_type().expect("not NULL")).collect();
+        let schema = all_key(&kinds);
+        let encoded = |values: &[Value]| {
+            let mut key = Key::new();
+            values.iter().for_each(|value| {
+                key.push_value(value.as_ref(), false);
+            });
+            key
+        };
+        let row = RowBuf::from_values(&values.iter().map(Value::as_ref).collect::<Vec<_>>());
+        let (key, other_key) = (encoded(&values), encoded(&other));
+        prop_assert_eq!(&schema.key_of(row.row()), &key);
+        for (check, name) in [(Schema::check_row as Check, "row"), (Schema::check_row_to_store, "row to store")] {
+            prop_assert_eq!(check(&schema, &key, row.row()), Ok(()), "{}", name);
+            prop_assert_eq!(check(&schema, &other_key, row.row()).is_ok(), key == other_key, "{}", name);
+            prop_assert!(check(&schema, &key[..key.len() - 1], row.row()).is_err(), "{}", name);
+            prop_assert!(check(&schema, key.clone().push_raw(b"x"), row.row()).is_err(), "{}", name);
         }
     }
 
