@@ -23,6 +23,6 @@ pub use footprint::{Footprint, FootprintEntry, FootprintRange, Guarded, Touch};
 pub use interactive::Interactive;
 pub use object::{Engine, Store, Transaction};
 pub use pending::{Later, Pending};
-pub use reexecutable::{AsReexecutable, Reexecutable};
+pub use reexecutable::{AsReexecutable, Reexecutable, run_interactively};
 pub use registry::{AnyProcedure, LoggedCall, NameTaken, Registry, UnknownCall, encode_call};
 pub use transaction::{Begin, Committed, Finish, Mode};

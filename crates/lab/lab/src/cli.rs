@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::engines::EngineName;
+use crate::engines::{DoorName, EngineName};
 use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
 use crate::options::{Format, number, seconds, seconds_or_none};
 use crate::soak::arguments::SoakArguments;
@@ -177,6 +177,10 @@ pub struct CommonArguments {
     /// Take hold of a row at the statement that writes it instead of at commit
     #[arg(long)]
     pub own_at_statement: bool,
+
+    /// How transactions enter the engine
+    #[arg(long, value_enum, default_value = "program")]
+    pub door: DoorName,
 
     /// What acknowledgements wait for
     #[arg(long, value_enum, default_value = "none")]
@@ -474,6 +478,10 @@ pub struct HistoryArguments {
     /// Where all random choices come from. Threads still interleave as they like
     #[arg(long, default_value = "1", value_name = "N")]
     pub seed: u64,
+
+    /// How transactions enter the engine. These have no footprint, so that they cannot be declared
+    #[arg(long, value_enum, default_value = "program")]
+    pub door: DoorName,
 
     /// The engine's limits: small ones make the rare paths common
     #[arg(long, value_enum, default_value = "small")]

@@ -149,6 +149,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
         long_readers: common.long_readers,
         long_reader_interval: Duration::from_millis(common.long_reader_interval),
         extent,
+        door: common.door,
         durability: common.durability,
         history: common.history.clone(),
         seed: common.seed,

@@ -4,27 +4,31 @@
 //! as much as a short transaction (it waits for all earlier loads), so that clients time only as many transactions as
 //! give good quantiles; [`Tally::timed_every`] says how many.
 
-mod control;
+mod bare;
 mod passes;
 mod tally;
 mod worker;
 
-pub use control::Control;
 pub use tally::Tally;
 
-use crate::engines::{Engine, OnEngine};
+use crate::control::{COUNTING, Control, WARMING};
+use crate::engines::{DoorName, Engine, OnEngine};
 use crate::machine::OtherPrograms;
-use crate::record::{Forms, Log};
-use crate::retry::Retrying;
-use crate::workloads::{Audit, ClientSlot, LOADER, Stamps, Workload};
+use crate::record::{Attempts, Forms, Log};
+use crate::retry::{Retrying, SharedRetrying};
+use crate::workloads::{Audit, Client, ClientSlot, LOADER, Stamps, Submission, Workload};
+use bare::Samples;
 use check::{Record, Status};
-use control::{COUNTING, WARMING};
 use env::time::Duration;
 use env::{MonotonicClock, Randomness};
-use model::{Begin, Committed, Durability, Error, LogPosition, Mode, Program, Storage, TableId};
+use model::{
+    Begin, Committed, Completed, Durability, Error, Interactive, LogPosition, Mode, Program, Reexecutable, Storage,
+    TableId, run_interactively,
+};
 use passes::{Load, Look, Pass, Walk};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use worker::{Done, Quota, Worker};
 
@@ -56,6 +60,8 @@ pub struct Run<'a, W> {
     pub long_reader_interval: Duration,
     /// Length of the run.
     pub extent: Extent,
+    /// Door by which the clients' transactions enter. The driver's own, which load and audit, are programs.
+    pub door: DoorName,
     /// Durability of acknowledgements.
     pub durability: Durability,
     /// Whether everything is recorded.
@@ -81,6 +87,8 @@ pub struct Outcome {
     pub other_cores: Option<f64>,
     /// Replaced versions that were still there at the end, if the engine counts them.
     pub kept_versions: Option<u64>,
+    /// Nanoseconds that a client takes for a transaction that no engine runs; `None` for a recorded run.
+    pub bare_ns: Option<f64>,
     /// Everything that was done, if it was recorded.
     pub records: Vec<Record>,
 }
@@ -94,6 +102,8 @@ pub enum RunError {
     Wrong(String),
     /// The operating system refused a thread.
     Thread(String),
+    /// A transaction without a footprint was to enter by the declared door.
+    NoFootprint,
 }
 
 impl fmt::Display for RunError {
@@ -102,6 +112,9 @@ impl fmt::Display for RunError {
             RunError::Engine(error) => write!(f, "the engine failed: {error}"),
             RunError::Wrong(what) => write!(f, "wrong result: {what}"),
             RunError::Thread(error) => write!(f, "cannot start a thread: {error}"),
+            RunError::NoFootprint => {
+                f.write_str("its transactions declare no footprint: run it by another door than the declared one")
+            }
         }
     }
 }
@@ -121,13 +134,23 @@ impl<W: Workload> OnEngine for Run<'_, W> {
         let forms = Forms::new(&tables, self.workload.forms());
         let clock = MonotonicClock::new();
         let stage = Stage { run: &self, engine, tables, forms: &forms, clock };
-        let mut records = stage.load()?;
+        let mut samples = Samples::default();
+        let mut records = stage.load(&mut samples)?;
+        let bare_ns = if self.is_recorded { None } else { Some(bare::ns_per_transaction(&stage, &samples)?) };
         let performed = stage.perform()?;
         let (resident_bytes, kept_versions) = (crate::machine::resident_bytes(), stage.engine.kept_versions());
         records.extend(performed.records);
         records.extend(stage.audit(&performed.clients)?);
         let Performed { tally, long_tally, other_cores, .. } = performed;
-        Ok(Outcome { clients: tally, long_readers: long_tally, resident_bytes, other_cores, kept_versions, records })
+        Ok(Outcome {
+            clients: tally,
+            long_readers: long_tally,
+            resident_bytes,
+            other_cores,
+            kept_versions,
+            bare_ns,
+            records,
+        })
     }
 }
 
@@ -165,17 +188,16 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
 
     fn acknowledge(&self, position: LogPosition) -> Result<(), Error> {
         match self.run.durability {
-            Durability::Fsync => self.engine.wait_durable(position),
+            Durability::Fsync => self.engine.interactive().wait_durable(position),
             Durability::None | Durability::Async => Ok(()),
         }
     }
 
     /// Fills the tables, and waits until the disk has them, so that no client pays for it.
-    fn load(&self) -> Result<Vec<Record>, RunError> {
+    fn load(&self, samples: &mut Samples) -> Result<Vec<Record>, RunError> {
         let mut records = self.run.workload.load(Stamps::of_client(LOADER));
         let mut log = self.log(LOADER);
-        let control = Control::new();
-        let mut retrying = Retrying::new(&control, self.seat(LOADER).randomness);
+        let mut retrying = Retrying::new(Arc::default(), self.seat(LOADER).randomness);
         let how = Begin { durability: Some(self.run.durability.min(Durability::Async)), ..Begin::default() };
         let (mut last, mut loaded) = (LogPosition::ZERO, 0);
         loop {
@@ -183,6 +205,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
             if batch.is_empty() {
                 break;
             }
+            samples.take_from(&self.tables, batch.records());
             let (_, committed) = self.execute(&mut batch, how, &mut retrying, log.as_mut(), |_| Ok(()))?;
             last = committed.log_position;
             loaded += batch.len() as u64;
@@ -197,7 +220,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
 
     /// Runs the clients to the end of the run's extent.
     fn perform(&self) -> Result<Performed<W::Client>, RunError> {
-        let (control, operations) = (Control::new(), AtomicU64::new(0));
+        let (control, operations) = (Arc::new(Control::new()), AtomicU64::new(0));
         let (clients, all) = (self.run.clients, self.run.clients + self.run.long_readers);
         let quota = |number: u32| match self.run.extent {
             _ if number > clients => Quota::Unlimited,
@@ -296,8 +319,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         audit: &mut W::Audit,
         log: &mut Option<Log<'_>>,
     ) -> Result<(), RunError> {
-        let control = Control::new();
-        let mut retrying = Retrying::new(&control, Randomness::from_seed(self.run.seed));
+        let mut retrying = Retrying::new(Arc::default(), Randomness::from_seed(self.run.seed));
         let how = Begin { mode: Mode::ReadOnly, durability: Some(self.run.durability), ..Begin::default() };
         while pass.has_more() {
             let acknowledge = |committed: Committed| self.acknowledge(committed.log_position);
@@ -310,9 +332,10 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         Ok(())
     }
 
-    fn worker<'s>(&'s self, number: u32, quota: Quota<'s>, control: &'s Control) -> Worker<'s, E, W> {
+    fn worker<'s>(&'s self, number: u32, quota: Quota<'s>, control: &Arc<Control>) -> Worker<'s, E, W> {
         let mut seat = self.seat(number);
-        let retrying = Retrying::new(control, seat.randomness.fork());
+        let retrying = Retrying::new(control.clone(), seat.randomness.fork());
+        let submitted = SharedRetrying::new(Retrying::new(control.clone(), seat.randomness.fork()));
         let client = match number > self.run.clients {
             false => self.run.workload.client(seat),
             true => self.run.workload.long_reader(seat),
@@ -320,7 +343,45 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         let is_client = number <= self.run.clients;
         let interval = if is_client { Duration::ZERO } else { self.run.long_reader_interval };
         let (log, tally) = (self.log(number), Tally::new());
-        Worker { stage: self, client, quota, control, retrying, log, tally, interval }
+        Worker { stage: self, client, quota, control: control.clone(), retrying, submitted, log, tally, interval }
+    }
+
+    /// Runs a program through the run's door. The driver's own programs have no footprint.
+    fn enter<P: Program<Error = Error>>(
+        &self,
+        program: &mut P,
+        how: Begin,
+        retry: &mut dyn model::Retry,
+    ) -> Result<(P::Output, Committed), Error> {
+        match self.run.door {
+            DoorName::Interactive => run_interactively(self.engine.interactive(), program, how, retry),
+            DoorName::Program | DoorName::Declared => self.engine.programs().execute(program, how, retry),
+        }
+    }
+
+    /// Submits a client's transaction to the declared door and waits for its acknowledgement, recorded or not.
+    fn submit(
+        &self,
+        client: &mut W::Client,
+        how: Begin,
+        retrying: &SharedRetrying,
+        log: Option<&mut Log<'_>>,
+    ) -> Result<Completed<<W::Client as Client>::Call>, RunError> {
+        let attempts = log.as_ref().map(|_| Attempts::new(self.clock));
+        let submission = Submission { how, retrying: retrying.clone(), attempts: attempts.clone() };
+        let mut run = |submission| {
+            let ticket = client.submit(self.engine.declared(), submission)?;
+            Some(ticket.wait().and_then(|(output, committed)| {
+                self.acknowledge(committed.log_position)?;
+                Ok((output, committed))
+            }))
+        };
+        let reads_the_past = how.mode == Mode::Snapshot && self.engine.snapshots_read_the_past();
+        let completed = match (log, attempts) {
+            (Some(log), Some(attempts)) => log.observe_submission(&attempts, reads_the_past, || run(submission)),
+            _ => run(submission),
+        };
+        completed.ok_or(RunError::NoFootprint)
     }
 
     /// Runs one transaction to its acknowledgement, recorded or not.
@@ -328,12 +389,12 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         &self,
         program: &mut P,
         how: Begin,
-        retrying: &mut Retrying<'_>,
+        retrying: &mut Retrying,
         log: Option<&mut Log<'_>>,
         acknowledge: impl Fn(Committed) -> Result<(), Error>,
     ) -> Result<(P::Output, Committed), Error> {
         let Some(log) = log else {
-            let (output, committed) = self.engine.execute(program, how, retrying)?;
+            let (output, committed) = self.enter(program, how, retrying)?;
             acknowledge(committed)?;
             return Ok((output, committed));
         };
@@ -344,7 +405,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
                 attempt_begins();
                 again
             };
-            let (output, committed) = self.engine.execute(observed, how, &mut retry)?;
+            let (output, committed) = self.enter(observed, how, &mut retry)?;
             acknowledge(committed)?;
             Ok((output, committed))
         })

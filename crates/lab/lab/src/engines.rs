@@ -1,17 +1,18 @@
 //! The engines: the only place that names them.
 
 mod counters;
+mod doors;
 mod one_mutex;
 
 pub use counters::Ladder;
+pub use doors::{Adapted, DoorName};
 pub use one_mutex::OneMutex;
 
 use counters::{Counter, LockedCounter};
+use doors::{MvtoEngine, SiloEngine};
 use env::time::Duration;
 use env::{Clock, RealDisk};
-use model::{
-    AsReexecutable, Begin, Committed, Interactive, LogPosition, Program, Reexecutable, Result, Retry, Schema, TableId,
-};
+use model::{Declared, Interactive, Reexecutable, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
 use silo::Silo;
@@ -75,15 +76,27 @@ pub struct Settings {
     pub ladder: Ladder,
 }
 
-/// What the driver needs of an engine: run programs, and report when they are durable.
-pub trait Engine: Reexecutable {
-    /// See [`Interactive::wait_durable`].
-    ///
-    /// # Errors
-    /// The log failed first.
-    fn wait_durable(&self, position: LogPosition) -> Result<()>;
+/// What the driver needs of an engine: its doors, and what it counts. A door that an engine does not implement itself is `model`'s
+/// adapter over a stronger one.
+pub trait Engine: Send + Sync + 'static {
+    /// The engine behind the interactive door.
+    type Interactive: Interactive;
+    /// The engine behind the door for programs.
+    type Programs: Reexecutable;
+    /// The engine behind the declared door.
+    type Declared: Declared;
 
-    /// Returns the number of replaced versions that are still there, if the engine counts them.
+    /// The interactive door.
+    fn interactive(&self) -> &Self::Interactive;
+
+    /// The door for programs.
+    fn programs(&self) -> &Self::Programs;
+
+    /// The declared door.
+    fn declared(&self) -> &Self::Declared;
+
+    /// Returns the number of replaced versions that are still there, if the engine counts them; none in an engine that keeps one
+    /// version.
     fn kept_versions(&self) -> Option<u64> {
         None
     }
@@ -92,30 +105,6 @@ pub trait Engine: Reexecutable {
     /// if they had begun with the run, and the judges ask of them what they promise.
     fn snapshots_read_the_past(&self) -> bool {
         false
-    }
-}
-
-impl<E: Interactive> Engine for AsReexecutable<E> {
-    fn wait_durable(&self, position: LogPosition) -> Result<()> {
-        self.0.wait_durable(position)
-    }
-}
-
-/// Its own `Reexecutable` validates before it passes on a body's error.
-impl Engine for Silo {
-    fn wait_durable(&self, position: LogPosition) -> Result<()> {
-        Interactive::wait_durable(self, position)
-    }
-
-    fn snapshots_read_the_past(&self) -> bool {
-        true
-    }
-}
-
-/// Its own `Reexecutable` keeps a transaction's age over its retries.
-impl Engine for TwoPhaseLocking {
-    fn wait_durable(&self, position: LogPosition) -> Result<()> {
-        Interactive::wait_durable(self, position)
     }
 }
 
@@ -154,7 +143,7 @@ pub fn on_engine<T: OnEngine>(
         EngineName::Silo => {
             let engine = Silo::new(silo_options(settings.has_small_limits));
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
-            Ok(task.run(engine, tables))
+            Ok(task.run(SiloEngine::new(engine), tables))
         }
         EngineName::Twopl => {
             let engine = TwoPhaseLocking::new(twopl_options(settings.has_small_limits));
@@ -164,39 +153,14 @@ pub fn on_engine<T: OnEngine>(
         EngineName::Twin => {
             let engine = OneMutex::new();
             let tables = create_tables(schemas, |schema| Ok(engine.create_table(schema)))?;
-            Ok(task.run(AsReexecutable(Arc::new(engine)), tables))
+            Ok(task.run(Adapted::new(engine), tables))
         }
     }
 }
 
 fn run_mvto<C: Clock, T: OnEngine>(engine: Mvto<C>, schemas: Vec<Schema>, task: T) -> Result<T::Output> {
     let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
-    Ok(task.run(MvtoEngine(AsReexecutable(Arc::new(engine))), tables))
-}
-
-/// MVTO, with what only it can say of itself.
-struct MvtoEngine<C: Clock>(AsReexecutable<Mvto<C>>);
-
-impl<C: Clock> Reexecutable for MvtoEngine<C> {
-    fn execute<P: Program>(
-        &self,
-        program: &mut P,
-        how: Begin,
-        retry: &mut dyn Retry,
-    ) -> std::result::Result<(P::Output, Committed), P::Error> {
-        self.0.execute(program, how, retry)
-    }
-}
-
-impl<C: Clock> Engine for MvtoEngine<C> {
-    fn wait_durable(&self, position: LogPosition) -> Result<()> {
-        self.0.wait_durable(position)
-    }
-
-    fn kept_versions(&self) -> Option<u64> {
-        let stats = self.0.0.stats();
-        Some(stats.replaced_versions.saturating_sub(stats.collected_versions))
-    }
+    Ok(task.run(MvtoEngine::new(engine), tables))
 }
 
 fn create_tables(schemas: Vec<Schema>, create: impl FnMut(Schema) -> Result<TableId>) -> Result<Vec<TableId>> {

@@ -27,6 +27,7 @@ pub fn record(arguments: &HistoryArguments) -> Result<Vec<Record>, Failure> {
         long_readers: 0,
         long_reader_interval: Duration::ZERO,
         extent: Extent::Operations(arguments.operations),
+        door: arguments.door,
         durability: Durability::None,
         is_recorded: true,
         load_batch: LOAD_BATCH,

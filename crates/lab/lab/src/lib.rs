@@ -5,9 +5,10 @@
 //! - [`cli`] is the command line; [`command`] turns it into [`trial::Plan`]s, one per engine and number of threads; [`turns`]
 //!   runs them one after another, again and again, each in a process of its own ([`trial`]).
 //! - [`engines`] opens the engine that a plan names: the only place where engines have names. All else is generic over
-//!   `model`'s doors.
+//!   `model`'s doors ([`engines::DoorName`]: the one that clients take).
 //! - [`driver`] fills the tables, starts the clients behind one starting line, and counts. A client draws a transaction,
-//!   the engine runs it until it commits ([`retry`]: what is done after an abort), its result is checked.
+//!   the engine runs it until it commits ([`retry`]: what is done after an abort), its result is checked. Before that, the same clients
+//!   run for a moment without a database, so that a row says what the lab itself takes of a transaction.
 //! - [`workloads`] are `model::Procedure`s, written once: [`workloads::ycsb`], [`workloads::bank`], [`workloads::smallbank`],
 //!   [`workloads::tatp`], [`workloads::tpcc`]. Their parameters are presets in `workloads/*.toml`, which the command line
 //!   changes. A program without a footprint is [`workloads::mixed`], which measures nothing.
@@ -28,7 +29,7 @@
 //! - L2. Latency is from a transaction's first attempt to its acknowledgement, retries and waits included.
 //! - L3. An attempt that does not commit counts once, under the rule by which the engine ended it.
 //! - L4. A client's loop allocates nothing of its own (scans and reads fill buffers made before), and reads the clock only
-//!   for the transactions that it times.
+//!   for the transactions that it times. The declared door is the exception: what is submitted is a copy.
 //! - L5. Equal seeds draw equal transactions, on every engine; how threads interleave is up to the machine.
 //! - L6. A wrong result (a loaded key that is missing, an audit with another sum), or a wrong state at the end, ends the run with
 //!   an error: there are no figures for wrong answers.
@@ -42,6 +43,8 @@
 
 pub mod cli;
 pub mod command;
+pub mod control;
+pub mod counts;
 pub mod draw;
 pub mod driver;
 pub mod engines;

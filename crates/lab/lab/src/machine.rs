@@ -9,6 +9,9 @@ use std::time::Duration;
 /// The allocator of the program `lab`.
 pub const ALLOCATOR: &str = if cfg!(feature = "mimalloc") { "mimalloc" } else { "the system's" };
 
+/// Whether the compiler has optimized the program `lab`. Figures of a debug build mean nothing.
+pub const BUILD: &str = if cfg!(debug_assertions) { "debug build" } else { "release build" };
+
 /// Memory of this process that is in RAM, in bytes; `None` where the operating system does not say.
 pub fn resident_bytes() -> Option<u64> {
     resident_bytes_of(std::process::id())

@@ -5,8 +5,9 @@
 pub use check::KeyForm;
 use check::{Operation, Record, Scalar, Status};
 use env::{Clock, MonotonicClock};
-use model::{Access, Committed, Error, Fault, Program, RowRef, TableId, history};
+use model::{Access, Committed, Error, Fault, Footprint, Malformed, Procedure, Program, RowRef, TableId, history};
 use std::cell::Cell;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Representation of one table in a history.
 #[derive(Clone, Debug)]
@@ -88,6 +89,25 @@ impl<'a> Log<'a> {
         outcome
     }
 
+    /// Writes down a submitted procedure, whose engine has kept its attempts: `run` submits it and returns when its outcome is known;
+    /// `None` if it could not be submitted.
+    pub fn observe_submission<T>(
+        &mut self,
+        attempts: &Attempts,
+        reads_the_past: bool,
+        run: impl FnOnce() -> Option<Result<(T, Committed), Error>>,
+    ) -> Option<Result<(T, Committed), Error>> {
+        let (mut start, first) = (self.clock.now(), self.records.len());
+        let outcome = run()?;
+        for (operations, end_ns) in attempts.take() {
+            self.add(if reads_the_past { 0 } else { start }, end_ns, operations);
+            // An attempt begins after the one before has run, at the earliest.
+            start = end_ns;
+        }
+        self.settle(first, &outcome);
+        Some(outcome)
+    }
+
     /// All attempts from `first` on have failed, but for the last, which ended as `outcome` says.
     fn settle<T>(&mut self, first: usize, outcome: &Result<(T, Committed), Error>) {
         let end_ns = self.clock.now();
@@ -105,13 +125,13 @@ impl<'a> Log<'a> {
     }
 
     /// Adds an attempt, as failed: [`Log::settle`] knows better of the last.
-    fn add(&mut self, start_ns: u64, operations: Vec<history::Operation>) {
+    fn add(&mut self, start_ns: u64, end_ns: u64, operations: Vec<history::Operation>) {
         let operations = operations.into_iter().filter_map(|operation| self.forms.translate(operation)).collect();
         self.records.push(Record {
             id: u64::from(self.client) << COUNTER_BITS | self.records.len() as u64,
             process: self.client.into(),
             start_ns,
-            end_ns: self.clock.now(),
+            end_ns,
             status: Status::Aborted,
             serial_point: None,
             operations,
@@ -135,7 +155,77 @@ impl<P: Program<Error = Error>> Program for Observed<'_, '_, P> {
         let mut recorder = history::Recorder::new(access);
         let output = self.program.run(&mut recorder);
         let (_, operations) = recorder.into_parts();
-        self.log.add(self.attempt_start.get(), operations);
+        self.log.add(self.attempt_start.get(), self.log.clock.now(), operations);
         output
+    }
+}
+
+/// Attempts of a submitted procedure: operations, and when the body had run.
+#[derive(Clone, Debug)]
+pub struct Attempts {
+    clock: MonotonicClock,
+    made: Arc<Mutex<Vec<Attempt>>>,
+}
+
+type Attempt = (Vec<history::Operation>, u64);
+
+impl Attempts {
+    /// None yet, timed by this clock.
+    pub fn new(clock: MonotonicClock) -> Attempts {
+        Attempts { clock, made: Arc::default() }
+    }
+
+    fn add(&self, operations: Vec<history::Operation>) {
+        let end_ns = self.clock.now();
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).push((operations, end_ns));
+    }
+
+    fn take(&self) -> Vec<Attempt> {
+        std::mem::take(&mut self.made.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A procedure whose every attempt is written down, wherever the engine runs it.
+#[derive(Clone, Debug)]
+pub struct Recorded<P> {
+    procedure: P,
+    attempts: Attempts,
+}
+
+impl<P> Recorded<P> {
+    /// Writes down the attempts of `procedure`.
+    pub fn new(procedure: P, attempts: Attempts) -> Recorded<P> {
+        Recorded { procedure, attempts }
+    }
+}
+
+impl<P: Procedure> Program for Recorded<P> {
+    type Output = P::Output;
+    type Error = P::Error;
+
+    fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<P::Output, P::Error> {
+        let mut recorder = history::Recorder::new(access);
+        let output = self.procedure.run(&mut recorder);
+        self.attempts.add(recorder.into_parts().1);
+        output
+    }
+}
+
+/// Its name and arguments are those of the procedure inside.
+impl<P: Procedure> Procedure for Recorded<P> {
+    const NAME: &'static str = P::NAME;
+
+    fn encode_arguments(&self, out: &mut Vec<u8>) {
+        self.procedure.encode_arguments(out);
+    }
+
+    /// What is read from a log is recorded for nobody.
+    fn decode_arguments(arguments: &[u8]) -> Result<Recorded<P>, Malformed> {
+        let attempts = Attempts::new(MonotonicClock::new());
+        P::decode_arguments(arguments).map(|procedure| Recorded::new(procedure, attempts))
+    }
+
+    fn footprint<A: Access + ?Sized>(&self, access: &mut A) -> Result<Footprint, Error> {
+        self.procedure.footprint(access)
     }
 }

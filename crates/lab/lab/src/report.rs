@@ -1,5 +1,6 @@
 //! Reports: one row per engine, workload and number of threads, as a table for people or a list for programs.
 
+use crate::engines::DoorName;
 use crate::machine;
 use crate::trial::{DurabilityName, Figures, Measurement, Plan};
 use serde::Serialize;
@@ -13,6 +14,8 @@ pub struct Row {
     pub engine: String,
     /// The workload.
     pub workload: String,
+    /// Door by which the transactions entered.
+    pub door: DoorName,
     /// Clients, one thread each.
     pub threads: u32,
     /// Committed transactions in a second: median of the repeats.
@@ -21,6 +24,12 @@ pub struct Row {
     pub txn_per_s_min: f64,
     /// The fastest repeat's.
     pub txn_per_s_max: f64,
+    /// The same by kind of transaction, over all repeats; empty where the workload has one kind.
+    pub txn_per_s_by_kind: BTreeMap<String, f64>,
+    /// Nanoseconds that a client takes for a transaction without any engine: median of the repeats. None in a recorded run.
+    pub bare_ns: Option<f64>,
+    /// Nanoseconds from one commit of a client to its next, less those of the bare loop in the same run: median of the repeats.
+    pub over_bare_ns: Option<f64>,
     /// Attempts that did not commit, of all attempts, in all repeats.
     pub abort_ratio: f64,
     /// Attempts that did not commit, by reason, in all repeats.
@@ -94,10 +103,16 @@ impl Row {
         Row {
             engine: plan.engine.to_string(),
             workload: plan.workload.name().to_owned(),
+            door: plan.door,
             threads: plan.threads,
             txn_per_s: median(rates()),
             txn_per_s_min: rates().fold(f64::INFINITY, f64::min),
             txn_per_s_max: rates().fold(0.0, f64::max),
+            txn_per_s_by_kind: rates_by_kind(&clients),
+            bare_ns: median_of_some(repeats.iter().map(|repeat| repeat.bare_ns)),
+            over_bare_ns: median_of_some(
+                repeats.iter().map(|repeat| Some(repeat.ns_per_txn(plan.threads) - repeat.bare_ns?)),
+            ),
             abort_ratio: abort_ratio(&clients, &aborts),
             aborts,
             p50_us: median(clients.iter().map(|figures| figures.p50_us)),
@@ -136,6 +151,15 @@ impl ReaderRow {
     }
 }
 
+fn rates_by_kind(all: &[&Figures]) -> BTreeMap<String, f64> {
+    let seconds: f64 = all.iter().map(|figures| figures.seconds).sum();
+    let mut rates = BTreeMap::new();
+    for (kind, count) in all.iter().flat_map(|figures| &figures.commits_by_kind) {
+        *rates.entry(kind.clone()).or_insert(0.0) += *count as f64 / seconds.max(f64::MIN_POSITIVE);
+    }
+    rates
+}
+
 fn sum_of_aborts(all: &[&Figures]) -> BTreeMap<String, u64> {
     let mut sum = BTreeMap::new();
     for (reason, count) in all.iter().flat_map(|figures| &figures.aborts) {
@@ -161,6 +185,12 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
+/// The median, if there is a value for every repeat.
+pub(crate) fn median_of_some(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Option<Vec<f64>> = values.collect();
+    values.filter(|values| !values.is_empty()).map(|values| median(values.into_iter()))
+}
+
 /// Writes the rows as one JSON list.
 ///
 /// # Errors
@@ -178,23 +208,39 @@ pub fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = rows.first() else { return Ok(()) };
     writeln!(
         out,
-        "{} {}\n{} core(s), {}, durability {} ({}), {} x {:.1} s, commit {}\n",
+        "{} {}\n{} core(s), {}, {}, durability {} ({}), door {}, {} x {:.1} s, allocator {}, commit {}\n",
         first.workload,
         first.parameters,
         first.cores,
+        machine::BUILD,
         first.isolation,
         first.durability.name(),
         first.storage,
+        first.door,
         first.repeats,
         first.seconds,
+        first.allocator,
         first.commit.as_deref().unwrap_or("unknown")
     )?;
     write_cells(&cells(rows), out)?;
     write_reasons(rows, out)
 }
 
-const TITLES: [&str; 11] =
-    ["engine", "threads", "txn/s", "min", "max", "aborts %", "p50 us", "p99 us", "p99.9 us", "RSS MiB", "others'"];
+const TITLES: [&str; 13] = [
+    "engine",
+    "threads",
+    "txn/s",
+    "min",
+    "max",
+    "over bare ns",
+    "aborts %",
+    "p50 us",
+    "p99 us",
+    "p99.9 us",
+    "RSS MiB",
+    "versions",
+    "others'",
+];
 
 fn cells(rows: &[Row]) -> Vec<[String; TITLES.len()]> {
     let cells = rows.iter().map(|row| {
@@ -204,15 +250,22 @@ fn cells(rows: &[Row]) -> Vec<[String; TITLES.len()]> {
             grouped(row.txn_per_s),
             grouped(row.txn_per_s_min),
             grouped(row.txn_per_s_max),
+            or_dash(row.over_bare_ns.map(grouped)),
             format!("{:.2}", row.abort_ratio * 100.0),
             format!("{:.2}", row.p50_us),
             format!("{:.2}", row.p99_us),
             format!("{:.2}", row.p999_us),
             format!("{:.0}", row.rss_mb),
-            row.other_cores.map_or_else(|| "-".to_owned(), |cores| format!("{cores:.2}")),
+            or_dash(row.kept_versions.map(|count| grouped(count as f64))),
+            or_dash(row.other_cores.map(|cores| format!("{cores:.2}"))),
         ]
     });
     std::iter::once(TITLES.map(str::to_owned)).chain(cells).collect()
+}
+
+/// A figure, or that there is none.
+pub(crate) fn or_dash(figure: Option<String>) -> String {
+    figure.unwrap_or_else(|| "-".to_owned())
 }
 
 /// Names to the left, numbers to the right, each column as wide as its widest cell.
@@ -230,12 +283,19 @@ pub(crate) fn write_cells<const N: usize>(lines: &[[String; N]], out: &mut dyn W
 }
 
 fn write_reasons(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
+    let rates = |rates: &BTreeMap<String, f64>| {
+        let rates = rates.iter().map(|(kind, rate)| format!("{kind} {}", grouped(*rate)));
+        rates.collect::<Vec<_>>().join(", ")
+    };
     let listed = |aborts: &BTreeMap<String, u64>| {
         let reasons = aborts.iter().map(|(reason, count)| format!("{reason} {}", grouped(*count as f64)));
         reasons.collect::<Vec<_>>().join(", ")
     };
     for row in rows {
         let name = format!("{}, {} thread(s)", row.engine, row.threads);
+        if !row.txn_per_s_by_kind.is_empty() {
+            writeln!(out, "txn/s of {name}: {}", rates(&row.txn_per_s_by_kind))?;
+        }
         if !row.aborts.is_empty() {
             writeln!(out, "aborts of {name}: {}", listed(&row.aborts))?;
         }
@@ -253,8 +313,8 @@ fn write_reasons(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
 
 /// Digits in groups of three.
 pub fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
+    let digits = format!("{:.0}", number.abs());
+    let mut grouped = String::from(if number <= -0.5 { "-" } else { "" });
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at) % 3 == 0 {
             grouped.push(',');
@@ -277,7 +337,8 @@ mod tests {
 
     #[test]
     fn digits_come_in_groups() {
-        assert_eq!(["0", "999", "1,000", "1,234,567"], [0.4, 999.0, 1000.0, 1_234_567.0].map(grouped).as_slice());
+        let groups = [0.4, 999.0, 1000.0, 1_234_567.0, -0.2, -999.0, -1000.0].map(grouped);
+        assert_eq!(groups, ["0", "999", "1,000", "1,234,567", "0", "-999", "-1,000"]);
     }
 
     #[test]

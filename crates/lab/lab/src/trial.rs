@@ -3,7 +3,7 @@
 //! A process of its own, so that memory in use is that engine's alone, and no run inherits the heap that another has left.
 
 use crate::driver::{Extent, Outcome, Run, Tally};
-use crate::engines::{EngineName, Settings, on_engine};
+use crate::engines::{DoorName, EngineName, Settings, on_engine};
 use crate::workloads::{Workload, bank, smallbank, tatp, tpcc, ycsb};
 use check::{Record, Writer};
 use env::time::Duration;
@@ -33,6 +33,8 @@ pub struct Plan {
     pub long_reader_interval: Duration,
     /// Length of the run.
     pub extent: Extent,
+    /// Door by which the clients' transactions enter.
+    pub door: DoorName,
     /// Durability of acknowledgements.
     pub durability: DurabilityName,
     /// Path of the recorded history, if the run is recorded.
@@ -126,6 +128,15 @@ pub struct Measurement {
     pub other_cores: Option<f64>,
     /// Replaced versions that were still there at the end, if the engine counts them.
     pub kept_versions: Option<u64>,
+    /// Nanoseconds that a client takes for a transaction that no engine runs; none for a recorded run.
+    pub bare_ns: Option<f64>,
+}
+
+impl Measurement {
+    /// Nanoseconds between two commits of one of so many clients.
+    pub fn ns_per_txn(&self, clients: u32) -> f64 {
+        f64::from(clients) * 1e9 / self.clients.txn_per_s.max(f64::MIN_POSITIVE)
+    }
 }
 
 /// Figures of one kind of client.
@@ -137,6 +148,8 @@ pub struct Figures {
     pub commits: u64,
     /// Transactions per second.
     pub txn_per_s: f64,
+    /// The same by kind, where the workload has several.
+    pub commits_by_kind: BTreeMap<String, u64>,
     /// Attempts that did not commit, by reason.
     pub aborts: BTreeMap<String, u64>,
     /// Median time from the first attempt to the acknowledgement. Microseconds.
@@ -156,6 +169,7 @@ impl Figures {
             seconds: tally.elapsed().as_secs_f64(),
             commits: tally.commits,
             txn_per_s: tally.per_second(),
+            commits_by_kind: tally.kinds.by_name(),
             aborts: tally.aborts.by_name(),
             p50_us: quantile_us(0.5),
             p99_us: quantile_us(0.99),
@@ -193,6 +207,7 @@ fn perform_workload(plan: &Plan, workload: &impl Workload) -> Result<Measurement
         long_readers: plan.long_readers,
         long_reader_interval: plan.long_reader_interval,
         extent: plan.extent,
+        door: plan.door,
         durability: plan.durability.durability(),
         is_recorded: plan.history.is_some(),
         load_batch: LOAD_BATCH,
@@ -228,6 +243,7 @@ fn measurement(plan: &Plan, outcome: &Outcome) -> Measurement {
         rss_mb: outcome.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20),
         other_cores: outcome.other_cores,
         kept_versions: outcome.kept_versions,
+        bare_ns: outcome.bare_ns,
     }
 }
 

@@ -18,10 +18,12 @@ pub mod ycsb;
 pub use audit::Audit;
 pub use stamps::{LOADER, Stamp, StampedBytes, Stamps};
 
-use crate::record::Form;
+use crate::record::{Attempts, Form, Recorded};
+use crate::retry::SharedRetrying;
 use env::Randomness;
 use model::{
-    Abort, AbortClass, Error, Key, Malformed, Mode, Procedure, Program, RowBuf, Schema, TableId, Target, Timestamp,
+    Abort, AbortClass, Begin, Declared, Error, Key, Malformed, Mode, Procedure, Program, RowBuf, Schema, TableId,
+    Target, Ticket, Timestamp,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -91,6 +93,17 @@ pub trait Client: Send {
     /// The transaction that was drawn last.
     fn call(&mut self) -> &mut Self::Call;
 
+    /// Kind of the transaction that was drawn last, where the workload has several.
+    fn kind(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Submits the transaction that was drawn last. `None`: it has no footprint.
+    fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Self::Call>> {
+        let _ = (door, submission);
+        None
+    }
+
     /// Looks at what a committed transaction returned, and keeps what the audit needs of it. Never called for one that did not
     /// commit: what those saw need not make sense under every protocol.
     ///
@@ -109,6 +122,26 @@ pub trait Call: Procedure<Error = Error> + Clone {
         let copy = self.clone();
         self.stamps().pass_over_a_submission();
         copy
+    }
+}
+
+/// How a call is submitted.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Its mode and durability.
+    pub how: Begin,
+    /// What follows a conflict.
+    pub retrying: SharedRetrying,
+    /// Where its attempts are written down, if they are.
+    pub attempts: Option<Attempts>,
+}
+
+/// Submits a copy of a call.
+fn submit<P: Call, D: Declared>(call: &mut P, door: &D, submission: Submission) -> Ticket<P> {
+    let (call, Submission { how, retrying, attempts }) = (call.submission(), submission);
+    match attempts {
+        None => door.submit(call, how, Box::new(retrying)),
+        Some(attempts) => door.submit(Recorded::new(call, attempts), how, Box::new(retrying)),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Every workload as declared procedures: arguments survive being written down, and footprints cover what the bodies do.
 
-use env::time::Duration;
-use model::{Access, AsReexecutable, Durability, Error, Footprint, Guarded, Mode, Procedure, Program, Result, Schema};
-use mvto::Mvto;
-use seriatim_lab::driver::{Extent, Outcome, Run};
-use seriatim_lab::engines::{Engine, OnEngine, OneMutex};
+mod common;
+
+use clap::ValueEnum;
+use model::{Access, Error, Footprint, Guarded, Mode, Procedure, Program, Result, Schema};
+use seriatim_lab::engines::{DoorName, EngineName};
 use seriatim_lab::record::Form;
 use seriatim_lab::workloads::bank::{self, Bank};
 use seriatim_lab::workloads::parameters::Presets;
@@ -13,9 +13,6 @@ use seriatim_lab::workloads::tatp::{self, Tatp};
 use seriatim_lab::workloads::tpcc::{self, Tpcc};
 use seriatim_lab::workloads::ycsb::{self, Ycsb};
 use seriatim_lab::workloads::{Call, Client, ClientSlot, Record, Stamps, Workload};
-use silo::Silo;
-use std::sync::Arc;
-use twopl::TwoPhaseLocking;
 
 /// The same workload, each transaction written down, read again, and held to its footprint.
 struct Declaring<W>(W);
@@ -87,40 +84,12 @@ impl<W: Workload<Client: Client<Call: Call>>> Workload for Declaring<W> {
     }
 }
 
-fn run_on<E: Engine, W: Workload>(engine: E, create: impl Fn(&E, Schema) -> Result<model::TableId>, workload: &W) {
-    let tables: Result<Vec<_>> = workload.schemas().into_iter().map(|schema| create(&engine, schema)).collect();
-    let run = Run {
-        workload,
-        clients: 2,
-        long_readers: 0,
-        long_reader_interval: Duration::ZERO,
-        extent: Extent::Transactions(600),
-        durability: Durability::None,
-        is_recorded: true,
-        load_batch: 100,
-        seed: 3,
-        on_load: &|_| {},
-    };
-    let outcome: Outcome = run.run(engine, tables.expect("new tables")).expect("the run is sound");
-    let refused = outcome.clients.aborts.by_name();
-    let by_itself: u64 = ["insufficient-funds", "rolled-back"].iter().filter_map(|rule| refused.get(*rule)).sum();
-    assert_eq!(outcome.clients.commits + by_itself, 600, "all others commit at last: {refused:?}");
-    let history = check::History::from_records(outcome.records).expect("a well-formed history");
-    let report = check::judge(&history, check::Model::Strict);
-    assert!(report.valid && !report.judges_disagree, "{report}");
-}
-
 /// Runs the workload on every engine; whatever a body does without having declared it ends the run.
 fn declares_what_it_does<W: Workload<Client: Client<Call: Call>>>(workload: W) {
     let workload = Declaring(workload);
-    let one_mutex = |engine: &AsReexecutable<OneMutex>, schema| Ok(engine.0.create_table(schema));
-    run_on(AsReexecutable(Arc::new(OneMutex::new())), one_mutex, &workload);
-    let mvto = Mvto::in_memory(mvto::Options::default()).expect("an engine in memory");
-    run_on(AsReexecutable(Arc::new(mvto)), |engine, schema| engine.0.create_table(schema), &workload);
-    let silo = Silo::new(silo::Options::default());
-    run_on(silo, |engine: &Silo, schema| engine.create_table(schema), &workload);
-    let twopl = TwoPhaseLocking::new(twopl::Options::default());
-    run_on(twopl, |engine: &TwoPhaseLocking, schema| engine.create_table(schema), &workload);
+    for &engine in EngineName::value_variants() {
+        common::run_and_judge(&workload, engine, DoorName::Program, 600);
+    }
 }
 
 fn ycsb(rmws: usize, reads: f64, scans: f64) -> Ycsb {

@@ -4,11 +4,11 @@ use check::{History, Model, Record, Report, Status};
 use env::Randomness;
 use model::{Abort, AbortClass, Target, Timestamp};
 use model::{
-    Access, AsReexecutable, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item,
-    LogPosition, Pending, Result, RowBuf, RowRef, Scan, ScanEnd, Schema, SerialPoint, TableId,
+    Access, Begin, Columns, Committed, Delta, Durability, Error, Finish, Interactive, Item, LogPosition, Pending,
+    Result, RowBuf, RowRef, Scan, ScanEnd, Schema, SerialPoint, TableId,
 };
 use seriatim_lab::driver::{Extent, Outcome, Run, RunError};
-use seriatim_lab::engines::{OnEngine, OneMutex};
+use seriatim_lab::engines::{Adapted, DoorName, OnEngine, OneMutex};
 use seriatim_lab::workloads::Workload;
 use seriatim_lab::workloads::bank::{self, Bank};
 use seriatim_lab::workloads::mixed::Mixed;
@@ -210,13 +210,7 @@ fn run<W: Workload>(fault: Fault, workload: &W, run: Run<'_, W>) -> std::result:
     };
     let tables = workload.schemas().into_iter().map(&mut create).collect();
     run.run(
-        AsReexecutable(Arc::new(Faulty {
-            inner,
-            indexes,
-            fault,
-            calls: AtomicU64::new(0),
-            is_loaded: AtomicBool::new(false),
-        })),
+        Adapted::new(Faulty { inner, indexes, fault, calls: AtomicU64::new(0), is_loaded: AtomicBool::new(false) }),
         tables,
     )
 }
@@ -228,6 +222,7 @@ fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {
         long_readers: 0,
         long_reader_interval: Duration::ZERO,
         extent,
+        door: DoorName::Program,
         durability: Durability::None,
         is_recorded: true,
         load_batch: 3,

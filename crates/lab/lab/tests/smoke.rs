@@ -46,7 +46,14 @@ fn check_row(row: &Value, engine: &str, workload: &str, threads: u64) {
     let aborted: f64 = aborts.values().map(|count| count.as_f64().expect("a count")).sum();
     let attempts = aborted + number(row, "committed");
     assert!((number(row, "abort_ratio") - aborted / attempts).abs() < 1e-9, "{row}");
-    for field in ["isolation", "durability", "storage"] {
+    if let Some(kinds) = row["txn_per_s_by_kind"].as_object().filter(|kinds| !kinds.is_empty()) {
+        let sum: f64 = kinds.values().map(|rate| rate.as_f64().expect("a rate")).sum();
+        let rate = number(row, "committed") / (number(row, "seconds") * number(row, "repeats"));
+        assert!((sum / rate - 1.0).abs() < 0.01, "kinds are all there is: {row}");
+    }
+    assert_eq!(row["txn_per_s_by_kind"].as_object().is_none_or(|kinds| kinds.is_empty()), workload == "ycsb", "{row}");
+    assert_eq!(row["bare_ns"].is_number(), row["over_bare_ns"].is_number());
+    for field in ["isolation", "durability", "storage", "door", "allocator"] {
         assert!(row[field].is_string(), "{field} in {row}");
     }
 }
@@ -88,6 +95,7 @@ fn ycsb_runs_on_every_engine_in_turns() {
             (&4000.into(), &2.into()),
             "every transaction commits at last"
         );
+        assert!(number(row, "bare_ns") > 0.0 && row["over_bare_ns"].is_number());
         assert_eq!(row["parameters"]["keys_per_txn"], 4);
         assert_eq!(row["parameters"]["theta"], 0.9);
     }
@@ -111,7 +119,11 @@ fn long_readers_are_counted_apart() {
         let readers = &rows[0]["long_readers"];
         assert_eq!(readers["threads"], 1);
         assert!(number(readers, "txn_per_s") >= 0.0 && readers["aborts"].is_object());
-        assert_eq!(rows[0]["kept_versions"].is_number(), engine == "mvto", "only mvto counts them");
+        assert_eq!(
+            rows[0]["kept_versions"].is_number(),
+            ["mvto", "twopl"].contains(&&engine[..]),
+            "others do not count"
+        );
     }
 }
 

@@ -35,11 +35,25 @@ impl<E: Interactive + ?Sized> Reexecutable for AsReexecutable<E> {
         how: Begin,
         retry: &mut dyn Retry,
     ) -> std::result::Result<(P::Output, Committed), P::Error> {
-        let done = retry::run(retry, |_| {
-            let mut transaction = self.0.begin(how)?;
-            let outcome = program.run(&mut transaction);
-            self.0.conclude(transaction, outcome)
-        });
-        done.map_err(Failure::into_error)
+        run_interactively(&*self.0, program, how, retry)
     }
+}
+
+/// Runs a program through the interactive door: begins, runs the body, commits, and once more after a conflict, as a caller does that
+/// holds its transactions open.
+///
+/// # Errors
+/// Same as [`Reexecutable::execute`].
+pub fn run_interactively<E: Interactive + ?Sized, P: Program>(
+    engine: &E,
+    program: &mut P,
+    how: Begin,
+    retry: &mut dyn Retry,
+) -> std::result::Result<(P::Output, Committed), P::Error> {
+    let done = retry::run(retry, |_| {
+        let mut transaction = engine.begin(how)?;
+        let outcome = program.run(&mut transaction);
+        engine.conclude(transaction, outcome)
+    });
+    done.map_err(Failure::into_error)
 }

@@ -15,6 +15,10 @@ impl<'a> Load<'a> {
         Load { tables, records: records.collect() }
     }
 
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

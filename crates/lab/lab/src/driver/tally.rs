@@ -1,6 +1,6 @@
 //! Counts of a run.
 
-use crate::retry::Reasons;
+use crate::counts::Counts;
 use env::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
@@ -9,8 +9,10 @@ use hdrhistogram::Histogram;
 pub struct Tally {
     /// Transactions that committed.
     pub commits: u64,
-    /// Attempts that did not, by reason.
-    pub aborts: Reasons,
+    /// The same by kind, where the workload has several.
+    pub kinds: Counts,
+    /// Attempts that did not commit, by reason.
+    pub aborts: Counts,
     /// Nanoseconds from the first attempt of a transaction to its acknowledgement.
     pub latency_ns: Histogram<u64>,
     /// Every how many transactions one was timed (the rarest of the clients).
@@ -23,7 +25,15 @@ impl Tally {
     pub(super) fn new() -> Tally {
         const HOUR_NS: u64 = 3_600_000_000_000;
         let latency_ns = Histogram::new_with_bounds(1, HOUR_NS, 3).expect("valid bounds");
-        Tally { commits: 0, aborts: Reasons::default(), latency_ns, timed_every: 1, start: None, end: None }
+        Tally {
+            commits: 0,
+            kinds: Counts::default(),
+            aborts: Counts::default(),
+            latency_ns,
+            timed_every: 1,
+            start: None,
+            end: None,
+        }
     }
 
     /// From the first client's start to the last one's end.
@@ -42,6 +52,7 @@ impl Tally {
 
     pub(super) fn merge(&mut self, other: &Tally) {
         self.commits += other.commits;
+        self.kinds.add(&other.kinds);
         self.aborts.add(&other.aborts);
         self.latency_ns.add(&other.latency_ns).expect("all histograms have the same bounds");
         self.timed_every = self.timed_every.max(other.timed_every);
@@ -51,6 +62,7 @@ impl Tally {
 
     pub(super) fn restart(&mut self, timed_every: u64) {
         self.commits = 0;
+        self.kinds.clear();
         self.aborts.clear();
         self.latency_ns.reset();
         self.timed_every = timed_every;

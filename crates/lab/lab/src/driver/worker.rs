@@ -1,15 +1,16 @@
 //! One client's thread.
 
-use super::control::{Control, STOPPED, StopsOnPanic, WAITING};
 use super::tally::Tally;
 use super::{RunError, Stage};
-use crate::engines::Engine;
+use crate::control::{Control, STOPPED, StopsOnPanic, WAITING};
+use crate::engines::{DoorName, Engine};
 use crate::record::Log;
-use crate::retry::{Retrying, reason};
+use crate::retry::{Retrying, SharedRetrying, reason};
 use crate::workloads::{Client, Workload};
 use check::Record;
 use env::time::{Duration, Instant};
 use model::{Begin, Committed, Error};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a client leaves behind.
@@ -36,8 +37,10 @@ pub(super) struct Worker<'s, E, W: Workload> {
     pub stage: &'s Stage<'s, E, W>,
     pub client: W::Client,
     pub quota: Quota<'s>,
-    pub control: &'s Control,
-    pub retrying: Retrying<'s>,
+    pub control: Arc<Control>,
+    pub retrying: Retrying,
+    /// The same for what is submitted to the declared door.
+    pub submitted: SharedRetrying,
     pub log: Option<Log<'s>>,
     pub tally: Tally,
     /// Time from the begin of one transaction to the begin of the next, at least.
@@ -47,7 +50,8 @@ pub(super) struct Worker<'s, E, W: Workload> {
 impl<E: Engine, W: Workload> Worker<'_, E, W> {
     /// Runs transactions until its quota is done or the run stops. A failure stops the whole run.
     pub(super) fn work(mut self) -> Result<Done<W::Client>, RunError> {
-        let _others_do_not_wait = StopsOnPanic(self.control);
+        let control = self.control.clone();
+        let _others_do_not_wait = StopsOnPanic(&control);
         self.control.wait_for_start();
         let outcome = self.run_transactions();
         self.tally.end = Some(Instant::now());
@@ -56,6 +60,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         }
         outcome?;
         self.tally.aborts = self.retrying.reasons;
+        self.submitted.with(|submitted| self.tally.aborts.add(&submitted.reasons));
         let records = self.log.map(Log::into_records).unwrap_or_default();
         Ok(Done { client: self.client, tally: self.tally, records })
     }
@@ -95,6 +100,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         let rate = self.tally.start.map_or(0.0, |start| self.tally.commits as f64 / start.elapsed().as_secs_f64());
         let timed_every = if self.log.is_some() { 1 } else { (rate / TIMED_PER_SECOND).ceil().max(1.0) as u64 };
         self.retrying.reasons.clear();
+        self.submitted.with(|submitted| submitted.reasons.clear());
         self.tally.restart(timed_every);
     }
 
@@ -117,12 +123,19 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         let stage = self.stage;
         let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
         let before = self.log.as_ref().map_or(0, Log::committed_operations);
-        let acknowledge = |committed: Committed| stage.acknowledge(committed.log_position);
-        let (call, retrying) = (self.client.call(), &mut self.retrying);
-        match stage.execute(call, how, retrying, self.log.as_mut(), acknowledge) {
+        let completed = if stage.run.door == DoorName::Declared {
+            stage.submit(&mut self.client, how, &self.submitted, self.log.as_mut())?
+        } else {
+            let acknowledge = |committed: Committed| stage.acknowledge(committed.log_position);
+            stage.execute(self.client.call(), how, &mut self.retrying, self.log.as_mut(), acknowledge)
+        };
+        match completed {
             Ok((output, _)) => {
                 self.client.check(output).map_err(RunError::Wrong)?;
                 self.tally.commits += 1;
+                if let Some(kind) = self.client.kind() {
+                    self.tally.kinds.count(kind);
+                }
                 if let (Quota::Operations { done, .. }, Some(log)) = (&self.quota, &self.log) {
                     done.fetch_add(log.committed_operations() - before, Ordering::Relaxed);
                 }

@@ -6,7 +6,7 @@ use super::figures::Figures;
 use super::{Chart, Measure, Point, Points, Style, Sweep, System};
 use crate::cli::Scale;
 use crate::driver::Extent;
-use crate::engines::{Ladder, Settings};
+use crate::engines::{DoorName, Ladder, Settings};
 use crate::trial::{DurabilityName, Plan, WorkloadPlan};
 use crate::workloads::parameters::Presets;
 use crate::workloads::{tpcc, ycsb};
@@ -84,6 +84,7 @@ impl Builder {
             long_readers,
             long_reader_interval,
             extent: Extent::Transactions(1),
+            door: DoorName::Program,
             durability: DurabilityName::None,
             history: None,
             seed: 1,
@@ -465,6 +466,7 @@ mod tests {
             let clients = Counted {
                 seconds: 1.0,
                 commits: 1,
+                commits_by_kind: std::collections::BTreeMap::new(),
                 txn_per_s: rate(point),
                 aborts: std::collections::BTreeMap::new(),
                 p50_us: 1.0,
@@ -472,8 +474,15 @@ mod tests {
                 p999_us: 3.0,
                 timed_every: 1,
             };
-            let measurement =
-                Measurement { clients, long_readers: None, rss_mb: 1.0, other_cores: None, kept_versions: None };
+            let (other_cores, kept_versions) = (None, None);
+            let measurement = Measurement {
+                clients,
+                long_readers: None,
+                rss_mb: 1.0,
+                other_cores,
+                kept_versions,
+                bare_ns: Some(10.0),
+            };
             Figure::new(point, Row::new(&point.plan, &[measurement], None))
         };
         points.points.iter().map(figure).collect()

@@ -5,14 +5,14 @@
 //! committed write of some client.
 
 use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
-use super::{Call, Client, ClientSlot, Record, Stamp, Stamps, Workload, decode, encode};
+use super::{Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, submit};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use check::Scalar;
 use env::Randomness;
 use model::{
-    Access, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef, Scan, Schema, TableId,
-    Touch,
+    Access, Declared, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef, Scan, Schema,
+    TableId, Ticket, Touch,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::{Bound, ControlFlow};
@@ -146,6 +146,15 @@ pub(super) fn show_account(row: RowRef<'_>) -> Scalar {
 enum Kind {
     Transfer { from: u64, to: u64, amount: i64 },
     Audit,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Transfer { .. } => "Transfer",
+            Kind::Audit => "Audit",
+        }
+    }
 }
 
 /// A transfer or an audit.
@@ -285,6 +294,14 @@ impl Client for Transactions {
 
     fn call(&mut self) -> &mut Transaction {
         &mut self.call
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        Some(self.call.kind.name())
+    }
+
+    fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
+        Some(submit(&mut self.call, door, submission))
     }
 
     fn check(&mut self, seen: Seen) -> std::result::Result<(), String> {

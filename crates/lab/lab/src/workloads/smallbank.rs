@@ -12,14 +12,16 @@
 use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
 use super::bank::{account, read_account, show_account};
 use super::ycsb::{StorageName, stamp_value};
-use super::{Call, Client, ClientSlot, Record, Stamp, Stamps, Workload, decode, encode, give_up, numbers};
+use super::{
+    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, give_up, numbers, submit,
+};
 use crate::draw::Zipf;
 use crate::record::{Form, KeyForm};
 use env::Randomness;
 use env::time::{Duration, Instant};
 use model::{
-    Access, Columns, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef, Schema,
-    TableId, Touch,
+    Access, Columns, Declared, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef,
+    Schema, TableId, Ticket, Touch,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -176,6 +178,18 @@ enum Kind {
     Amalgamate { from: u64, to: u64 },
     /// Pays out of the checking account, with a penalty if both accounts have too little.
     WriteCheck { customer: u64, amount: i64 },
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Balance { .. } => "Balance",
+            Kind::Deposit { .. } => "DepositChecking",
+            Kind::TransactSaving { .. } => "TransactSaving",
+            Kind::Amalgamate { .. } => "Amalgamate",
+            Kind::WriteCheck { .. } => "WriteCheck",
+        }
+    }
 }
 
 /// A transaction.
@@ -416,6 +430,14 @@ impl Client for Transactions {
 
     fn call(&mut self) -> &mut Transaction {
         &mut self.call
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        Some(self.call.kind.name())
+    }
+
+    fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
+        Some(submit(&mut self.call, door, submission))
     }
 
     fn check(&mut self, seen: Seen) -> std::result::Result<(), String> {

@@ -24,8 +24,9 @@ pub const LOADER: u32 = 0;
 
 const COUNTER_BITS: u32 = 44;
 const MAX_CLIENT: u32 = (1 << (63 - COUNTER_BITS)) - 1;
-/// Stamps set aside for one submitted call: the writes of a large one in some attempts.
-const SUBMISSION: u64 = 1 << 12;
+/// Stamps set aside for one submitted call: the writes of the largest (a delivery draws some 130, and as many in its trial run) in some
+/// hundred attempts. A client has them for 268 million calls.
+const SUBMISSION: u64 = 1 << 16;
 
 /// The stamps of one client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,13 +18,13 @@ mod rows;
 pub use books::TatpAudit;
 pub use call::{Seen, Transaction};
 
-use super::{Client, ClientSlot, Record, Stamps, Workload};
+use super::{Client, ClientSlot, Record, Stamps, Submission, Workload, submit};
 use crate::record::{Form, KeyForm};
 use books::Books;
 use call::Kind;
 use check::Scalar;
 use env::Randomness;
-use model::{Mode, RowRef, Schema};
+use model::{Declared, Mode, RowRef, Schema, Ticket};
 use rows::{ACCESS, Shape};
 use serde::{Deserialize, Serialize};
 
@@ -174,6 +174,14 @@ impl Client for Transactions {
 
     fn call(&mut self) -> &mut Transaction {
         &mut self.call
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        Some(self.call.kind().name())
+    }
+
+    fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
+        Some(submit(&mut self.call, door, submission))
     }
 
     fn check(&mut self, seen: Seen) -> Result<(), String> {

@@ -26,13 +26,13 @@ mod schema;
 pub use audit::TpccAudit;
 pub use call::{Seen, Transaction};
 
-use super::{Client, ClientSlot, Record, Stamps, Workload};
+use super::{Client, ClientSlot, Record, Stamps, Submission, Workload, submit};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use audit::Books;
 use call::{CustomerBy, Kind, Line};
 use env::Randomness;
-use model::{Mode, Schema};
+use model::{Declared, Mode, Schema, Ticket};
 use schema::{BY_CUSTOMER, BY_NAME, DISTRICTS, MAX_WAREHOUSES, NAMES};
 use serde::{Deserialize, Serialize};
 
@@ -306,6 +306,14 @@ impl Client for Transactions {
 
     fn call(&mut self) -> &mut Transaction {
         &mut self.call
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        Some(self.call.kind().name())
+    }
+
+    fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
+        Some(submit(&mut self.call, door, submission))
     }
 
     fn check(&mut self, seen: Seen) -> Result<(), String> {

@@ -12,13 +12,13 @@ mod call;
 pub use books::{Books, YcsbAudit};
 pub use call::{Seen, Transaction};
 
-use super::{Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Workload};
+use super::{Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Submission, Workload, submit};
 use crate::draw::{Chance, Zipf};
 use crate::record::{Form, KeyForm};
 use call::Step;
 use check::Scalar;
 use env::Randomness;
-use model::{Key, Mode, RowBuf, RowRef, Schema, Storage};
+use model::{Declared, Key, Mode, RowBuf, RowRef, Schema, Storage, Ticket};
 use serde::{Deserialize, Serialize};
 
 /// Its name on the command line and in rows.
@@ -324,6 +324,10 @@ impl Client for Transactions {
 
     fn call(&mut self) -> &mut Transaction {
         &mut self.call
+    }
+
+    fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
+        Some(submit(&mut self.call, door, submission))
     }
 
     fn check(&mut self, seen: Seen) -> Result<(), String> {

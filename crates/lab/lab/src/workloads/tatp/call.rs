@@ -27,6 +27,18 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::GetSubscriberData { .. } => "GetSubscriberData",
+            Kind::GetNewDestination { .. } => "GetNewDestination",
+            Kind::GetAccessData { .. } => "GetAccessData",
+            Kind::UpdateSubscriberData { .. } => "UpdateSubscriberData",
+            Kind::UpdateLocation { .. } => "UpdateLocation",
+            Kind::InsertCallForwarding { .. } => "InsertCallForwarding",
+            Kind::DeleteCallForwarding { .. } => "DeleteCallForwarding",
+        }
+    }
+
     pub fn writes(self) -> bool {
         match self {
             Kind::GetSubscriberData { .. } | Kind::GetNewDestination { .. } | Kind::GetAccessData { .. } => false,
@@ -69,6 +81,10 @@ impl Transaction {
 
     pub(super) fn set(&mut self, kind: Kind) {
         self.kind = kind;
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
     }
 
     fn table(&self, table: usize) -> TableId {

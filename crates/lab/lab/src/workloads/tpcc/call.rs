@@ -23,6 +23,18 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::NewOrder { .. } => "NewOrder",
+            Kind::Payment { .. } => "Payment",
+            Kind::OrderStatus { .. } => "OrderStatus",
+            Kind::Delivery { .. } => "Delivery",
+            Kind::StockLevel { .. } => "StockLevel",
+            Kind::StockScan => "StockScan",
+            Kind::TopCustomer { .. } => "TopCustomer",
+        }
+    }
+
     pub fn writes(self) -> bool {
         match self {
             Kind::NewOrder { .. } | Kind::Payment { .. } | Kind::Delivery { .. } | Kind::TopCustomer { .. } => true,
@@ -115,6 +127,10 @@ impl Transaction {
 
     pub(super) fn set(&mut self, kind: Kind) {
         self.kind = kind;
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
     }
 
     pub(super) fn table(&self, table: usize) -> TableId {

@@ -11,13 +11,13 @@ pub struct Control {
 }
 
 /// Clients wait to begin.
-pub(super) const WAITING: u8 = 0;
+pub(crate) const WAITING: u8 = 0;
 /// Clients run, uncounted.
-pub(super) const WARMING: u8 = 1;
+pub(crate) const WARMING: u8 = 1;
 /// Clients run, counted.
-pub(super) const COUNTING: u8 = 2;
+pub(crate) const COUNTING: u8 = 2;
 /// Clients end their current transaction and stop.
-pub(super) const STOPPED: u8 = 3;
+pub(crate) const STOPPED: u8 = 3;
 
 impl Control {
     /// All wait.
@@ -26,11 +26,11 @@ impl Control {
     }
 
     // Relaxed here and below: the phase publishes nothing else, and a client that sees it a little late is only late.
-    pub(super) fn phase(&self) -> u8 {
+    pub(crate) fn phase(&self) -> u8 {
         self.phase.load(Ordering::Relaxed)
     }
 
-    pub(super) fn advance_to(&self, phase: u8) {
+    pub(crate) fn advance_to(&self, phase: u8) {
         self.phase.fetch_max(phase, Ordering::Relaxed);
     }
 
@@ -45,14 +45,14 @@ impl Control {
     }
 
     /// Returns when the run begins, or is called off.
-    pub(super) fn wait_for_start(&self) {
+    pub(crate) fn wait_for_start(&self) {
         while self.phase() == WAITING {
             thread::yield_now();
         }
     }
 
     /// Lets `duration` pass, unless the run stops first.
-    pub(super) fn let_pass(&self, duration: Duration) {
+    pub(crate) fn let_pass(&self, duration: Duration) {
         const GLANCE: Duration = Duration::from_millis(20);
         let start = Instant::now();
         while let Some(left) = duration.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
@@ -71,7 +71,7 @@ impl Default for Control {
 }
 
 /// Ends the run when a client panics, so that no reader reads on for ever beside it.
-pub(super) struct StopsOnPanic<'a>(pub &'a Control);
+pub(crate) struct StopsOnPanic<'a>(pub &'a Control);
 
 impl Drop for StopsOnPanic<'_> {
     fn drop(&mut self) {
