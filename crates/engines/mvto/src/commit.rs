@@ -141,7 +141,7 @@ impl<C: Clock> Mvto<C> {
                 *collected += self.prune(&tuple, horizon, pool, ready);
             }
             *replaced += usize::from(replaces > 0);
-            tuple.install(pool.allocate(at, position, row));
+            tuple.install(at, position, row, pool, || self.bound.get());
             self.release(&tuple);
             let is_absent = row.is_none();
             writes.installed(*buffered);

@@ -177,6 +177,7 @@ impl<C: Clock> Mvto<C> {
                 table.space().get(key, guard)
             };
             let Some(tuple) = found else { return Ok(None) };
+            tuple.prefetch();
             match self.look(view, tuple, guard) {
                 Seen::Version(version) => return Ok(Some((tuple, version))),
                 Seen::Gone => backoff.pause(),

@@ -238,7 +238,7 @@ impl Rebuild {
         if self.beyond_limit_bytes == 0 && used < self.memory.limit_of_updates() {
             return true;
         }
-        let own = row.map_or(0, |row| NODE_BYTES_PER_KEY + Tuple::size(key.len()) + version_size(row.len()));
+        let own = row.map_or(0, |row| NODE_BYTES_PER_KEY + recovered_size(key, row));
         self.beyond_limit_bytes += own.max(1);
         false
     }
@@ -318,9 +318,9 @@ impl Rebuild {
             return Ok(());
         }
         let guard = epoch::pin();
-        let tuple = place(table.space(), key, &guard);
+        let tuple = place(table.space(), key, row, &guard);
         if tuple.newest().is_none_or(|newest| newest.begin() < at) {
-            tuple.install(self.pool.allocate(at, LogPosition::ZERO, row));
+            tuple.install(at, LogPosition::ZERO, row, &mut self.pool, || Timestamp::ZERO);
             tuple.trim().cut(Timestamp(u64::MAX), &mut self.pool);
         }
         Ok(())
@@ -344,8 +344,8 @@ impl Rebuild {
 }
 
 /// The tuple of a key, made if there is none.
-fn place<'g>(space: &crate::store::Space, key: &[u8], guard: &'g Guard) -> &'g Tuple {
-    match space.insert(key, u64::MAX, guard, Ownership::free()) {
+fn place<'g>(space: &crate::store::Space, key: &[u8], row: Option<&[u8]>, guard: &'g Guard) -> &'g Tuple {
+    match space.insert(key, u64::MAX, guard, Ownership::free(), row.map(<[u8]>::len)) {
         Insert::Exists(tuple) => tuple,
         Insert::Inserted(tuple) => {
             Pinned::adopt(tuple).unpin();
@@ -353,6 +353,12 @@ fn place<'g>(space: &crate::store::Space, key: &[u8], guard: &'g Guard) -> &'g T
         }
         Insert::Stamped(_) => unreachable!("nobody has read anything yet"),
     }
+}
+
+/// The bytes of a tuple with one version.
+fn recovered_size(key: &[u8], row: &[u8]) -> usize {
+    let block = if Tuple::has_home(row.len()) { 0 } else { version_size(row.len()) };
+    Tuple::size(key.len(), Some(row.len())) + block
 }
 
 fn undecodable(what: &str) -> Fault {

@@ -1,9 +1,13 @@
 //! Tuples and versions: the memory of the engine, and most of its `unsafe`.
 //!
 //! ```text
-//! index ---> Tuple { ownership, head, pins, key } ---> Version{ begin 40 } ---> Version{ begin 12 } ---> null
-//!                                                       newest first; immutable once linked
+//! index ---> Tuple { ownership, head, pins, key, home: Version{ begin 12 } }
+//!                                 \--> Version{ begin 40 } --/                 newest first; immutable once linked
 //! ```
+//!
+//! A tuple has room for one version behind its key, its *home*, if the row that it is made for is short. The versions of a row
+//! that is written again and again lie there and in a block of their own in turn; a row that is not written again lies there, where
+//! one miss of the cache brings it along with its owner and its stamp (docs/decisions/0053).
 //!
 //! Lifetimes:
 //! - A **tuple** is in its index until it is killed there, and is then freed through the epoch. Code that keeps a tuple beyond an
@@ -15,11 +19,12 @@
 //! - A reader *walks* over versions newer than the one that it returns. They lie above the bound while the reader is registered, so
 //!   they are never cut off; therefore versions that are cut off are recycled at once. They may be spliced out while a reader stands
 //!   on them; therefore readers walk under an epoch guard, and a version that is spliced out is freed through the epoch. Its own link
-//!   stays, and leads on to the version that the reader seeks (S4).
+//!   stays, and leads on to the version that the reader seeks (S4). Where it was at home, the home stays as it is until the bound
+//!   has passed its begin: whoever walks over a version began before it or at it.
 //!
 //! The last versions of a killed tuple are freed with it.
 //!
-//! Versions are never overwritten, so readers copy payloads without races (docs/decisions/0002).
+//! Versions are never overwritten while anybody may look at them, so readers copy payloads without races (docs/decisions/0002).
 
 mod space;
 
@@ -32,7 +37,7 @@ use parts::index::Entry;
 use parts::index::prefetch::prefetch;
 use parts::memory::Meter;
 use parts::spin::Backoff;
-use parts::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use parts::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -41,7 +46,7 @@ use std::sync::Arc;
 
 pub use space::Space;
 
-/// A key and all its versions. Its bytes: this header, then the key.
+/// A key and all its versions. Its bytes: this header, the key, and the home of a version if there is one.
 #[derive(Debug)]
 pub struct Tuple {
     /// Owner and last-read stamp.
@@ -51,14 +56,19 @@ pub struct Tuple {
     head: AtomicPtr<Version>,
     /// Pins that keep it from being killed.
     pins: Pins,
-    /// Held by the one thread that takes versions out of the chain. Acquire and Release: each sees the chain as the one
-    /// before left it.
-    trimming: AtomicBool,
-    key_length: u16,
     /// Versions in the chain.
     versions: AtomicU32,
     /// The key's bytes, behind this header in the same allocation.
     key: NonNull<u8>,
+    key_length: u16,
+    /// Bytes of the longest row that the home has room for, or [`NO_HOME`].
+    room: u16,
+    /// Held by the one thread that takes versions out of the chain. Acquire and Release: each sees the chain as the one
+    /// before left it.
+    trimming: AtomicBool,
+    /// State of the home: [`EMPTY`], [`LIVED_IN`] or [`LEFT`]. Lived in from the owner's store on; emptied or left, with Release, by
+    /// who has the right to trim.
+    home: AtomicU8,
 }
 
 /// One value of a key, from `begin` on. Its bytes: this header, then the row.
@@ -71,17 +81,31 @@ struct Version {
     log_position: u64,
     /// Bytes of the row, or [`TOMBSTONE`].
     length: u32,
-    /// Size of the block, in units of [`BLOCK`].
-    blocks: u16,
+    /// Size of the block, in units of [`BLOCK`]; [`AT_HOME`] for a version that is part of its tuple.
+    blocks: u32,
 }
 
 const TOMBSTONE: u32 = u32::MAX;
-/// Versions are allocated in multiples of a cache line.
-const BLOCK: usize = 64;
+/// Versions are allocated in multiples of this, as allocators do: a whole line for each would be half as much again for rows of
+/// 100 bytes.
+const BLOCK: usize = 16;
+/// The size of the block of a version that has none.
+const AT_HOME: u32 = 0;
+/// Rows up to this length are given a home. For longer ones, a miss more is little beside copying them.
+const LONGEST_AT_HOME: usize = 256;
+/// The home of a version that is not linked, or has none yet.
+const EMPTY: u8 = 0;
+/// The home of a linked version.
+const LIVED_IN: u8 = 1;
+/// The home of a version that was spliced out. Readers that began before that version, or at it, may stand on it: the next version
+/// moves in when the bound has passed its begin (S4).
+const LEFT: u8 = 2;
+/// The room of a tuple without a home.
+const NO_HOME: u16 = u16::MAX;
 /// Bytes of a version that are asked for before it is read: the processor itself finds the rest of a long row.
-const PREFETCHED_BYTES: usize = 4 * BLOCK;
-/// Blocks up to this many units are kept for reuse.
-const POOLED_CLASSES: usize = 32;
+const PREFETCHED_BYTES: usize = 256;
+/// Blocks of fewer units than this are kept for reuse.
+const POOLED_CLASSES: usize = 2048 / BLOCK;
 /// Blocks kept of each size, at most.
 const POOLED_BLOCKS: usize = 128;
 /// Bytes kept of each size, at most.
@@ -125,16 +149,33 @@ unsafe impl Entry for Tuple {
 }
 
 impl Tuple {
-    fn layout(key_length: usize) -> Layout {
-        Layout::new::<Tuple>()
-            .extend(Layout::array::<u8>(key_length).expect("keys are short"))
-            .expect("keys are short")
-            .0
+    /// The layout of a tuple, and where its home begins.
+    fn layout(key_length: usize, room: u16) -> (Layout, usize) {
+        let home = (size_of::<Tuple>() + key_length).next_multiple_of(align_of::<Version>());
+        let bytes = if room == NO_HOME { home } else { home + size_of::<Version>() + usize::from(room) };
+        (Layout::from_size_align(bytes, align_of::<Tuple>()).expect("keys and rows at home are short"), home)
     }
 
-    /// The bytes that a tuple without versions takes.
-    pub fn size(key_length: usize) -> usize {
-        Tuple::layout(key_length).size()
+    /// The room of a tuple that is made for a row of this length: what its allocation has left over belongs to it.
+    fn room(key_length: usize, row: Option<usize>) -> u16 {
+        let Some(row) = row.filter(|&row| Tuple::has_home(row)) else { return NO_HOME };
+        let bytes = Tuple::layout(key_length, row as u16).0.size();
+        (row + bytes.next_multiple_of(BLOCK) - bytes) as u16
+    }
+
+    /// Returns whether a tuple that is made for a row of this length has a home for it.
+    pub fn has_home(row: usize) -> bool {
+        row <= LONGEST_AT_HOME
+    }
+
+    /// The bytes that a tuple without versions takes, made for a row of this length.
+    pub fn size(key_length: usize, row: Option<usize>) -> usize {
+        Tuple::layout(key_length, Tuple::room(key_length, row)).0.size()
+    }
+
+    /// The bytes that the tuple takes without blocks of versions.
+    pub fn own_size(&self) -> usize {
+        Tuple::layout(usize::from(self.key_length), self.room).0.size()
     }
 
     /// The bytes that the tuple and its versions take; without the versions while another thread takes some of them out. The
@@ -142,13 +183,13 @@ impl Tuple {
     pub fn size_about(&self) -> usize {
         match self.try_trim() {
             Some(_trimming) => self.size_with_versions(),
-            None => Tuple::size(usize::from(self.key_length)),
+            None => self.own_size(),
         }
     }
 
     /// The bytes that the tuple and its versions take. The caller has it to itself, killed it, or has the right to trim it.
     pub fn size_with_versions(&self) -> usize {
-        let mut bytes = Tuple::size(usize::from(self.key_length));
+        let mut bytes = self.own_size();
         let mut version = self.newest();
         while let Some(counted) = version {
             bytes += counted.size();
@@ -157,9 +198,10 @@ impl Tuple {
         bytes
     }
 
-    /// A tuple without versions, outside any index, with `pins` pins.
-    pub fn allocate(key: &[u8], ownership: Ownership, pins: u32) -> NonNull<Tuple> {
-        let layout = Tuple::layout(key.len());
+    /// A tuple without versions, outside any index, with `pins` pins. It is made for a row of this length, if that is known.
+    pub fn allocate(key: &[u8], ownership: Ownership, pins: u32, row: Option<usize>) -> NonNull<Tuple> {
+        let room = Tuple::room(key.len(), row);
+        let (layout, _) = Tuple::layout(key.len(), room);
         // SAFETY: the layout has the header's size at least.
         let Some(block) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         let tuple = block.cast::<Tuple>();
@@ -171,10 +213,12 @@ impl Tuple {
                 ownership,
                 head: AtomicPtr::new(ptr::null_mut()),
                 pins: Pins::new(pins),
-                trimming: AtomicBool::new(false),
                 versions: AtomicU32::new(0),
-                key_length: u16::try_from(key.len()).expect("the limit on keys is below 64 KiB"),
                 key: key_at,
+                key_length: u16::try_from(key.len()).expect("the limit on keys is below 64 KiB"),
+                room,
+                trimming: AtomicBool::new(false),
+                home: AtomicU8::new(EMPTY),
             });
         }
         tuple
@@ -186,7 +230,10 @@ impl Tuple {
     /// No thread can reach the tuple any more.
     pub unsafe fn free(tuple: NonNull<Tuple>) {
         // SAFETY: the caller's promise: it is ours alone now.
-        let (key_length, mut version) = unsafe { ((*tuple.as_ptr()).key_length, *(*tuple.as_ptr()).head.get_mut()) };
+        let (key_length, room, mut version) = unsafe {
+            let tuple = &mut *tuple.as_ptr();
+            (usize::from(tuple.key_length), tuple.room, *tuple.head.get_mut())
+        };
         while let Some(dead) = NonNull::new(version) {
             // SAFETY: the chain is ours alone now.
             unsafe {
@@ -195,7 +242,7 @@ impl Tuple {
             }
         }
         // SAFETY: allocated by `Tuple::allocate` with this layout.
-        unsafe { dealloc(tuple.as_ptr().cast(), Tuple::layout(usize::from(key_length))) };
+        unsafe { dealloc(tuple.as_ptr().cast(), Tuple::layout(key_length, room).0) };
     }
 
     /// Frees a tuple that has left its index, once no reader can still look at it. It is counted no more from here on.
@@ -221,9 +268,10 @@ impl Tuple {
         NonNull::new(self.head.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
     }
 
-    /// Asks for the tuple and the first bytes of its key.
+    /// Asks for the tuple, its key, and the first lines of its home, so that one wait brings them all.
+    #[inline]
     pub fn prefetch(&self) {
-        prefetch(self, size_of::<Tuple>() + size_of::<u64>());
+        prefetch(self, PREFETCHED_BYTES);
     }
 
     /// Asks for the first lines of the newest version.
@@ -261,18 +309,69 @@ impl Tuple {
         Some((key, row))
     }
 
-    /// Links a version as the newest. The caller owns the tuple.
-    pub fn install(&self, block: NewVersion) {
-        let version = block.0;
+    /// Links a version as the newest: `row` (`None`: a tombstone) from `begin` on. The caller owns the tuple. `bound` is asked for
+    /// the bound if need be.
+    pub fn install(
+        &self,
+        begin: Timestamp,
+        log_position: LogPosition,
+        row: Option<&[u8]>,
+        pool: &mut VersionPool,
+        bound: impl FnOnce() -> Timestamp,
+    ) {
+        let bytes = row.unwrap_or_default();
+        let (block, blocks) = match self.take_home(bytes.len(), bound) {
+            Some(home) => (home, AT_HOME),
+            None => pool.take(bytes.len()),
+        };
         let newest = self.head.load(Ordering::Relaxed); // Ours: only the owner stores.
-        // SAFETY: the block is not shared yet; the old newest cannot be trimmed, since it is the newest.
+        // SAFETY: the block or home is ours alone, aligned, and has room for the header and the row. The newest cannot be trimmed.
         unsafe {
-            let version = &mut *version.as_ptr();
-            version.older = AtomicPtr::new(newest);
-            debug_assert!(NonNull::new(newest).is_none_or(|newest| newest.as_ref().begin < version.begin), "M4");
+            debug_assert!(NonNull::new(newest).is_none_or(|newest| newest.as_ref().begin < begin.0), "M4");
+            block.write(Version {
+                begin: begin.0,
+                older: AtomicPtr::new(newest),
+                log_position: log_position.to_raw(),
+                length: row.map_or(TOMBSTONE, |row| row.len() as u32),
+                blocks,
+            });
+            let payload = block.cast::<u8>().add(size_of::<Version>());
+            ptr::copy_nonoverlapping(bytes.as_ptr(), payload.as_ptr(), bytes.len());
         }
-        self.head.store(version.as_ptr(), Ordering::Release);
+        self.head.store(block.as_ptr(), Ordering::Release);
         self.versions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes the home for a row of this length, if there is one with room and nobody looks at it. The caller owns the tuple.
+    #[inline]
+    fn take_home(&self, row: usize, bound: impl FnOnce() -> Timestamp) -> Option<NonNull<Version>> {
+        if self.room == NO_HOME || row > usize::from(self.room) {
+            return None;
+        }
+        let (_, offset) = Tuple::layout(usize::from(self.key_length), self.room);
+        // SAFETY: inside the allocation, which has a home; `key` points into it, behind the header.
+        let home = unsafe { self.key.sub(size_of::<Tuple>()).add(offset) }.cast::<Version>();
+        // Acquire: nobody looks any more at the version that was there.
+        let is_free = match self.home.load(Ordering::Acquire) {
+            EMPTY => true,
+            // SAFETY: a version was there, and its header stays until the next one moves in.
+            LEFT => unsafe { home.as_ref() }.begin < bound().0,
+            _ => false,
+        };
+        is_free.then(|| {
+            self.home.store(LIVED_IN, Ordering::Relaxed);
+            home
+        })
+    }
+
+    /// Gives the home of a version back.
+    ///
+    /// # Safety
+    /// The version is at home here, and has been cut off by the caller.
+    unsafe fn leave_home(&self, version: NonNull<Version>) {
+        // SAFETY: the caller's alone.
+        unsafe { poison(version, usize::from(self.room)) };
+        self.home.store(EMPTY, Ordering::Release);
     }
 
     /// Returns the number of linked versions.
@@ -326,8 +425,15 @@ impl Trimming<'_> {
         let mut count = 0;
         while let Some(dead) = NonNull::new(version) {
             // SAFETY: cut off by us, and no registered transaction returns it or walks over it (S2, S4): it is ours alone.
-            version = unsafe { dead.as_ref() }.older.load(Ordering::Relaxed);
-            pool.recycle(dead);
+            let blocks = unsafe {
+                version = dead.as_ref().older.load(Ordering::Relaxed);
+                dead.as_ref().blocks
+            };
+            match blocks {
+                // SAFETY: as above.
+                AT_HOME => unsafe { self.0.leave_home(dead) },
+                _ => pool.recycle(dead),
+            }
             count += 1;
         }
         self.forget(count)
@@ -338,24 +444,22 @@ impl Trimming<'_> {
     pub fn splice(&self, horizon: &Horizon, meter: &Meter, guard: &Guard) -> usize {
         let (mut kept, mut count) = (self.0.newest(), 0);
         while let Some(last) = kept {
-            let first = last.older();
-            let (mut next, mut run, mut bytes) = (first, 0, 0);
-            while let Some(version) = next.filter(|version| !horizon.needs(version.begin(), last.begin())) {
-                debug_assert!(version.begin() < last.begin(), "M4");
-                bytes += version.size();
-                next = version.older();
-                run += 1;
-            }
-            if let Some(first) = first.filter(|_| run > 0) {
-                let to = next.map_or(ptr::null_mut(), |next| next.0.as_ptr());
+            let run = Run::behind(last, horizon);
+            if let Some(first) = last.older().filter(|_| run.count > 0) {
+                let to = run.next.map_or(ptr::null_mut(), |next| next.0.as_ptr());
                 // Release: whoever walks here finds the next version's bytes.
                 last.version().older.store(to, Ordering::Release);
-                // SAFETY: unlinked just now, by whoever has the right to.
-                unsafe { retire_run(first.0, run, bytes, guard) };
-                meter.credit(bytes);
-                count += run;
+                if first.is_at_home() {
+                    self.0.home.store(LEFT, Ordering::Release);
+                } else {
+                    // SAFETY: unlinked just now, by whoever has the right to.
+                    unsafe { retire_run(first.0, run.count, run.bytes, guard) };
+                    meter.credit(run.bytes);
+                }
+                count += run.count;
+                continue; // There may be more behind what was at home, or it itself.
             }
-            kept = next;
+            kept = run.next;
         }
         self.forget(count)
     }
@@ -390,6 +494,35 @@ impl Trimming<'_> {
     }
 }
 
+/// Versions behind one another that no snapshot can read: either all have blocks of their own, or it is the one at home alone.
+struct Run<'a> {
+    count: u32,
+    /// Size of their blocks.
+    bytes: usize,
+    /// The version behind them.
+    next: Option<VersionRef<'a>>,
+}
+
+impl<'a> Run<'a> {
+    /// The run behind a version, perhaps an empty one.
+    fn behind(last: VersionRef<'a>, horizon: &Horizon) -> Run<'a> {
+        let mut run = Run { count: 0, bytes: 0, next: last.older() };
+        while let Some(version) = run.next.filter(|version| !horizon.needs(version.begin(), last.begin())) {
+            debug_assert!(version.begin() < last.begin(), "M4");
+            if version.is_at_home() && run.count > 0 {
+                break;
+            }
+            run.bytes += version.size();
+            run.count += 1;
+            run.next = version.older();
+            if version.is_at_home() {
+                break;
+            }
+        }
+        run
+    }
+}
+
 impl Drop for Trimming<'_> {
     fn drop(&mut self) {
         self.0.trimming.store(false, Ordering::Release);
@@ -418,14 +551,19 @@ unsafe fn retire_run(first: NonNull<Version>, count: u32, bytes: usize, guard: &
     }
 }
 
+/// Frees a version that has a block of its own.
+///
 /// # Safety
 /// The version is the caller's alone.
 unsafe fn free_version(version: NonNull<Version>) {
     // SAFETY: the caller's alone; allocated by `VersionPool::take` with this layout.
     unsafe {
-        let layout = Version::layout(version.as_ref().blocks);
-        poison(version);
-        dealloc(version.as_ptr().cast(), layout);
+        let blocks = version.as_ref().blocks;
+        if blocks != AT_HOME {
+            let layout = Version::layout(blocks);
+            poison(version, layout.size() - size_of::<Version>());
+            dealloc(version.as_ptr().cast(), layout);
+        }
     }
 }
 
@@ -433,17 +571,16 @@ unsafe fn free_version(version: NonNull<Version>) {
 const POISON: u8 = 0xDB;
 const POISONED: u64 = u64::from_ne_bytes([POISON; 8]);
 
-/// Overwrites a freed version with a pattern, in debug builds: a reader that still uses it fails an assertion (S2), also before
-/// its block is reused.
+/// Overwrites a freed version and the `room` bytes behind its header with a pattern, in debug builds: a reader that still uses
+/// it fails an assertion (S2), also before its block or home is reused.
 ///
 /// # Safety
 /// The version is the caller's alone.
-unsafe fn poison(version: NonNull<Version>) {
+unsafe fn poison(version: NonNull<Version>, room: usize) {
     if cfg!(debug_assertions) {
-        // SAFETY: as the caller says; the block has a header, and the bytes behind it are a row's.
+        // SAFETY: as the caller says; there is a header, and the bytes behind it are a row's.
         unsafe {
-            let bytes = Version::layout(version.as_ref().blocks).size() - size_of::<Version>();
-            version.cast::<u8>().add(size_of::<Version>()).write_bytes(POISON, bytes);
+            version.cast::<u8>().add(size_of::<Version>()).write_bytes(POISON, room);
             (*version.as_ptr()).begin = POISONED;
         }
     }
@@ -484,9 +621,14 @@ impl<'a> VersionRef<'a> {
         LogPosition::from_raw(self.version().log_position)
     }
 
-    /// The bytes that it takes.
+    /// Returns whether it is part of its tuple.
+    fn is_at_home(self) -> bool {
+        self.version().blocks == AT_HOME
+    }
+
+    /// The bytes of its block, if it has one of its own.
     pub fn size(self) -> usize {
-        usize::from(self.version().blocks) * BLOCK
+        self.version().blocks as usize * BLOCK
     }
 
     /// Returns whether it says that the key is absent.
@@ -512,15 +654,10 @@ impl<'a> VersionRef<'a> {
 }
 
 impl Version {
-    fn layout(blocks: u16) -> Layout {
-        Layout::from_size_align(usize::from(blocks) * BLOCK, BLOCK).expect("rows are at most 4 MB")
+    fn layout(blocks: u32) -> Layout {
+        Layout::from_size_align(blocks as usize * BLOCK, BLOCK).expect("rows are at most 4 MB")
     }
 }
-
-/// A version that is not linked yet.
-#[derive(Debug)]
-#[must_use = "an unlinked version leaks"]
-pub struct NewVersion(NonNull<Version>);
 
 /// Free version blocks of one workspace, by size. "No malloc on hot paths": a steady writer gets back what it replaced.
 #[derive(Debug)]
@@ -543,28 +680,7 @@ pub fn version_size(row_length: usize) -> usize {
 impl VersionPool {
     /// An empty pool.
     pub fn new(meter: Arc<Meter>) -> VersionPool {
-        VersionPool { classes: Default::default(), meter }
-    }
-
-    /// A version of `row` (`None`: a tombstone) from `begin` on.
-    pub fn allocate(&mut self, begin: Timestamp, log_position: LogPosition, row: Option<&[u8]>) -> NewVersion {
-        let bytes = row.unwrap_or_default();
-        let blocks = u16::try_from(version_size(bytes.len()) / BLOCK).expect("rows are at most 4 MB");
-        let block = self.take(blocks);
-        let length = row.map_or(TOMBSTONE, |row| row.len() as u32);
-        // SAFETY: the block is ours alone, aligned, and has room for the header and the row.
-        unsafe {
-            block.write(Version {
-                begin: begin.0,
-                older: AtomicPtr::new(ptr::null_mut()),
-                log_position: log_position.to_raw(),
-                length,
-                blocks,
-            });
-            let payload = block.cast::<u8>().add(size_of::<Version>());
-            ptr::copy_nonoverlapping(bytes.as_ptr(), payload.as_ptr(), bytes.len());
-        }
-        NewVersion(block)
+        VersionPool { classes: std::array::from_fn(|_| Vec::new()), meter }
     }
 
     /// The bytes that wait in it for reuse.
@@ -573,25 +689,26 @@ impl VersionPool {
         self.classes.iter().enumerate().map(|(blocks, class)| class.len() * blocks * BLOCK).sum()
     }
 
-    fn take(&mut self, blocks: u16) -> NonNull<Version> {
-        if let Some(block) = self.classes.get_mut(usize::from(blocks)).and_then(Vec::pop) {
-            return block;
+    /// A block for a version with a row of this length, and its size in units of [`BLOCK`].
+    fn take(&mut self, row_length: usize) -> (NonNull<Version>, u32) {
+        let blocks = u32::try_from(version_size(row_length) / BLOCK).expect("rows are at most 4 MB");
+        if let Some(block) = self.classes.get_mut(blocks as usize).and_then(Vec::pop) {
+            return (block, blocks);
         }
         let layout = Version::layout(blocks);
         self.meter.charge(layout.size());
         // SAFETY: a version has at least one block, so the size is not zero.
         let Some(block) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
-        block.cast()
+        (block.cast(), blocks)
     }
 
     fn recycle(&mut self, version: NonNull<Version>) {
         // SAFETY: the caller's alone.
-        let blocks = unsafe {
-            poison(version);
-            version.as_ref().blocks
-        };
-        let bytes = usize::from(blocks) * BLOCK;
-        match self.classes.get_mut(usize::from(blocks)) {
+        let blocks = unsafe { version.as_ref() }.blocks;
+        let bytes = blocks as usize * BLOCK;
+        // SAFETY: as above.
+        unsafe { poison(version, bytes - size_of::<Version>()) };
+        match self.classes.get_mut(blocks as usize) {
             Some(class) if class.len() < POOLED_BLOCKS && (class.len() + 1) * bytes <= POOLED_BYTES => {
                 class.push(version);
             }
@@ -678,9 +795,79 @@ impl Deref for Pinned {
 mod tests {
     use super::*;
 
+    /// A tuple that nobody else knows, with versions of `row` from each of these timestamps on. The caller frees it.
+    fn tuple(begins: &[u64], row: &[u8], pool: &mut VersionPool) -> NonNull<Tuple> {
+        let address = Tuple::allocate(b"key", Ownership::free(), 0, Some(row.len()));
+        // SAFETY: allocated just now.
+        let tuple = unsafe { address.as_ref() };
+        begins.iter().for_each(|&begin| install(tuple, begin, row, pool, 0));
+        address
+    }
+
+    fn install(tuple: &Tuple, begin: u64, row: &[u8], pool: &mut VersionPool, bound: u64) {
+        tuple.install(Timestamp(begin), LogPosition::ZERO, Some(row), pool, || Timestamp(bound));
+    }
+
+    fn newest_is_at_home(tuple: &Tuple) -> bool {
+        tuple.newest().expect("it has versions").is_at_home()
+    }
+
+    #[test]
+    fn versions_of_a_row_live_at_home_and_in_a_block_in_turn() {
+        let mut pool = VersionPool::new(Arc::default());
+        let address = tuple(&[10], b"row", &mut pool);
+        // SAFETY: allocated just now, and freed below.
+        let tuple = unsafe { address.as_ref() };
+        assert!(newest_is_at_home(tuple));
+        for round in 2..6 {
+            install(tuple, 10 * round, b"row", &mut pool, 0);
+            assert_eq!(newest_is_at_home(tuple), round % 2 == 1);
+            assert_eq!(tuple.trim().cut(Timestamp(10 * round + 1), &mut pool), 1);
+        }
+        install(tuple, 100, &[7; LONGEST_AT_HOME], &mut pool, 0);
+        assert!(!newest_is_at_home(tuple), "it has grown");
+        // SAFETY: nobody else knows it.
+        unsafe { Tuple::free(address) };
+    }
+
+    #[test]
+    fn a_home_that_was_left_stays_as_it_is_for_whoever_walks_over_it() {
+        let (mut pool, guard) = (VersionPool::new(Arc::default()), epoch::pin());
+        let address = tuple(&[10, 20, 30], b"old", &mut pool);
+        // SAFETY: allocated just now, and freed below.
+        let tuple = unsafe { address.as_ref() };
+        let walked_over = tuple.version_below(Timestamp(11), &guard).expect("valid from 10 on");
+        assert!(walked_over.is_at_home());
+        let horizon = Horizon::new(1, vec![5], 50);
+        assert_eq!(tuple.trim().splice(&horizon, &Meter::default(), &guard), 2);
+        assert_eq!(tuple.version_count(), 1);
+        // Somebody at 5 may still walk over the version that is valid from 10 on: the bound is no greater than 5.
+        install(tuple, 50, b"new", &mut pool, 5);
+        assert!(!newest_is_at_home(tuple));
+        assert_eq!(walked_over.row().expect("a row").bytes(), b"old");
+        install(tuple, 60, b"new", &mut pool, 10);
+        assert!(!newest_is_at_home(tuple), "a reader at 10 walks over it, too");
+        install(tuple, 70, b"new", &mut pool, 11);
+        assert!(newest_is_at_home(tuple));
+        // SAFETY: nobody else knows it.
+        unsafe { Tuple::free(address) };
+    }
+
+    #[test]
+    fn a_tuple_takes_what_it_needs_and_no_more() {
+        for key in 1..40 {
+            assert_eq!(Tuple::size(key, None), Tuple::size(key, Some(LONGEST_AT_HOME + 1)), "no home");
+            for row in [0, 1, 100, LONGEST_AT_HOME] {
+                let needed = size_of::<Tuple>() + key + size_of::<Version>() + row;
+                assert!((needed..needed + 24).contains(&Tuple::size(key, Some(row))), "{key}, {row}");
+            }
+        }
+        assert_eq!(Tuple::size(8, Some(100)), 192);
+    }
+
     #[test]
     fn one_at_a_time_has_the_right_to_trim() {
-        let address = Tuple::allocate(b"key", Ownership::free(), 0);
+        let address = Tuple::allocate(b"key", Ownership::free(), 0, None);
         // SAFETY: allocated just now, and freed below.
         let tuple = unsafe { address.as_ref() };
         let held = tuple.try_trim().expect("nobody has it");

@@ -40,7 +40,7 @@ impl<C: Clock> Mvto<C> {
     /// Writes a row where none is.
     pub(crate) fn insert(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.check_writable(core)?;
-        self.own_now(core, id, key)?;
+        self.own_now(core, id, key, Some(row.bytes().len()))?;
         let mut before = std::mem::take(&mut core.work.before);
         let taken = self.read(core, id, key, Columns::None, &mut before, Note::Update);
         core.work.before = before;
@@ -65,7 +65,7 @@ impl<C: Clock> Mvto<C> {
 
     /// Reads a row, owning it first where the mode says so.
     pub(crate) fn read_for_update(&self, core: &mut Core, id: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.own_now(core, id, key)?;
+        self.own_now(core, id, key, None)?;
         self.read(core, id, key, Columns::All, row, Note::Update)
     }
 
@@ -105,19 +105,20 @@ impl<C: Clock> Mvto<C> {
     /// Buffers one key's new value; in [`Mode::OwnAtStatement`] owns it first.
     #[inline]
     fn stage(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<&[u8]>) -> Result<()> {
-        let at = self.enter_key(core, id, key)?;
+        let at = self.enter_key(core, id, key, row.map(<[u8]>::len))?;
         core.work.writes.buffer(at, row);
         core.work.writes.count(&self.memory.meter);
         Ok(())
     }
 
-    /// The write-set entry of a key. In [`Mode::OwnAtStatement`] its tuple is owned.
+    /// The write-set entry of a key, for a row of this length. In [`Mode::OwnAtStatement`] its tuple is owned.
     #[inline]
-    fn enter_key(&self, core: &mut Core, id: TableId, key: &[u8]) -> Result<usize> {
+    fn enter_key(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<usize>) -> Result<usize> {
         let Workspace { catalog, writes, kept, .. } = &mut *core.work;
         let table = catalog.get(id).expect("the statement has found its table");
         let at = writes.entry(id, key, || kept.take(id, key).or_else(|| find_pinned(table, key)));
         if core.mode == Mode::OwnAtStatement {
+            writes.entries[at].expected_row = row.map(|row| row as u32);
             self.own_entry(core, at)?;
         }
         Ok(at)
@@ -169,12 +170,12 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Owns a row before it is read, so that what is read cannot become a reason to abort (design, rule 6).
-    fn own_now(&self, core: &mut Core, id: TableId, key: &[u8]) -> Result<()> {
+    fn own_now(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<usize>) -> Result<()> {
         self.start(core)?;
         if core.mode == Mode::OwnAtStatement {
             table(self, &core.view, &core.work.catalog, id)?.schema.check_key(key)?;
             self.check_write(core, id, key, None)?;
-            self.enter_key(core, id, key)?;
+            self.enter_key(core, id, key, row)?;
         }
         Ok(())
     }
@@ -226,7 +227,7 @@ impl<C: Clock> Mvto<C> {
         let mut last_read = view.at;
         loop {
             let ownership = Ownership::owned_by(view.owner(), last_read);
-            match table.space().insert(&write.key, last_read.0, &guard, ownership) {
+            match table.space().insert(&write.key, last_read.0, &guard, ownership, write.row_length()) {
                 Insert::Inserted(tuple) => (write.tuple, write.owned) = (Some(Pinned::adopt(tuple)), true),
                 Insert::Exists(tuple) => write.tuple = Pinned::new(tuple),
                 Insert::Stamped(stamp) if view.moves => {

@@ -59,6 +59,8 @@ pub(crate) struct Write {
     /// Its tuple, pinned; `None` if the key was absent from the index when last looked at.
     pub tuple: Option<Pinned>,
     pub owned: bool,
+    /// Length of the row that it is owned for, if that is known before the row is buffered.
+    pub expected_row: Option<u32>,
     pub buffered: Buffered,
 }
 
@@ -71,6 +73,17 @@ pub(crate) enum Buffered {
     Row(arena::Place),
     /// Absent.
     Absent,
+}
+
+impl Write {
+    /// The length of its row, if that is known by now.
+    pub fn row_length(&self) -> Option<usize> {
+        match self.buffered {
+            Buffered::Row(place) => Some(place.length()),
+            Buffered::Unchanged => self.expected_row.map(|length| length as usize),
+            Buffered::Absent => Some(0),
+        }
+    }
 }
 
 impl WriteSet {
@@ -128,7 +141,8 @@ impl WriteSet {
             return at;
         }
         let (key, tuple) = (Key::from_bytes(key), find_tuple());
-        self.entries.push(Write { table, key, tuple, owned: false, buffered: Buffered::Unchanged });
+        let (owned, expected_row, buffered) = (false, None, Buffered::Unchanged);
+        self.entries.push(Write { table, key, tuple, owned, expected_row, buffered });
         self.index_last();
         self.entries.len() - 1
     }

@@ -9,6 +9,7 @@ use parts::index::ordered::Cursor;
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::index::{Entry, Hash, Insert, KeyWidth, Ordered};
 use parts::memory::Meter;
+use parts::sync::atomic::{AtomicUsize, Ordering};
 use std::fmt;
 use std::ops::Bound;
 use std::ptr::NonNull;
@@ -19,7 +20,12 @@ pub struct Space {
     index: Index,
     /// Counts tuples, versions and the index's nodes.
     meter: Arc<Meter>,
+    /// Length of a row that a tuple was made for last. Relaxed: advice.
+    usual_row: AtomicUsize,
 }
+
+/// No row has been seen yet.
+const NO_ROW: usize = usize::MAX;
 
 enum Index {
     Ordered(Ordered<Tuple>),
@@ -34,12 +40,16 @@ const WEIGHED: usize = 16;
 impl Space {
     /// An empty space in the order of its keys.
     pub fn in_order(width: KeyWidth, meter: &Arc<Meter>) -> Space {
-        Space { index: Index::Ordered(Ordered::metered(width, meter.clone())), meter: meter.clone() }
+        Space::new(Index::Ordered(Ordered::metered(width, meter.clone())), meter)
     }
 
     /// An empty space by hash, with a seed of its own unless one is given.
     pub fn by_hash(width: KeyWidth, seed: Option<u64>, meter: &Arc<Meter>) -> Space {
-        Space { index: Index::Hash(Hash::metered(width, HASH_SHARDS, seed, meter)), meter: meter.clone() }
+        Space::new(Index::Hash(Hash::metered(width, HASH_SHARDS, seed, meter)), meter)
+    }
+
+    fn new(index: Index, meter: &Arc<Meter>) -> Space {
+        Space { index, meter: meter.clone(), usual_row: AtomicUsize::new(NO_ROW) }
     }
 
     /// The index, if it has an order.
@@ -86,14 +96,35 @@ impl Space {
         tuples.into_iter().flatten().for_each(Tuple::prefetch_newest);
     }
 
-    /// Places a tuple, pinned once, if the key has none and nobody above `at` has seen the gap (M6).
-    pub fn insert<'g>(&self, key: &[u8], at: u64, guard: &'g Guard, ownership: Ownership) -> Insert<'g, Tuple> {
-        let make = || Tuple::allocate(key, ownership, 1);
-        let inserted = self.place(key, at, guard, make);
-        if matches!(inserted, Insert::Inserted(_)) {
-            self.meter.charge(Tuple::size(key.len()));
+    /// Places a tuple, pinned once, if the key has none and nobody above `at` has seen the gap (M6). It is made for a row of the
+    /// length `row`; if that is not known yet, for one like the last.
+    pub fn insert<'g>(
+        &self,
+        key: &[u8],
+        at: u64,
+        guard: &'g Guard,
+        ownership: Ownership,
+        row: Option<usize>,
+    ) -> Insert<'g, Tuple> {
+        let row = self.expect_row(row);
+        let inserted = self.place(key, at, guard, || Tuple::allocate(key, ownership, 1, row));
+        if let Insert::Inserted(tuple) = &inserted {
+            self.meter.charge(tuple.own_size());
         }
         inserted
+    }
+
+    fn expect_row(&self, row: Option<usize>) -> Option<usize> {
+        let usual = self.usual_row.load(Ordering::Relaxed);
+        match row {
+            None => Some(usual).filter(|&usual| usual != NO_ROW),
+            Some(row) => {
+                if row != usual {
+                    self.usual_row.store(row, Ordering::Relaxed);
+                }
+                Some(row)
+            }
+        }
     }
 
     fn place<'g>(

@@ -24,6 +24,13 @@ pub(crate) struct Place {
     length: u32,
 }
 
+impl Place {
+    /// The row's length.
+    pub fn length(self) -> usize {
+        self.length as usize
+    }
+}
+
 impl Arena {
     /// Adds a row, at most 4 GiB long.
     #[inline]

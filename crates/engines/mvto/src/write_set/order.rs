@@ -119,7 +119,8 @@ mod tests {
     use std::collections::btree_map::Entry;
 
     fn write(key: u64) -> Write {
-        Write { table: TableId(1), key: Key::from_u64(key), tuple: None, owned: false, buffered: Buffered::Absent }
+        let (tuple, owned, expected_row, buffered) = (None, false, None, Buffered::Absent);
+        Write { table: TableId(1), key: Key::from_u64(key), tuple, owned, expected_row, buffered }
     }
 
     /// Against a map, by random, ascending and descending keys.
