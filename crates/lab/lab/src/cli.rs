@@ -16,7 +16,7 @@ Examples:
   lab workload ycsb --engine mvto --compare twopl --threads 1,2 --seconds 3
   lab workload ycsb --engine mvto --keys-per-txn 4 --reads 50 --theta 0.85 --format json
   lab workload bank --engine mvto --accounts 1000 --durability fsync --data /mnt/disk
-  lab history --engine mvto --operations 1000000 --threads 4 --seed 1
+  lab history --engine all --operations 1000000 --threads 2
   lab run vmvcc-stock-scan --scale full
   lab experiment paxos-order --replicas 3,5,7 --durability memory,fsync
   lab soak --minutes 30";
@@ -117,12 +117,19 @@ Examples:
   lab workload tatp --engine mvto --compare twopl --threads 1,2
   lab workload tatp --engine mvto --subscribers 1000000";
 
-const RUN_EXAMPLES: &str = "\
+/// What `lab run` costs at full scale. A test holds the numbers of trials against the experiments.
+pub const RUN_EXAMPLES: &str = "\
+At full scale each point is measured three times. A trial takes about 3.5 s: two are counted, the rest is start, load, warm-up and audit.
+Trials on two cores (on more there are more points):
+  vmvcc-silo 30, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48; all 198, 12 minutes.
+Smoke scale takes seconds, and decides nothing.
+
 Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed; 2 bad arguments.
 
 Examples:
   lab run vmvcc-long-readers --scale smoke
-  lab run all --scale full --format json > figures.json && lab report figures.json --out figures.html";
+  lab run all --scale full --resume trials.jsonl --format json > figures.json && lab report figures.json --out figures.html
+  lab run vmvcc-stock-scan --history /tmp && seriatim check /tmp/vmvcc-stock-scan-1.jsonl";
 
 const TPCC_EXAMPLES: &str = "\
 Examples:
@@ -420,13 +427,22 @@ pub struct RunArguments {
     #[arg(long, value_enum, default_value = "smoke")]
     pub scale: Scale,
 
-    /// How often each point is repeated, the systems taking turns [default: 1 at smoke scale, 5 at full]
+    /// How often each point is repeated, the systems taking turns [default: 1 at smoke scale, 3 at full]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
 
-    /// Seconds that are counted, per point [default: 3; at smoke scale 400 transactions instead]
+    /// Seconds that are counted, per trial [default: 2; at smoke scale 400 transactions instead]
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub seconds: Option<f64>,
+
+    /// Keep each measurement in FILE as soon as it is made, and do not repeat those that FILE has of this commit: a run that was
+    /// interrupted goes on
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
+
+    /// Record every transaction of each trial, in a file of its own in DIR, for `seriatim check`. At smoke scale only
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub history: Option<PathBuf>,
 
     /// How the figures are shown
     #[arg(long, value_enum, default_value = "table")]
@@ -459,9 +475,9 @@ pub struct ReportArguments {
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct HistoryArguments {
-    /// The engine
-    #[arg(long, value_enum)]
-    pub engine: EngineName,
+    /// The engines, one after another: names as of `lab workload`, or all
+    #[arg(long, required = true, value_delimiter = ',', value_name = "ENGINE,...", value_parser = engines)]
+    pub engine: Vec<Engines>,
 
     /// Operations of committed transactions to record
     #[arg(long, default_value = "100000", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
@@ -487,7 +503,7 @@ pub struct HistoryArguments {
     #[arg(long, value_enum, default_value = "small")]
     pub limits: Limits,
 
-    /// Write the history there, too
+    /// Write the history there, too; of several engines each into a file of its own beside it
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -497,7 +513,35 @@ Exit codes: 0 both judges are content; 1 they are not, or the run failed; 2 bad 
 
 Examples:
   lab history --engine mvto --operations 1000000 --threads 4 --seed 7
+  lab history --engine all --operations 1000000 --threads 2
   lab history --engine twopl --threads 8 --keys 20 --out twopl.jsonl && seriatim check twopl.jsonl";
+
+/// One engine, or all.
+#[derive(Clone, Debug)]
+pub struct Engines(Vec<EngineName>);
+
+fn engines(text: &str) -> Result<Engines, String> {
+    let all = EngineName::value_variants();
+    if text == "all" {
+        return Ok(Engines(all.to_vec()));
+    }
+    let names = || all.iter().map(EngineName::to_string).collect::<Vec<_>>().join(", ");
+    let engine = EngineName::from_str(text, false).map_err(|_| format!("the engines are {}; or all", names()))?;
+    Ok(Engines(vec![engine]))
+}
+
+impl HistoryArguments {
+    /// The engines, each once.
+    pub fn engines(&self) -> Vec<EngineName> {
+        let mut engines = Vec::new();
+        for &engine in self.engine.iter().flat_map(|Engines(some)| some) {
+            if !engines.contains(&engine) {
+                engines.push(engine);
+            }
+        }
+        engines
+    }
+}
 
 /// Size of the engine's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

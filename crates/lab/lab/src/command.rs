@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::options::Format;
 use crate::report::{self, Row};
 use crate::trial::{self, DurabilityName, Plan, WorkloadPlan};
-use crate::turns::{self, Space};
+use crate::turns::{self, Kept, Progress, Space};
 use crate::workloads::parameters::Presets;
 use crate::workloads::{bank, smallbank, tatp, tpcc, ycsb};
 use crate::{histories, machine, soak};
@@ -36,7 +36,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         }
         Some(Command::Measure { plan }) => measure(&plan, out),
         Some(Command::Soak(arguments)) => soak::run(&arguments, out),
-        Some(Command::History(arguments)) => judge_history(&arguments, out),
+        Some(Command::History(arguments)) => judge_histories(&arguments, out),
         Some(Command::Experiment(ExperimentCommand::PaxosOrder(arguments))) => paxos_order::run(arguments, out),
         Some(Command::List(arguments)) => listing::write(arguments.format, out).map_err(run_failure),
         Some(Command::Run(arguments)) => runs::run(&arguments, out),
@@ -54,15 +54,23 @@ fn measure(plan: &str, out: &mut dyn Write) -> Result<(), Failure> {
     serde_json::to_writer(out, &measurement).map_err(run_failure)
 }
 
-fn judge_history(arguments: &HistoryArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let records = histories::record(arguments).map_err(Failure::Run)?;
-    if let Some(path) = &arguments.out {
-        let cannot = |error: io::Error| Failure::Run(format!("cannot write {}: {error}", path.display()));
-        trial::write_history(path, &records).map_err(cannot)?;
+/// Judges a history of each engine in turn, also after one that was wrong.
+fn judge_histories(arguments: &HistoryArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let engines = arguments.engines();
+    let mut is_wrong = false;
+    for &engine in &engines {
+        let records = histories::record(arguments, engine).map_err(Failure::Run)?;
+        if let Some(path) = &arguments.out {
+            let path = if engines.len() == 1 { path.clone() } else { turns::beside(path, &engine.to_string()) };
+            let cannot = |error: io::Error| Failure::Run(format!("cannot write {}: {error}", path.display()));
+            trial::write_history(&path, &records).map_err(cannot)?;
+        }
+        let report = histories::judge(records).map_err(Failure::Run)?;
+        let name = if engines.len() == 1 { String::new() } else { format!("{engine}: ") };
+        write!(out, "{name}{report}").and_then(|()| out.flush()).map_err(run_failure)?;
+        is_wrong |= !report.valid;
     }
-    let report = histories::judge(records).map_err(Failure::Run)?;
-    write!(out, "{report}").map_err(run_failure)?;
-    if report.valid { Ok(()) } else { Err(Failure::Verdict) }
+    if is_wrong { Err(Failure::Verdict) } else { Ok(()) }
 }
 
 /// The workload that the arguments request: a preset with changes.
@@ -121,7 +129,8 @@ fn run_workload(common: &CommonArguments, workload: WorkloadPlan, out: &mut dyn 
     let engines = engines(common)?;
     let space = Space::prepare(common.data.as_deref(), common.durability)?;
     let plans = plans(common, &engines, &workload, &space);
-    let repeats = turns::take(&plans, common.repeat, &space)?;
+    let mut progress = Progress::new(plans.len() * common.repeat as usize);
+    let repeats = turns::take(&plans, common.repeat, &space, &mut Kept::nothing(), &mut progress)?;
     let commit = machine::commit();
     let rows: Vec<Row> =
         plans.iter().zip(&repeats).map(|(plan, repeats)| Row::new(plan, repeats, commit.as_deref())).collect();

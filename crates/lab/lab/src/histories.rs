@@ -2,7 +2,7 @@
 
 use crate::cli::{HistoryArguments, Limits};
 use crate::driver::{Extent, Outcome, Run};
-use crate::engines::{Settings, on_engine};
+use crate::engines::{EngineName, Settings, on_engine};
 use crate::report::grouped;
 use crate::trial::Failure;
 use crate::workloads::Workload;
@@ -18,7 +18,7 @@ const LOAD_BATCH: u64 = 4;
 ///
 /// # Errors
 /// Failures other than aborts of transactions.
-pub fn record(arguments: &HistoryArguments) -> Result<Vec<Record>, Failure> {
+pub fn record(arguments: &HistoryArguments, engine: EngineName) -> Result<Vec<Record>, Failure> {
     let workload = Mixed::new(arguments.keys);
     let settings = Settings { has_small_limits: arguments.limits == Limits::Small, ..Settings::default() };
     let run = Run {
@@ -34,18 +34,17 @@ pub fn record(arguments: &HistoryArguments) -> Result<Vec<Record>, Failure> {
         seed: arguments.seed,
         on_load: &|_| {},
     };
-    let outcome = on_engine(arguments.engine, &settings, workload.schemas(), run)
-        .map_err(|error| format!("cannot open {}: {error}", arguments.engine))?
-        .map_err(|error| format!("mixed on {}: {error}", arguments.engine))?;
-    show(arguments, &outcome);
+    let outcome = on_engine(engine, &settings, workload.schemas(), run)
+        .map_err(|error| format!("cannot open {engine}: {error}"))?
+        .map_err(|error| format!("mixed on {engine}: {error}"))?;
+    show(arguments, engine, &outcome);
     Ok(outcome.records)
 }
 
-fn show(arguments: &HistoryArguments, outcome: &Outcome) {
+fn show(arguments: &HistoryArguments, engine: EngineName, outcome: &Outcome) {
     let (clients, reasons) = (&outcome.clients, outcome.clients.aborts.by_name());
     eprintln!(
-        "{}, {} thread(s), seed {}: {} transactions committed in {:.1} s",
-        arguments.engine,
+        "{engine}, {} thread(s), seed {}: {} transactions committed in {:.1} s",
         arguments.threads,
         arguments.seed,
         grouped(clients.commits as f64),

@@ -282,29 +282,33 @@ pub(crate) fn write_cells<const N: usize>(lines: &[[String; N]], out: &mut dyn W
     Ok(())
 }
 
+/// Counts by name, in one line.
+pub(crate) fn counts(counts: &BTreeMap<String, u64>) -> String {
+    let named = counts.iter().map(|(name, count)| format!("{name} {}", grouped(*count as f64)));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// Rates by name, in one line.
+pub(crate) fn rates(rates: &BTreeMap<String, f64>) -> String {
+    let named = rates.iter().map(|(name, rate)| format!("{name} {}", grouped(*rate)));
+    named.collect::<Vec<_>>().join(", ")
+}
+
 fn write_reasons(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
-    let rates = |rates: &BTreeMap<String, f64>| {
-        let rates = rates.iter().map(|(kind, rate)| format!("{kind} {}", grouped(*rate)));
-        rates.collect::<Vec<_>>().join(", ")
-    };
-    let listed = |aborts: &BTreeMap<String, u64>| {
-        let reasons = aborts.iter().map(|(reason, count)| format!("{reason} {}", grouped(*count as f64)));
-        reasons.collect::<Vec<_>>().join(", ")
-    };
     for row in rows {
         let name = format!("{}, {} thread(s)", row.engine, row.threads);
         if !row.txn_per_s_by_kind.is_empty() {
             writeln!(out, "txn/s of {name}: {}", rates(&row.txn_per_s_by_kind))?;
         }
         if !row.aborts.is_empty() {
-            writeln!(out, "aborts of {name}: {}", listed(&row.aborts))?;
+            writeln!(out, "aborts of {name}: {}", counts(&row.aborts))?;
         }
         if let Some(readers) = &row.long_readers {
             let (aborted, rate) = (readers.abort_ratio * 100.0, readers.txn_per_s);
             writeln!(
                 out,
                 "long readers of {name}: {rate:.1} txn/s, {aborted:.2} % aborted {}",
-                listed(&readers.aborts)
+                counts(&readers.aborts)
             )?;
         }
     }

@@ -1,61 +1,70 @@
 //! Trials in turns: the engines of a comparison run one after another, again and again, so that what disturbs the machine for a
 //! while disturbs all of them.
 
+mod kept;
+mod progress;
+
+pub use kept::Kept;
+pub use progress::Progress;
+pub(crate) use progress::rounded;
+
 use crate::engines::Settings;
 use crate::failure::Failure;
-use crate::report::grouped;
 use crate::trial::{self, DurabilityName, Measurement, Plan};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Runs every plan so many times; returns each plan's measurements. The trials of a repeat differ from those of the others in seed,
-/// directory and history.
+/// directory and history. What `kept` has is not run again.
 ///
 /// # Errors
 /// The first trial that failed.
-pub fn take(plans: &[Plan], repeats: u32, space: &Space) -> Result<Vec<Vec<Measurement>>, Failure> {
+pub fn take(
+    plans: &[Plan],
+    repeats: u32,
+    space: &Space,
+    kept: &mut Kept,
+    progress: &mut Progress,
+) -> Result<Vec<Vec<Measurement>>, Failure> {
     let mut measured: Vec<Vec<Measurement>> = vec![Vec::new(); plans.len()];
-    let runs = plans.len() * repeats as usize;
     for repeat in 0..repeats {
         for (at, (plan, measured)) in plans.iter().zip(&mut measured).enumerate() {
             let number = repeat as usize * plans.len() + at + 1;
             let settings = Settings { data: space.directory(number), ..plan.settings.clone() };
             let seed = plan.seed.wrapping_add(repeat.into());
-            let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, runs));
+            let shares = repeats > 1 || plans.iter().filter(|other| other.history == plan.history).count() > 1;
+            let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, shares));
             let trial = Plan { settings, seed, history, ..plan.clone() };
+            if let Some(measurement) = kept.find(&trial) {
+                progress.pass_over();
+                measured.push(measurement);
+                continue;
+            }
             let measurement = trial::perform_apart(&trial);
             space.clear(number)?;
             let measurement = measurement.map_err(Failure::Run)?;
-            show_progress(number, runs, plan, &measurement);
+            progress.show(plan, &measurement);
+            kept.add(&trial, &measurement)?;
             measured.push(measurement);
         }
     }
     Ok(measured)
 }
 
-/// `FILE` for a single run; otherwise its name says which: `bank.jsonl` becomes `bank-mvto-2-1.jsonl` for the first repeat
-/// on two threads.
-fn history_path(path: &Path, plan: &Plan, repeat: u32, runs: usize) -> PathBuf {
-    if runs == 1 {
-        return path.to_owned();
-    }
+/// `FILE` for a trial that has it to itself; otherwise its name says which trial: `bank.jsonl` becomes `bank-mvto-2-1.jsonl` for the
+/// first repeat on two threads.
+fn history_path(path: &Path, plan: &Plan, repeat: u32, is_shared: bool) -> PathBuf {
+    let trial = || format!("{}-{}-{}", plan.engine, plan.threads, repeat + 1);
+    if is_shared { beside(path, &trial()) } else { path.to_owned() }
+}
+
+/// A file beside another: `bank.jsonl` becomes `bank-NAME.jsonl`.
+pub(crate) fn beside(path: &Path, name: &str) -> PathBuf {
     let part = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
     let stem = part(path.file_stem()).unwrap_or_else(|| "history".to_owned());
     let extension = part(path.extension()).map_or(String::new(), |extension| format!(".{extension}"));
-    path.with_file_name(format!("{stem}-{}-{}-{}{extension}", plan.engine, plan.threads, repeat + 1))
-}
-
-fn show_progress(number: usize, runs: usize, plan: &Plan, measurement: &Measurement) {
-    let clients = &measurement.clients;
-    eprintln!(
-        "[{number}/{runs}] {} on {}, {} thread(s): {} txn/s, p99 {:.1} us",
-        plan.workload.name(),
-        plan.engine,
-        plan.threads,
-        grouped(clients.txn_per_s),
-        clients.p99_us
-    );
+    path.with_file_name(format!("{stem}-{name}{extension}"))
 }
 
 /// Location of durable databases while they are measured.

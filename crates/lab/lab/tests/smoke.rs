@@ -198,20 +198,31 @@ fn presets_can_be_changed_and_are_checked() {
 }
 
 #[test]
-fn mixed_histories_pass_both_judges() {
-    for (_, engine) in engines() {
-        for (threads, limits) in [(2, "small"), (4, "small"), (3, "default")] {
-            let file = scratch(&format!("mixed-{engine}-{threads}.jsonl"));
-            let output = lab(&format!(
-                "history --engine {engine} --operations 6000 --threads {threads} --keys 30 --limits {limits} --seed \
-                 {threads} --out {}",
-                file.display()
-            ));
-            assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
-            assert!(text(&output.stdout).contains("ok: strict serializable"), "{}", text(&output.stdout));
-            judge_file(&file);
+fn mixed_histories_of_all_engines_pass_both_judges() {
+    for (threads, limits) in [(2, "small"), (4, "small"), (3, "default")] {
+        let file = scratch(&format!("mixed-{threads}.jsonl"));
+        let output = lab(&format!(
+            "history --engine all --operations 6000 --threads {threads} --keys 30 --limits {limits} --seed {threads} --out {}",
+            file.display()
+        ));
+        let judged = text(&output.stdout);
+        assert!(output.status.success(), "{judged}{}", text(&output.stderr));
+        for (_, engine) in engines() {
+            assert!(judged.contains(&format!("{engine}: ok: strict serializable")), "{judged}");
+            judge_file(&scratch(&format!("mixed-{threads}-{engine}.jsonl")));
         }
     }
+}
+
+#[test]
+fn a_history_through_the_interactive_door_passes_both_judges() {
+    let first = engines().next().expect("an engine").1;
+    let arguments = format!("history --engine {first} --operations 3000 --threads 2 --keys 30 --door");
+    let output = lab(&format!("{arguments} interactive"));
+    assert!(output.status.success() && text(&output.stdout).starts_with("ok: strict serializable"));
+    let refused = lab(&format!("{arguments} declared"));
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("declare no footprint"), "{}", text(&refused.stderr));
 }
 
 #[test]
@@ -287,6 +298,8 @@ fn bad_arguments_are_named_and_exit_with_two() {
         (format!("workload bank --engine {first} --accounts 1"), "--accounts"),
         (format!("workload bank --engine {first} --compare {first}"), "stands twice"),
         (format!("history --engine {first} --operations 0"), "--operations"),
+        (format!("history --engine {first},oracle"), "the engines are"),
+        (format!("workload bank --engine {first} --door revolving"), "revolving"),
         ("wrokload".to_owned(), "workload"),
     ];
     for (arguments, named) in cases {

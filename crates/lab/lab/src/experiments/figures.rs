@@ -16,6 +16,10 @@ pub struct Outcome {
     pub scale: Scale,
     /// Cores of the machine.
     pub cores: usize,
+    /// Whether the compiler has optimized the program.
+    pub build: String,
+    /// The allocator of the program.
+    pub allocator: String,
     /// The commit of the repository, if known.
     pub commit: Option<String>,
     /// What this machine forced down, and what is missing.
@@ -49,6 +53,12 @@ pub struct Figure {
     pub txn_per_s_min: f64,
     /// Greatest of them.
     pub txn_per_s_max: f64,
+    /// The same by kind of transaction, where the workload has several.
+    pub txn_per_s_by_kind: BTreeMap<String, f64>,
+    /// Nanoseconds that a client takes for a transaction without any engine.
+    pub bare_ns: Option<f64>,
+    /// Nanoseconds from one commit of a client to its next, less those.
+    pub over_bare_ns: Option<f64>,
     /// The long readers' transactions in a second.
     pub long_reader_txn_per_s: Option<f64>,
     /// Attempts that did not commit, of all attempts.
@@ -93,6 +103,9 @@ impl Figure {
             txn_per_s: row.txn_per_s,
             txn_per_s_min: row.txn_per_s_min,
             txn_per_s_max: row.txn_per_s_max,
+            txn_per_s_by_kind: row.txn_per_s_by_kind,
+            bare_ns: row.bare_ns,
+            over_bare_ns: row.over_bare_ns,
             long_reader_txn_per_s: row.long_readers.map(|readers| readers.txn_per_s),
             abort_ratio: row.abort_ratio,
             aborts: row.aborts,

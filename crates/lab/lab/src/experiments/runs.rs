@@ -1,15 +1,15 @@
 //! `lab run`: runs experiments and prints what came out.
 
 use super::figures::{Figure, Figures, Outcome};
-use super::{EXPERIMENTS, Experiment, How, Measure, Sweep};
+use super::{EXPERIMENTS, Experiment, How, Measure, Point, Points, Sweep};
 use crate::cli::{RunArguments, Scale};
 use crate::driver::Extent;
 use crate::failure::Failure;
 use crate::machine;
 use crate::options::Format;
-use crate::report::{Row, grouped, write_cells};
+use crate::report::{Row, counts, grouped, or_dash, rates, write_cells};
 use crate::trial::{DurabilityName, Plan};
-use crate::turns::{self, Space};
+use crate::turns::{self, Kept, Progress, Space, rounded};
 use env::time::Duration;
 use std::io::{self, Write};
 
@@ -18,18 +18,77 @@ use std::io::{self, Write};
 /// # Errors
 /// See [`Failure`].
 pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let outcomes: Vec<(&Sweep, Outcome)> = chosen(&arguments.names)?
-        .into_iter()
-        .map(|(experiment, sweep)| Ok((sweep, perform(experiment, sweep, arguments)?)))
-        .collect::<Result<_, Failure>>()?;
-    let written = match arguments.format {
+    if arguments.history.is_some() && arguments.scale != Scale::Smoke {
+        let problem = "a history of a run at full scale fits no memory: request --history with --scale smoke";
+        return Err(Failure::Arguments(problem.to_owned()));
+    }
+    let size = Size::new(arguments);
+    let runs: Vec<Run> = chosen(&arguments.names)?.into_iter().map(|it| Run::new(it, &size, arguments)).collect();
+    let mut kept = arguments.resume.as_deref().map_or_else(|| Ok(Kept::nothing()), Kept::in_file)?;
+    let trials = runs.iter().map(|run| run.plans.len()).sum::<usize>() * size.repeats as usize;
+    let mut progress = Progress::new(trials);
+    eprintln!("{trials} trials{}", size.cost(trials));
+    let mut outcomes = Vec::new();
+    for run in runs {
+        outcomes.push((run.sweep, run.perform(&size, &mut kept, &mut progress)?));
+    }
+    write(arguments, &outcomes, out).map_err(|error| Failure::Run(error.to_string()))
+}
+
+fn write(arguments: &RunArguments, outcomes: &[(&Sweep, Outcome)], out: &mut dyn Write) -> io::Result<()> {
+    match arguments.format {
         Format::Json => {
             let outcomes: Vec<&Outcome> = outcomes.iter().map(|(_, outcome)| outcome).collect();
-            serde_json::to_writer_pretty(&mut *out, &outcomes).map_err(io::Error::from).and_then(|()| writeln!(out))
+            serde_json::to_writer_pretty(&mut *out, &outcomes)?;
+            writeln!(out)?;
         }
-        Format::Table => outcomes.iter().try_for_each(|(sweep, outcome)| write_table(sweep, outcome, out)),
-    };
-    written.map_err(|error| Failure::Run(error.to_string()))
+        Format::Table => outcomes.iter().try_for_each(|(sweep, outcome)| write_table(sweep, outcome, out))?,
+    }
+    if arguments.scale == Scale::Full {
+        eprintln!(
+            "For the field `outcome` in crates/lab/lab/src/experiments/registry.rs (then `lab list --format markdown`):"
+        );
+        outcomes.iter().for_each(|(_, outcome)| eprintln!("  {}: {:?}", outcome.experiment, outcome.outcome));
+    }
+    Ok(())
+}
+
+/// Length of the trials, and how many of each.
+struct Size {
+    scale: Scale,
+    repeats: u32,
+    extent: Extent,
+}
+
+/// A full run of all experiments takes a quarter of an hour on two cores: medians of three trials of two seconds.
+const FULL_REPEATS: u32 = 3;
+const FULL_SECONDS: f64 = 2.0;
+
+impl Size {
+    fn new(arguments: &RunArguments) -> Size {
+        let timed = |seconds: f64| Extent::Time {
+            warm_up: Duration::from_secs_f64(seconds / 5.0),
+            measured: Duration::from_secs_f64(seconds),
+        };
+        let (repeats, extent) = match arguments.scale {
+            Scale::Smoke => (1, Extent::Transactions(SMOKE_TRANSACTIONS)),
+            Scale::Full => (FULL_REPEATS, timed(FULL_SECONDS)),
+        };
+        let repeats = arguments.repeat.unwrap_or(repeats);
+        Size { scale: arguments.scale, repeats, extent: arguments.seconds.map_or(extent, timed) }
+    }
+
+    /// About how long so many trials take, where that is known before.
+    fn cost(&self, trials: usize) -> String {
+        /// Start, load and audit of a million rows, on a machine with nothing else to do.
+        const AROUND: Duration = Duration::from_millis(1_000);
+        match self.extent {
+            Extent::Time { warm_up, measured } => {
+                format!(", about {}", rounded((warm_up + measured + AROUND) * trials as u32))
+            }
+            Extent::Transactions(_) | Extent::Operations(_) => String::new(),
+        }
+    }
 }
 
 /// Transactions of a point at smoke scale: a number, so that a busy machine is slow and nothing else.
@@ -53,59 +112,107 @@ fn chosen(names: &[String]) -> Result<Chosen, Failure> {
     names.iter().map(find).collect::<Result<_, _>>().map_err(Failure::Arguments)
 }
 
-fn perform(experiment: &Experiment, sweep: &Sweep, arguments: &RunArguments) -> Result<Outcome, Failure> {
-    let scale = arguments.scale;
-    let timed = |seconds: f64| Extent::Time {
-        warm_up: Duration::from_secs_f64(seconds / 5.0),
-        measured: Duration::from_secs_f64(seconds),
-    };
-    let (repeats, extent) = match scale {
-        Scale::Smoke => (1, Extent::Transactions(SMOKE_TRANSACTIONS)),
-        Scale::Full => (5, timed(3.0)),
-    };
-    let (repeats, extent) = (arguments.repeat.unwrap_or(repeats), arguments.seconds.map_or(extent, timed));
-    let cores = machine::cores();
-    let points = (sweep.points)(scale, cores);
-    let plans: Vec<Plan> = points.points.iter().map(|point| Plan { extent, ..point.plan.clone() }).collect();
-    eprintln!("{}: {} points, {repeats} repeat(s)", experiment.name, plans.len());
-    let measured = turns::take(&plans, repeats, &Space::prepare(None, DurabilityName::None)?)?;
-    let commit = machine::commit();
-    let rows = plans.iter().zip(&measured).map(|(plan, repeats)| Row::new(plan, repeats, commit.as_deref()));
-    let figures: Vec<Figure> = points.points.iter().zip(rows).map(|(point, row)| Figure::new(point, row)).collect();
-    let outcome = (sweep.outcome)(&Figures { all: &figures, cores });
-    let outcome = match scale {
-        Scale::Smoke => format!("smoke scale decides nothing; its figures alone would say: {outcome}"),
-        Scale::Full => outcome,
-    };
-    Ok(Outcome { experiment: experiment.name.to_owned(), scale, cores, commit, notes: points.notes, outcome, figures })
+/// An experiment that is to be run.
+struct Run {
+    experiment: &'static Experiment,
+    sweep: &'static Sweep,
+    points: Points,
+    plans: Vec<Plan>,
+}
+
+impl Run {
+    fn new((experiment, sweep): (&'static Experiment, &'static Sweep), size: &Size, arguments: &RunArguments) -> Run {
+        let points = (sweep.points)(size.scale, machine::cores());
+        let history = |at: usize| {
+            arguments.history.as_ref().map(|directory| directory.join(format!("{}-{}.jsonl", experiment.name, at + 1)))
+        };
+        let plan =
+            |(at, point): (usize, &Point)| Plan { extent: size.extent, history: history(at), ..point.plan.clone() };
+        let plans = points.points.iter().enumerate().map(plan).collect();
+        Run { experiment, sweep, points, plans }
+    }
+
+    fn perform(self, size: &Size, kept: &mut Kept, progress: &mut Progress) -> Result<Outcome, Failure> {
+        let Run { experiment, sweep, points, plans } = self;
+        eprintln!("{}: {} points, {} repeat(s)", experiment.name, plans.len(), size.repeats);
+        let space = Space::prepare(None, DurabilityName::None)?;
+        let measured = turns::take(&plans, size.repeats, &space, kept, progress)?;
+        let (commit, cores) = (machine::commit(), machine::cores());
+        let rows = plans.iter().zip(&measured).map(|(plan, repeats)| Row::new(plan, repeats, commit.as_deref()));
+        let figures: Vec<Figure> = points.points.iter().zip(rows).map(|(point, row)| Figure::new(point, row)).collect();
+        let outcome = verdict(size.scale, &figures, (sweep.outcome)(&Figures { all: &figures, cores }));
+        Ok(Outcome {
+            experiment: experiment.name.to_owned(),
+            scale: size.scale,
+            cores,
+            build: machine::BUILD.to_owned(),
+            allocator: machine::ALLOCATOR.to_owned(),
+            commit,
+            notes: points.notes,
+            outcome,
+            figures,
+        })
+    }
+}
+
+/// From so many processors that other programs used on, figures say as much about those as about the engines.
+const DISTURBED: f64 = 0.1;
+
+/// What the shape test says, if anything is decided.
+fn verdict(scale: Scale, figures: &[Figure], shape: String) -> String {
+    let others = figures.iter().filter_map(|figure| figure.other_cores).fold(0.0, f64::max);
+    match scale {
+        Scale::Smoke => format!("smoke scale decides nothing; its figures alone would say: {shape}"),
+        Scale::Full if cfg!(debug_assertions) => format!("undecided: a debug build; its figures would say: {shape}"),
+        Scale::Full if others > DISTURBED => {
+            format!("undecided: other programs used up to {others:.2} processors; the figures would say: {shape}")
+        }
+        Scale::Full => shape,
+    }
 }
 
 fn write_table(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
     let first = outcome.figures.first();
     writeln!(
         out,
-        "{} at {} scale: {} core(s), {}, {}, {} x {:.1} s, commit {}",
+        "{} at {} scale: {} core(s), {}, {}, {}, {} x {:.1} s, allocator {}, commit {}",
         outcome.experiment,
         match outcome.scale {
             Scale::Smoke => "smoke",
             Scale::Full => "full",
         },
         outcome.cores,
+        outcome.build,
         first.map_or("", |figure| &figure.isolation),
         first.map_or("", |figure| &figure.durability),
         first.map_or(0, |figure| figure.repeats),
         first.map_or(0.0, |figure| figure.seconds),
+        outcome.allocator,
         outcome.commit.as_deref().unwrap_or("unknown")
     )?;
     outcome.notes.iter().try_for_each(|note| writeln!(out, "- {note}"))?;
     writeln!(out)?;
     write_cells(&cells(&outcome.figures), out)?;
+    write_details(&outcome.figures, out)?;
     write_ratios(sweep, outcome, out)?;
     writeln!(out, "\n{}: {}\n", outcome.experiment, outcome.outcome)
 }
 
-const TITLES: [&str; 11] =
-    ["panel", "at", "system", "threads", "txn/s", "min", "max", "aborts %", "p99 us", "p99.9 us", "others'"];
+const TITLES: [&str; 13] = [
+    "panel",
+    "at",
+    "system",
+    "threads",
+    "txn/s",
+    "min",
+    "max",
+    "over bare ns",
+    "aborts %",
+    "p99 us",
+    "p99.9 us",
+    "versions",
+    "others'",
+];
 
 fn cells(figures: &[Figure]) -> Vec<[String; TITLES.len()]> {
     let cells = figures.iter().map(|it| {
@@ -117,13 +224,29 @@ fn cells(figures: &[Figure]) -> Vec<[String; TITLES.len()]> {
             grouped(it.txn_per_s),
             grouped(it.txn_per_s_min),
             grouped(it.txn_per_s_max),
+            or_dash(it.over_bare_ns.map(grouped)),
             format!("{:.2}", it.abort_ratio * 100.0),
             format!("{:.1}", it.p99_us),
             format!("{:.1}", it.p999_us),
-            it.other_cores.map_or_else(|| "-".to_owned(), |cores| format!("{cores:.2}")),
+            or_dash(it.kept_versions.map(|count| grouped(count as f64))),
+            or_dash(it.other_cores.map(|cores| format!("{cores:.2}"))),
         ]
     });
     std::iter::once(TITLES.map(str::to_owned)).chain(cells).collect()
+}
+
+/// Throughput by kind of transaction, and aborts by rule, of each figure that has them.
+fn write_details(figures: &[Figure], out: &mut dyn Write) -> io::Result<()> {
+    for it in figures {
+        let name = format!("{} at {}, {}", it.panel, it.label, it.series);
+        if !it.txn_per_s_by_kind.is_empty() {
+            writeln!(out, "txn/s of {name}: {}", rates(&it.txn_per_s_by_kind))?;
+        }
+        if !it.aborts.is_empty() {
+            writeln!(out, "aborts of {name}: {}", counts(&it.aborts))?;
+        }
+    }
+    Ok(())
 }
 
 /// Our ratios with the paper's beside them.

@@ -99,6 +99,15 @@ impl Builder {
     }
 }
 
+/// Long readers of the paper's 32 threads.
+const PAPER_READERS: u32 = 8;
+
+/// Clients and long readers beside them, no more together than the machine has cores: else a figure shows how the operating system shares
+/// the cores. On a single core both share it.
+fn beside_readers(clients: u32, readers: u32, cores: usize) -> u32 {
+    threads(clients, cores.saturating_sub(readers as usize))
+}
+
 /// As many threads as the paper has, or as the machine has cores.
 fn threads(paper: u32, cores: usize) -> u32 {
     paper.min(u32::try_from(cores).unwrap_or(u32::MAX)).max(1)
@@ -219,11 +228,11 @@ const OVER_TWOPL: &[(&str, &str, &str)] =
 
 fn long_reader_points(scale: Scale, cores: usize) -> Points {
     let mut it = Builder::new();
-    let clients = threads(24, cores);
     // Of 32 threads the paper has a quarter read.
-    let readers = threads(8, cores.div_ceil(4));
+    let readers = threads(PAPER_READERS, cores / 4);
+    let clients = beside_readers(24, readers, cores);
     it.forced("clients", 24, clients);
-    it.forced("long readers", 8, readers);
+    it.forced("long readers", PAPER_READERS, readers);
     let shares: &[u32] = if scale == Scale::Smoke { &[0, 100] } else { &[0, 20, 40, 60, 80, 100] };
     for &writes in shares {
         let workload = ycsb_plan(scale, "vmvcc-four-keys", json!({ "reads": 100.0 - f64::from(writes) }));
@@ -287,7 +296,7 @@ pub(super) const STOCK_SCAN: Sweep = Sweep {
 
 fn stock_scan_points(scale: Scale, cores: usize) -> Points {
     let mut it = Builder::new();
-    let clients = threads(32, cores);
+    let clients = beside_readers(32, 1, cores);
     it.forced("clients and warehouses", 32, clients);
     let intervals: &[(f64, u64)] =
         if scale == Scale::Smoke { &[(0.0, 0), (3.0, 100)] } else { &[(0.0, 0), (1.0, 1000), (2.0, 500), (3.0, 100)] };
@@ -348,14 +357,25 @@ const STEPS: [(&str, Ladder); 4] = [
 ];
 
 /// Powers of two up to the paper's 32 threads.
-fn thread_counts(cores: usize) -> Vec<u32> {
-    (0..=5).map(|power| 1 << power).filter(|count| *count <= threads(32, cores)).collect()
+const THREAD_COUNTS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+
+/// Those for which the machine has cores.
+fn thread_counts(cores: usize) -> impl Iterator<Item = u32> {
+    THREAD_COUNTS.into_iter().filter(move |count| *count <= threads(32, cores))
+}
+
+/// Names those for which it has none.
+fn name_left_out(cores: usize) -> Option<String> {
+    let left_out = THREAD_COUNTS.iter().filter(|count| **count > threads(32, cores));
+    let left_out: Vec<String> = left_out.map(u32::to_string).collect();
+    let note = || format!("{} threads are left out: this machine has {cores} core(s)", left_out.join(", "));
+    (!left_out.is_empty()).then(note)
 }
 
 fn ladder_points(scale: Scale, cores: usize) -> Points {
     let mut it = Builder::new();
     it.points.notes.push("the index is sharded and padded in all four: only sites and timestamps differ".to_owned());
-    it.forced("most threads", 32, threads(32, cores));
+    it.points.notes.extend(name_left_out(cores));
     for threads in thread_counts(cores) {
         for (name, ladder) in STEPS {
             let place = Place::new("figure 14", f64::from(threads), threads.to_string(), threads);
@@ -366,7 +386,7 @@ fn ladder_points(scale: Scale, cores: usize) -> Points {
 }
 
 fn ladder_outcome(figures: &Figures<'_>) -> String {
-    let most = thread_counts(figures.cores).last().copied().map_or(1.0, f64::from);
+    let most = thread_counts(figures.cores).last().map_or(1.0, f64::from);
     let gains = |x: f64| {
         let steps = STEPS.windows(2).map(|pair| figures.ratio("figure 14", pair[1].0, pair[0].0, x));
         let gains: Vec<String> = steps.flatten().map(|gain| format!("{gain:.2}")).collect();
@@ -415,7 +435,7 @@ pub(super) const CONTENTION: Sweep = Sweep {
 
 fn contention_points(scale: Scale, cores: usize) -> Points {
     let mut it = Builder::new();
-    it.forced("most threads", 32, threads(32, cores));
+    it.points.notes.extend(name_left_out(cores));
     let thetas: &[f64] = if scale == Scale::Smoke { &[0.8, 0.95] } else { &[0.8, 0.85, 0.9, 0.95] };
     for (panel, reads) in [("reads", 100.0), ("writes", 0.0)] {
         for threads in thread_counts(cores) {
@@ -430,7 +450,7 @@ fn contention_points(scale: Scale, cores: usize) -> Points {
 }
 
 fn contention_outcome(figures: &Figures<'_>) -> String {
-    let most = thread_counts(figures.cores).last().copied().map_or(1.0, f64::from);
+    let most = thread_counts(figures.cores).last().map_or(1.0, f64::from);
     let aborts = |theta: &str| figures.at("writes", theta, most).map_or(0.0, |figure| figure.abort_ratio * 100.0);
     let speedup = |panel: &str, theta: &str| {
         let (one, all) = (figures.at(panel, theta, 1.0), figures.at(panel, theta, most));
@@ -550,7 +570,36 @@ mod tests {
     #[test]
     fn what_the_machine_forces_down_is_noted() {
         let notes = (LONG_READERS.points)(Scale::Full, 2).notes;
-        assert!(notes.iter().any(|note| note == "clients: 2 here, 24 in the paper"), "{notes:?}");
-        assert!((LONG_READERS.points)(Scale::Full, 64).notes.is_empty());
+        assert_eq!(notes, ["clients: 1 here, 24 in the paper", "long readers: 1 here, 8 in the paper"]);
+        for notes in [(LADDER.points)(Scale::Full, 2).notes, (CONTENTION.points)(Scale::Full, 2).notes] {
+            assert!(notes.iter().any(|note| note.starts_with("4, 8, 16, 32 threads are left out")), "{notes:?}");
+        }
+        for sweep in ALL {
+            let is_about_the_machine = |note: &String| note.contains("the paper") || note.contains("left out");
+            assert!(!(sweep.points)(Scale::Full, 64).notes.iter().any(is_about_the_machine));
+        }
+    }
+
+    const ALL: [&Sweep; 5] = [&SILO, &LONG_READERS, &STOCK_SCAN, &LADDER, &CONTENTION];
+
+    #[test]
+    fn no_point_has_more_threads_than_cores() {
+        for sweep in ALL {
+            for cores in [2, 4, 16, 64] {
+                let points = (sweep.points)(Scale::Full, cores).points;
+                assert!(points.iter().all(|it| (it.plan.threads + it.plan.long_readers) as usize <= cores));
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_says_what_a_full_run_costs() {
+        let names = ["vmvcc-silo", "vmvcc-long-readers", "vmvcc-stock-scan", "vmvcc-ladder", "vmvcc-contention"];
+        let trials = ALL.map(|sweep| 3 * (sweep.points)(Scale::Full, 2).points.len());
+        for (name, trials) in names.into_iter().zip(trials) {
+            assert!(crate::cli::RUN_EXAMPLES.contains(&format!("{name} {trials}")), "{name} takes {trials} trials");
+        }
+        let all: usize = trials.iter().sum();
+        assert!(crate::cli::RUN_EXAMPLES.contains(&format!("all {all}")), "all are {all} trials");
     }
 }
