@@ -23,3 +23,28 @@ pub use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, atomic, atomic::fence},
     thread,
 };
+
+/// A cell whose user keeps accesses apart; loom checks that.
+pub mod cell {
+    #[cfg(loom)]
+    pub use loom::cell::UnsafeCell;
+
+    /// A cell that gives a pointer to what it holds.
+    #[cfg(not(loom))]
+    #[derive(Debug, Default)]
+    pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    #[cfg(not(loom))]
+    impl<T> UnsafeCell<T> {
+        /// Returns a cell that holds a value.
+        pub fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        /// Calls a function with a pointer to the value, for an exclusive access.
+        #[inline]
+        pub fn with_mut<R>(&self, access: impl FnOnce(*mut T) -> R) -> R {
+            access(self.0.get())
+        }
+    }
+}

@@ -27,7 +27,7 @@
 //! A word may still show the old timestamp of a transaction that is about to move. That transaction is not waiting; when it moves,
 //! those who sleep on the word are woken and look again (`move_words`).
 
-use crate::begin::{Core, is_installed};
+use crate::begin::{Core, Place, is_installed};
 use crate::catalog::Table;
 use crate::commit::table_of;
 use crate::engine::Mvto;
@@ -68,7 +68,7 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn advance(&self, core: &mut Core) -> Result<()> {
         let (to, slot) = self.register_again(core)?;
         let refreshed = self.check_ceiling(&core.view, to).and_then(|()| self.refresh(core, to));
-        let left = if refreshed.is_ok() { core.slot.replace(slot) } else { Some(slot) };
+        let left = if refreshed.is_ok() { core.place.replace(Place::Site(slot)) } else { Some(Place::Site(slot)) };
         left.into_iter().for_each(|left| self.unregister(left));
         refreshed?;
         core.view.at = to;
@@ -112,7 +112,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     fn draw_later(&self, core: &Core) -> Result<Timestamp> {
-        let slot = core.slot.expect("it has begun");
+        let slot = core.slot().expect("one that may move has begun under the mutex");
         let at = self.in_time(|| Ok(self.sites.draw_again(slot, &self.time)))?;
         self.check_ceiling(&core.view, at)?;
         Ok(at)

@@ -2,10 +2,10 @@
 
 use crate::catalog::{Catalog, Table};
 use crate::commit::reason_of;
-use crate::engine::{Mvto, SiteExtra};
+use crate::engine::{Mvto, SiteExtra, bump};
 use crate::gc::{BEGINS_PER_ADVANCE, TAKEN_AT_BEGIN, leftover, take_ready};
 use crate::reason::Reason;
-use crate::sites::{Beginner, ClockFault, SiteState, Slot};
+use crate::sites::{Beginner, ClockFault, InLane, SiteState, Slot};
 use crate::view::{SharedNotes, View};
 use crate::write_set::{BorrowedWorkspace, Buffered, Workspace, Write};
 use env::Clock;
@@ -25,13 +25,22 @@ pub(crate) struct Core {
     /// Its first timestamp; zero before its first statement.
     pub began: Timestamp,
     /// Registration at the timestamp at which it reads; `None` before its first statement and after its end.
-    pub slot: Option<Slot>,
+    pub place: Option<Place>,
     pub work: BorrowedWorkspace,
     pub poison: Option<Box<Error>>,
     /// Source of the values that its body may draw.
     pub draws: Option<Draws>,
     /// Notes that its read views leave, once it has had one.
     pub shared: Option<Box<SharedNotes>>,
+}
+
+/// Registration of a transaction at its site.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// In the lane.
+    Lane(InLane),
+    /// Under the mutex: the lane was taken, ages have a limit, it may move, or it waits for others at its begin.
+    Site(Slot),
 }
 
 /// Outcome of a transaction, for the counters.
@@ -60,7 +69,7 @@ impl Core {
             mode: how.mode,
             durability,
             began: Timestamp::ZERO,
-            slot: None,
+            place: None,
             work: BorrowedWorkspace::default(),
             poison: None,
             draws: how.draws,
@@ -83,7 +92,7 @@ impl Core {
     #[cold]
     fn take_over(&mut self, notes: SharedNotes, read_set: usize) -> Result<()> {
         self.view.rests_on = self.view.rests_on.max(LogPosition::from_raw(notes.rests_on.into_inner()));
-        if self.slot.is_some() && self.view.moves {
+        if self.place.is_some() && self.view.moves {
             let mut reads = notes.reads.into_inner().unwrap_or_else(PoisonError::into_inner);
             self.work.reads.take_over(&mut reads, read_set);
         }
@@ -91,7 +100,16 @@ impl Core {
     }
 
     pub fn is_open(&self) -> bool {
-        self.slot.is_some()
+        self.place.is_some()
+    }
+
+    /// Returns its registration under the mutex, if it has one.
+    #[inline]
+    pub fn slot(&self) -> Option<Slot> {
+        match self.place {
+            Some(Place::Site(slot)) => Some(slot),
+            Some(Place::Lane(_)) | None => None,
+        }
     }
 
     /// Returns the log position that an answer disclosing the reads must wait for (M9), also after the end.
@@ -155,10 +173,35 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Registers the transaction at this thread's site. Says whether it is its turn to advance the bound.
+    #[inline]
     fn register(&self, core: &mut Core) -> Result<std::result::Result<bool, ClockFault>> {
         let thread = thread_number();
         let site = self.sites.assign(thread);
         let beginner = Beginner { thread, writes: matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement) };
+        let in_lane = matches!(core.mode, Mode::ReadWrite | Mode::ReadOnly)
+            && self.has_lanes
+            && self.crowded_sites.load(Ordering::Relaxed) == 0;
+        if in_lane {
+            match self.sites.enter(site, &self.time, beginner) {
+                Ok(Some((at, right, spare))) => {
+                    core.work = BorrowedWorkspace::new(spare.unwrap_or_else(|| self.new_workspace()));
+                    (core.view.at, core.view.name, core.began, core.place) = (at, at, at, Some(Place::Lane(right)));
+                    let begins = bump(&self.sites.shared(site).begins, 1);
+                    return Ok(Ok(begins & (BEGINS_PER_ADVANCE - 1) == 0));
+                }
+                Ok(None) => {}
+                Err(fault) => return Ok(Err(fault)),
+            }
+        }
+        self.register_under_mutex(core, site, beginner)
+    }
+
+    fn register_under_mutex(
+        &self,
+        core: &mut Core,
+        site: u32,
+        beginner: Beginner,
+    ) -> Result<std::result::Result<bool, ClockFault>> {
         let mut state = self.sites.lock(site);
         if state.active_count() >= self.fair_share || self.crowded_sites.load(Ordering::Relaxed) > 0 {
             drop(state);
@@ -172,12 +215,16 @@ impl<C: Clock> Mvto<C> {
         if state.active_count() == self.fair_share + 1 {
             self.crowded_sites.fetch_add(1, Ordering::Relaxed); // Advice: a limit may be passed by those who begin at once.
         }
-        let new = || Box::new(Workspace::new(&self.memory.meter));
-        core.work = BorrowedWorkspace::new(state.extra.spare.pop().unwrap_or_else(new));
+        core.work = BorrowedWorkspace::new(state.extra.spare.pop().unwrap_or_else(|| self.new_workspace()));
         take_ready(&mut state, self.bound.collection_limits(), TAKEN_AT_BEGIN, &mut core.work.ready);
         state.extra.begins += 1;
-        (core.view.at, core.view.name, core.began, core.slot) = (at, at, at, Some(slot));
+        (core.view.at, core.view.name, core.began, core.place) = (at, at, at, Some(Place::Site(slot)));
         Ok(Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE)))
+    }
+
+    #[cold]
+    fn new_workspace(&self) -> Box<Workspace> {
+        Box::new(Workspace::new(&self.memory.meter))
     }
 
     /// Registers a transaction at a later timestamp, too. Its name stays if others may wait for it.
@@ -186,7 +233,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     fn try_register_again(&self, core: &Core) -> std::result::Result<(Timestamp, Slot), ClockFault> {
-        let slot = core.slot.expect("it has begun");
+        let slot = core.slot().expect("one that may move has begun under the mutex");
         let mut state = self.sites.lock(slot.site);
         let beginner = state.beginner(slot);
         let drawn = self.sites.begin(slot.site, &self.time, beginner, &mut state)?;
@@ -200,8 +247,10 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Takes one of two registrations of a transaction back.
-    pub(crate) fn unregister(&self, slot: Slot) {
-        self.leave_site(slot, &mut self.sites.lock(slot.site));
+    pub(crate) fn unregister(&self, place: Place) {
+        if let Place::Site(slot) = place {
+            self.leave_site(slot, &mut self.sites.lock(slot.site));
+        }
     }
 
     fn leave_site(&self, slot: Slot, state: &mut SiteState<SiteExtra>) {
@@ -218,7 +267,7 @@ impl<C: Clock> Mvto<C> {
         if advance {
             self.advance_bound(false, &mut core.work.ready);
         }
-        if core.mode != Mode::ReadWrite {
+        if core.mode != Mode::ReadWrite && !core.work.ready.is_empty() {
             // It may idle, and would keep what it took over from being collected. Others do so at their end: the time between
             // their timestamp and their writes is when they lose to others.
             self.reclaim(&mut core.work);
@@ -279,9 +328,9 @@ impl<C: Clock> Mvto<C> {
     /// Its age.
     #[inline]
     pub(crate) fn enter(&self, core: &Core) -> Result<()> {
-        match (self.age_limit_ticks, core.slot) {
-            (Some(limit), Some(slot)) => self.enter_young(core, slot, limit),
-            _ => Ok(()),
+        match self.age_limit_ticks {
+            Some(limit) => core.slot().map_or(Ok(()), |slot| self.enter_young(core, slot, limit)),
+            None => Ok(()),
         }
     }
 
@@ -296,7 +345,9 @@ impl<C: Clock> Mvto<C> {
     /// Leaves a statement.
     #[inline]
     pub(crate) fn leave(&self, core: &Core) {
-        if let (Some(_), Some(slot)) = (self.age_limit_ticks, core.slot) {
+        if self.age_limit_ticks.is_some()
+            && let Some(slot) = core.slot()
+        {
             self.sites.lock(slot.site).leave(slot);
         }
     }
@@ -312,25 +363,44 @@ impl<C: Clock> Mvto<C> {
 
     /// Ends the transaction: everything that it owns or pinned is given up, its place in the active set too.
     pub(crate) fn end(&self, core: &mut Core, outcome: Outcome) {
-        let (Some(slot), Some(mut work)) = (core.slot.take(), core.work.take()) else { return };
-        // It can no longer be doomed; if it has been, its rows may belong to others now (M12).
-        let is_doomed = self.age_limit_ticks.is_some() && !self.sites.lock(slot.site).enter(slot);
+        let (Some(place), Some(mut work)) = (core.place.take(), core.work.take()) else { return };
+        let is_doomed = self.age_limit_ticks.is_some() && self.is_doomed(&place);
         assert!(!is_doomed || !matches!(outcome, Outcome::Committed { .. }), "M12: who is doomed does not commit");
         self.release_writes(&mut work, &core.view, is_doomed);
         for (space, tuple) in work.kept.drain() {
             work.garbage.extend(leftover(space, tuple, core.view.at));
         }
-        self.reclaim(&mut work);
+        if !work.ready.is_empty() {
+            self.reclaim(&mut work);
+        }
         let counted = work.writes.clear() + if core.view.moves { work.reads.clear() } else { 0 };
         if counted > 0 {
             self.memory.meter.credit(counted);
         }
         work.record.clear();
         self.refresh_catalog(&mut work);
+        match place {
+            Place::Lane(right) => self.leave_lane(right, work, outcome),
+            Place::Site(slot) => {
+                let moved = outcome == Outcome::Committed { wrote: true } && core.view.at != core.began;
+                self.end_under_mutex(slot, work, outcome, moved);
+            }
+        }
+    }
+
+    /// It can no longer be doomed afterwards; if it has been, its rows may belong to others now (M12).
+    fn is_doomed(&self, place: &Place) -> bool {
+        match *place {
+            Place::Lane(_) => false,
+            Place::Site(slot) => !self.sites.lock(slot.site).enter(slot),
+        }
+    }
+
+    fn end_under_mutex(&self, slot: Slot, mut work: Box<Workspace>, outcome: Outcome, moved: bool) {
         let mut state = self.sites.lock(slot.site);
         let counters = &mut state.extra.counters;
         counters.count(outcome);
-        counters.moved += u64::from(outcome == Outcome::Committed { wrote: true } && core.view.at != core.began);
+        counters.moved += u64::from(moved);
         counters.replaced += std::mem::take(&mut work.replaced) as u64;
         counters.collected += std::mem::take(&mut work.collected) as u64;
         if !work.garbage.is_empty() {
@@ -341,6 +411,46 @@ impl<C: Clock> Mvto<C> {
         let is_current = work.catalog.version == self.catalog_version.load(Ordering::Acquire);
         if is_current && work.is_reusable() && state.extra.spare.len() < SPARE_WORKSPACES {
             state.extra.spare.push(work);
+        }
+    }
+
+    /// Ends a transaction in a lane, which keeps its workspace.
+    fn leave_lane(&self, right: InLane, mut work: Box<Workspace>, outcome: Outcome) {
+        let site = right.site;
+        if !work.garbage.is_empty() {
+            self.queue_and_reclaim(site, &mut work);
+        }
+        let shared = self.sites.shared(site);
+        match outcome {
+            Outcome::Committed { wrote } => {
+                bump(if wrote { &shared.commits } else { &shared.read_only_commits }, 1);
+            }
+            Outcome::Aborted(_) => self.sites.lock(site).extra.counters.count(outcome),
+        }
+        if work.replaced | work.collected != 0 {
+            bump(&shared.replaced, std::mem::take(&mut work.replaced) as u64);
+            bump(&shared.collected, std::mem::take(&mut work.collected) as u64);
+        }
+        let version = work.catalog.version;
+        self.sites.leave(right, work.is_reusable().then_some(work));
+        // A workspace of an older catalog would keep dropped tables. `drop_table` takes away those in free lanes; one that it finds
+        // taken was left after the new version was stored.
+        if self.catalog_version.load(Ordering::SeqCst) != version {
+            self.sites.with_kept(site, Option::take);
+        }
+    }
+
+    /// Queues what a transaction leaves, and looks at what has become collectable: as much as a begin under the mutex takes over.
+    fn queue_and_reclaim(&self, site: u32, work: &mut Workspace) {
+        let limits = self.bound.collection_limits();
+        {
+            let mut state = self.sites.lock(site);
+            state.extra.queue(work.garbage.drain(..));
+            take_ready(&mut state, limits, TAKEN_AT_BEGIN, &mut work.ready);
+        }
+        self.reclaim(work);
+        if !work.garbage.is_empty() {
+            self.sites.lock(site).extra.queue(work.garbage.drain(..));
         }
     }
 

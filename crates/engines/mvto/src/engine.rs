@@ -46,13 +46,15 @@ struct Changed<T> {
 pub struct Mvto<C = SystemClock> {
     pub(crate) options: Options,
     pub(crate) time: Time<C>,
-    pub(crate) sites: Sites<SiteExtra>,
+    pub(crate) sites: Sites<SiteExtra, Option<Box<Workspace>>, SiteShared>,
     pub(crate) bound: Bound,
     pub(crate) memory: Memory,
     /// Number of times that engine time was continued because the clock had stepped back.
     pub(crate) clock_steps: AtomicU64,
     pub(crate) age_limit_ticks: Option<u64>,
-    /// While no site has more open transactions than this, the limit on them is not reached.
+    /// Whether transactions may register in lanes.
+    pub(crate) has_lanes: bool,
+    /// While no site has more open transactions than this under its mutex, the limit on them is not reached.
     pub(crate) fair_share: usize,
     /// Sites with more.
     pub(crate) crowded_sites: AtomicUsize,
@@ -89,6 +91,25 @@ pub(crate) struct SiteExtra {
     pub counters: Counters,
 }
 
+/// State that a site shares: counts of the transactions in its lane. Each is changed by whoever is in the lane.
+#[derive(Debug, Default)]
+pub(crate) struct SiteShared {
+    pub begins: AtomicU64,
+    pub commits: AtomicU64,
+    pub read_only_commits: AtomicU64,
+    pub replaced: AtomicU64,
+    pub collected: AtomicU64,
+}
+
+/// Adds to a count that nobody else changes, and returns the sum.
+#[inline]
+pub(crate) fn bump(count: &AtomicU64, by: u64) -> u64 {
+    // Relaxed: for the statistics. Who is in the lane has acquired it from the one before.
+    let sum = count.load(Ordering::Relaxed) + by;
+    count.store(sum, Ordering::Relaxed);
+    sum
+}
+
 /// Counts of one site, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
@@ -110,6 +131,13 @@ impl Counters {
             Outcome::Aborted(None) => self.other_aborts += 1,
             Outcome::Aborted(Some(reason)) => self.aborts[reason as usize] += 1,
         }
+    }
+
+    fn add_shared(&mut self, lane: &SiteShared) {
+        self.commits += lane.commits.load(Ordering::Relaxed);
+        self.read_only_commits += lane.read_only_commits.load(Ordering::Relaxed);
+        self.replaced += lane.replaced.load(Ordering::Relaxed);
+        self.collected += lane.collected.load(Ordering::Relaxed);
     }
 
     fn add(&mut self, other: &Counters) {
@@ -194,6 +222,8 @@ impl<C: Clock> Mvto<C> {
     ) -> Mvto<C> {
         let options = options.clamped();
         let time = Time::starting_at(start, clock, options.sites as u64);
+        // An age limit dooms transactions between their statements, which a lane has no place for.
+        let has_lanes = options.transaction_age.is_none() && options.transactions >= 2 * options.sites;
         let renew_at = if log.is_some() { 0 } else { u64::MAX };
         Mvto {
             sites: Sites::new(options.sites),
@@ -201,7 +231,9 @@ impl<C: Clock> Mvto<C> {
             memory,
             clock_steps: AtomicU64::new(0),
             age_limit_ticks: options.transaction_age.map(|age| time.clock().ticks_in(age)),
-            fair_share: options.transactions / options.sites,
+            has_lanes,
+            // Each site may have one more, in its lane.
+            fair_share: options.transactions / options.sites - usize::from(has_lanes),
             crowded_sites: AtomicUsize::new(0),
             renew_at: AtomicU64::new(renew_at),
             catalog_version: AtomicU64::new(catalog.version),
@@ -336,7 +368,7 @@ impl<C: Clock> Mvto<C> {
             let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *catalog, Arc::new(next))
         };
-        self.catalog_version.store(version, Ordering::Release);
+        self.catalog_version.store(version, Ordering::SeqCst);
         drop(before);
     }
 
@@ -357,6 +389,7 @@ impl<C: Clock> Mvto<C> {
             sum.add(&state.extra.counters);
             waiting += state.extra.garbage.len() + state.extra.held.len();
         });
+        self.sites.for_each_shared(|shared| sum.add_shared(shared));
         let (active, oldest) = self.sites.active();
         let now = self.time.now();
         let age = |at: Timestamp| (at, self.time.clock().duration_of(now.saturating_sub(at.0)));

@@ -117,6 +117,7 @@ impl<C: Clock> Mvto<C> {
     pub(crate) fn drop_spare_workspaces(&self) {
         let mut spare = Vec::new();
         self.sites.for_each(|state| spare.append(&mut state.extra.spare));
+        self.sites.for_each_kept(|kept| spare.extend(kept.take()));
     }
 }
 
@@ -149,6 +150,7 @@ mod tests {
         engine.sites.for_each(|state| {
             bytes += state.extra.spare.iter().map(|work| work.pool.size()).sum::<usize>();
         });
+        engine.sites.for_each_kept(|kept| bytes += kept.iter().map(|work| work.pool.size()).sum::<usize>());
         bytes
     }
 

@@ -10,7 +10,7 @@ pub struct Options {
     /// Event that an acknowledgement waits for, unless its transaction says otherwise. Default: [`Durability::Fsync`].
     pub durability: Durability,
     /// Sites, a power of two from 1 to 1,024. Default 64. More sites let more threads begin at once without sharing a
-    /// mutex; each timestamp is up to this many ticks of the clock away, which begin waits out.
+    /// lane; each timestamp is up to this many ticks of the clock away, which begin waits out.
     pub sites: usize,
     /// The longest wait for one other transaction. Default 10 s. Zero: never wait.
     pub wait_limit: Duration,

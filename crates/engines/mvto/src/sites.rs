@@ -2,8 +2,8 @@
 //! checked by loom (`tests/loom_sites.rs`).
 //!
 //! A timestamp is the least value above the clock's reading whose residue is the site's number, returned once the clock
-//! has passed it. During that wait the site's mutex keeps other threads from drawing the same. So timestamps are unique
-//! (residue and mutex) and each lies strictly inside its call (the transaction's linearization point):
+//! has passed it. During that wait the site's mutex, or its lane, keeps other threads from drawing the same. So timestamps are unique
+//! (residue and mutex or lane) and each lies strictly inside its call (the transaction's linearization point):
 //!
 //! ```text
 //! clock   ....c........t'....r......    c: read at the call   t': c rounded up to the site's residue   r: t' < r at return
@@ -14,9 +14,14 @@
 //! paper's authors first used infinity for a site without active transactions; their proof found the error, a transaction that
 //! begins at that moment: section 5.1.)
 //!
+//! A transaction registers in its site's *lane* if that is free (`lane.rs`): one compare-exchange at the begin and one at the end, and
+//! the mutex is not locked. Otherwise, and where ages have a limit or the transaction may move, it registers under the mutex.
+//!
 //! Deviation: section 2 returns `t''`, the clock's reading after the wait; its residue is not the site's. Section 4.5's
 //! `t'` is right.
 //! Source: vMVCC, sections 2, 4.5 and 5.1.
+
+mod lane;
 
 use crate::ownership::{TIMESTAMP_LIMIT, load_in_total_order};
 use env::Clock;
@@ -31,6 +36,9 @@ use parts::sync::{Condvar, Mutex, MutexGuard, spin_loop};
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
+pub use lane::InLane;
+use lane::{Lane, Occupant};
+
 /// Readings without passing a timestamp after which a clock counts as stalled: about a second.
 #[cfg(not(any(loom, feature = "shuttle")))]
 const STALL_READINGS: u32 = 1 << 25;
@@ -42,10 +50,10 @@ const STALL_READINGS: u32 = 1 << 10;
 #[derive(Debug)]
 pub struct Time<C> {
     clock: C,
-    /// Added to the clock's reading, modulo 2^64. Changed with all sites locked ([`Sites::continue_time`]).
+    /// Added to the clock's reading, modulo 2^64. Changed while nobody draws ([`Sites::continue_time`]).
     offset: AtomicU64,
     /// A lower bound of all later draws: the greatest floor of a survey, and from time to time a drawn timestamp. Rarely written.
-    /// Loaded with the site locked and before the clock is read, so a reading below it shows a fault of the clock.
+    /// Loaded with the site locked, or in its lane, and before the clock is read, so a reading below it shows a fault of the clock.
     noted: AtomicU64,
     /// Ticks after which drawing raises `noted` again.
     coarse_ticks: u64,
@@ -102,12 +110,12 @@ impl<C: Clock> Time<C> {
 
     /// The present. Zero where the clock shows less than ever.
     pub fn now(&self) -> u64 {
-        // Relaxed: whoever must not mix an old offset with a new one holds a site's mutex.
+        // Relaxed: whoever must not mix an old offset with a new one holds a site's mutex, or is in its lane.
         let now = self.clock.now().wrapping_add(self.offset.load(Relaxed));
         if now.cast_signed() < 0 { 0 } else { now }
     }
 
-    /// Continues time above `floor`. All sites are locked.
+    /// Continues time above `floor`. Nobody draws.
     fn continue_above(&self, floor: u64) {
         self.offset.store((floor + 1).wrapping_sub(self.clock.now()), Relaxed);
         self.noted.fetch_max(floor, SeqCst);
@@ -143,21 +151,21 @@ impl<C: Clock> Time<C> {
         if candidate > reading { candidate } else { candidate + self.sites }
     }
 
-    /// Draws the next timestamp of `site`, whose mutex the caller holds; `last` is the one before.
-    fn draw(&self, site: u64, last: &mut u64) -> Result<u64, ClockFault> {
+    /// Draws the next timestamp of `site`; `last` is the one before. Nobody else draws there.
+    #[inline]
+    fn draw(&self, site: u64, last: u64) -> Result<u64, ClockFault> {
         let noted = load_in_total_order(&self.noted);
         let reading = self.now();
-        if reading <= *last || reading < noted {
-            return Err(ClockFault::SteppedBack { before: noted.max(*last), reading });
+        if reading <= last || reading < noted {
+            return Err(ClockFault::SteppedBack { before: noted.max(last), reading });
         }
         if reading >= TIMESTAMP_LIMIT - self.sites {
             return Err(ClockFault::OutOfRange { reading });
         }
         let timestamp = self.round_up(reading, site);
-        debug_assert!(timestamp > reading && timestamp % self.sites == site, "M1");
+        debug_assert!(timestamp > reading && timestamp & (self.sites - 1) == site, "M1");
         self.wait_until_passed(timestamp, reading)?;
-        assert!(timestamp > *last, "M2: timestamps of a site rise");
-        *last = timestamp;
+        assert!(timestamp > last, "M2: timestamps of a site rise");
         if timestamp > noted.saturating_add(self.coarse_ticks) {
             self.noted.fetch_max(timestamp, SeqCst);
         }
@@ -180,18 +188,22 @@ impl<C: Clock> Time<C> {
     }
 }
 
-/// All sites; `X` is what the engine keeps beside each site's active set.
+/// All sites. Beside each site's active set the engine keeps an `X` under the mutex, a `K` for the next transaction in the lane,
+/// and an `S` that is shared.
 #[derive(Debug)]
-pub struct Sites<X> {
-    sites: Arc<[CachePadded<Site<X>>]>,
+pub struct Sites<X, K = (), S = ()> {
+    sites: Arc<[CachePadded<Site<X, K, S>>]>,
     /// Sites from here on have never been used.
     used: AtomicUsize,
 }
 
 /// One site.
 #[derive(Debug)]
-pub struct Site<X> {
-    state: Mutex<SiteState<X>>,
+pub struct Site<X, K = (), S = ()> {
+    lane: Lane<K>,
+    shared: S,
+    /// On cache lines of its own, as the lane is.
+    state: CachePadded<Mutex<SiteState<X>>>,
     /// Signalled at the end of a transaction while another one waits for older ones to end.
     ended: Condvar,
 }
@@ -199,8 +211,6 @@ pub struct Site<X> {
 /// State under a site's mutex.
 #[derive(Debug)]
 pub struct SiteState<X> {
-    /// Last timestamp drawn.
-    last: u64,
     /// Timestamps of active transactions; 0 marks a free slot.
     active: Vec<Active>,
     free: Vec<u32>,
@@ -223,6 +233,16 @@ struct Active {
     doomed: bool,
 }
 
+impl Beginner {
+    fn to_raw(self) -> u64 {
+        (self.thread as u64) << 1 | u64::from(self.writes)
+    }
+
+    fn from_raw(raw: u64) -> Beginner {
+        Beginner { thread: (raw >> 1) as usize, writes: raw & 1 == 1 }
+    }
+}
+
 /// Facts about a transaction that are fixed at its begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Beginner {
@@ -240,20 +260,51 @@ pub struct Slot {
     place: u32,
 }
 
-impl<X: Default> Sites<X> {
+impl<X: Default, K: Default, S: Default> Sites<X, K, S> {
     /// `count` sites, a power of two.
-    pub fn new(count: usize) -> Sites<X> {
+    pub fn new(count: usize) -> Sites<X, K, S> {
         assert!(count.is_power_of_two(), "the number of sites is a power of two");
         let site = |_| {
-            let state = SiteState { last: 0, active: Vec::new(), free: Vec::new(), waiting: 0, extra: X::default() };
-            CachePadded::new(Site { state: Mutex::new(state), ended: Condvar::new() })
+            let state = SiteState { active: Vec::new(), free: Vec::new(), waiting: 0, extra: X::default() };
+            let state = CachePadded::new(Mutex::new(state));
+            CachePadded::new(Site { lane: Lane::new(), shared: S::default(), state, ended: Condvar::new() })
         };
         Sites { sites: (0..count).map(site).collect(), used: AtomicUsize::new(0) }
     }
 }
 
-impl<X> Sites<X> {
+impl<X, K: Default, S> Sites<X, K, S> {
+    /// Draws a timestamp in the lane of a site, if that is free, and takes what the lane keeps. No mutex is locked.
+    ///
+    /// # Errors
+    /// The clock is broken.
+    #[inline]
+    pub fn enter<C: Clock>(
+        &self,
+        site: u32,
+        time: &Time<C>,
+        beginner: Beginner,
+    ) -> Result<Option<(Timestamp, InLane, K)>, ClockFault> {
+        // Relaxed: whatever was noted is below what will be drawn.
+        let lower = time.noted.load(Relaxed);
+        let entered =
+            self.sites[site as usize].lane.enter(site, lower, beginner, |last| time.draw(u64::from(site), last))?;
+        Ok(entered.map(|(at, right, kept)| (Timestamp(at), right, kept)))
+    }
+
+    /// Ends a transaction in a lane, and leaves something for the next one.
+    #[inline]
+    pub fn leave(&self, right: InLane, kept: K) {
+        let site = &self.sites[right.site as usize];
+        if site.lane.leave(right, kept) {
+            site.wake();
+        }
+    }
+}
+
+impl<X, K, S> Sites<X, K, S> {
     /// The site that the thread with this number uses.
+    #[inline]
     pub fn assign(&self, thread: usize) -> u32 {
         let site = thread & (self.sites.len() - 1);
         if self.used.load(SeqCst) <= site {
@@ -267,6 +318,12 @@ impl<X> Sites<X> {
         lock(&self.sites[site as usize])
     }
 
+    /// What the engine shares at a site.
+    #[inline]
+    pub fn shared(&self, site: u32) -> &S {
+        &self.sites[site as usize].shared
+    }
+
     /// Draws a timestamp and registers its transaction, in one step under the site's mutex (M2).
     ///
     /// # Errors
@@ -278,7 +335,7 @@ impl<X> Sites<X> {
         beginner: Beginner,
         state: &mut SiteState<X>,
     ) -> Result<(Timestamp, Slot), ClockFault> {
-        let at = time.draw(u64::from(site), &mut state.last)?;
+        let at = self.sites[site as usize].draw(site, time)?;
         let active = Active { at, name: at, beginner, in_statement: true, doomed: false };
         let place = match state.free.pop() {
             Some(place) => {
@@ -298,12 +355,14 @@ impl<X> Sites<X> {
     /// # Errors
     /// The clock is broken.
     pub fn draw_again<C: Clock>(&self, slot: Slot, time: &Time<C>) -> Result<Timestamp, ClockFault> {
-        time.draw(u64::from(slot.site), &mut self.lock(slot.site).last).map(Timestamp)
+        let _state = self.lock(slot.site);
+        self.sites[slot.site as usize].draw(slot.site, time).map(Timestamp)
     }
 
-    /// The last timestamp that was drawn at any site.
+    /// The last timestamp that was drawn at any site, by whom the caller knows of.
     pub fn latest(&self) -> Timestamp {
-        let latest = self.sites[..self.used.load(SeqCst)].iter().map(|site| lock(site).last).max();
+        // Relaxed: the caller has acquired what those did whom it knows of, after they had drawn.
+        let latest = self.sites[..self.used.load(SeqCst)].iter().map(|site| site.lane.last().load(Relaxed)).max();
         Timestamp(latest.unwrap_or(0))
     }
 
@@ -316,11 +375,16 @@ impl<X> Sites<X> {
     pub fn continue_time<C: Clock>(&self, time: &Time<C>) -> bool {
         // All, not the used ones: a thread may be about to use one more.
         let states: Vec<_> = self.sites.iter().map(|site| lock(site)).collect();
-        let floor = states.iter().map(|state| state.last).fold(time.noted(), u64::max);
+        for site in &*self.sites {
+            site.lane.bar();
+        }
+        let floor = self.sites.iter().map(|site| site.lane.last().load(Relaxed)).fold(time.noted(), u64::max);
         let is_behind = time.now() <= floor;
         if is_behind {
             time.continue_above(floor);
         }
+        self.sites.iter().for_each(|site| site.lane.unbar());
+        drop(states);
         is_behind
     }
 
@@ -334,8 +398,8 @@ impl<X> Sites<X> {
     }
 
     /// Puts the active timestamps into `open`, and returns a floor: no other transaction is active below it, or ever will be
-    /// (M5). It is the clock's reading before any site is looked at. Transactions older than `age_limit` ticks that are
-    /// between two statements are doomed, and do not count. `visit` sees each used site.
+    /// (M5). It is the clock's reading before any site is looked at, or what somebody who draws now has noted before. Transactions
+    /// older than `age_limit` ticks that are between two statements are doomed, and do not count. `visit` sees each used site.
     pub fn survey<C: Clock>(
         &self,
         time: &Time<C>,
@@ -344,7 +408,7 @@ impl<X> Sites<X> {
         mut visit: impl FnMut(&mut SiteState<X>),
     ) -> u64 {
         // Whoever is not found active below draws later, and not below this, whatever the clock shows then.
-        let floor = time.note_now();
+        let mut floor = time.note_now();
         let oldest_allowed = age_limit.map_or(0, |limit| floor.saturating_sub(limit));
         #[cfg(loom)]
         parts::sync::fence(SeqCst); // As in `load_in_total_order`.
@@ -353,6 +417,11 @@ impl<X> Sites<X> {
             site.doom_below(oldest_allowed, &mut state);
             let active = state.active.iter().filter(|active| active.at != 0 && !active.doomed);
             open.extend(active.map(|active| active.at));
+            match site.lane.occupant() {
+                Occupant::Nobody => {}
+                Occupant::At(at) => open.push(at),
+                Occupant::DrawsAbove(lower) => floor = floor.min(lower),
+            }
             visit(&mut state);
         }
         floor
@@ -388,14 +457,18 @@ impl<X> Sites<X> {
             let mut reported = None;
             loop {
                 site.doom_below(oldest_allowed(), &mut state);
-                let oldest = state.oldest_active(Active::may_write).filter(|&oldest| oldest < at.0);
-                let Some(oldest) = oldest.map(Timestamp) else { break };
+                let in_lane = site.lane.settled().filter(|(_, beginner)| beginner.writes).map(|(oldest, _)| oldest);
+                let oldest = state.oldest_active(Active::may_write).into_iter().chain(in_lane).min();
+                let Some(oldest) = oldest.filter(|&oldest| oldest < at.0).map(Timestamp) else { break };
                 if reported.replace(oldest) != Some(oldest) {
                     attend(oldest, number as u32);
                 }
                 let limit = limit(oldest);
                 if limit == Some(Duration::ZERO) {
                     return Err(oldest);
+                }
+                if in_lane == Some(oldest.0) && !site.lane.announce_waiter(oldest.0) {
+                    continue;
                 }
                 state.waiting += 1;
                 state = sleep(&site.ended, state, limit);
@@ -408,15 +481,20 @@ impl<X> Sites<X> {
     /// Returns whether this thread has begun a transaction that is active below `at` and may write. Only then can its wait for
     /// older writers be a wait for itself.
     pub fn has_older_writer_of(&self, thread: usize, at: Timestamp) -> bool {
-        let state = self.lock(self.assign(thread));
+        let site = self.assign(thread);
+        let state = self.lock(site);
         let is_its = |active: &Active| active.may_write() && active.beginner.thread == thread;
-        state.oldest_active(is_its).is_some_and(|oldest| oldest < at.0)
+        let in_lane = self.sites[site as usize].lane.settled();
+        let in_lane = in_lane.filter(|(_, beginner)| beginner.writes && beginner.thread == thread).map(|(at, _)| at);
+        state.oldest_active(is_its).into_iter().chain(in_lane).any(|oldest| oldest < at.0)
     }
 
     /// Wakes the waiters for the end of a site's transactions.
     pub fn waker(&self, site: u32) -> Waker
     where
         X: Send + 'static,
+        K: Send + 'static,
+        S: Send + Sync + 'static,
     {
         Waker::from(Arc::new(Waiting { sites: self.sites.clone(), site: site as usize }))
     }
@@ -427,8 +505,12 @@ impl<X> Sites<X> {
         let mut oldest = None;
         for site in &self.sites[..self.used.load(SeqCst)] {
             let state = lock(site);
-            count += state.active.len() - state.free.len();
-            oldest = state.oldest_active(|_| true).into_iter().chain(oldest).min();
+            let in_lane = match site.lane.occupant() {
+                Occupant::Nobody => None,
+                Occupant::DrawsAbove(at) | Occupant::At(at) => Some(at),
+            };
+            count += state.active.len() - state.free.len() + usize::from(in_lane.is_some());
+            oldest = state.oldest_active(|_| true).into_iter().chain(oldest).chain(in_lane).min();
         }
         (count, oldest.map(Timestamp))
     }
@@ -437,9 +519,48 @@ impl<X> Sites<X> {
     pub fn for_each(&self, mut visit: impl FnMut(&mut SiteState<X>)) {
         self.sites[..self.used.load(SeqCst)].iter().for_each(|site| visit(&mut lock(site)));
     }
+
+    /// Visits what the engine shares at each used site.
+    pub fn for_each_shared(&self, visit: impl FnMut(&S)) {
+        self.sites[..self.used.load(SeqCst)].iter().map(|site| &site.shared).for_each(visit);
+    }
+
+    /// Visits what the lane of each used site keeps, except of those that a transaction is in.
+    pub fn for_each_kept(&self, mut visit: impl FnMut(&mut K)) {
+        for site in 0..self.used.load(SeqCst) as u32 {
+            self.with_kept(site, &mut visit);
+        }
+    }
+
+    /// Calls a function with what a lane keeps, if no transaction is in it.
+    pub fn with_kept<R>(&self, site: u32, access: impl FnOnce(&mut K) -> R) -> Option<R> {
+        let site = &self.sites[site as usize];
+        let _state = lock(site);
+        site.lane.with_kept(access)
+    }
 }
 
-impl<X> Site<X> {
+impl<X, K, S> Site<X, K, S> {
+    /// Draws a timestamp under the site's mutex, which the caller holds.
+    fn draw<C: Clock>(&self, site: u32, time: &Time<C>) -> Result<u64, ClockFault> {
+        self.lane.bar();
+        let last = self.lane.last();
+        let drawn = time.draw(u64::from(site), last.load(Relaxed));
+        if let Ok(drawn) = drawn {
+            last.store(drawn, Relaxed);
+        }
+        self.lane.unbar();
+        drawn
+    }
+
+    /// Wakes those who wait for transactions of the site.
+    #[cold]
+    fn wake(&self) {
+        // Under the lock: a waiter has either not asked yet how long it may wait, or it sleeps.
+        let _state = lock(self);
+        self.ended.notify_all();
+    }
+
     /// Dooms the transactions that read below `oldest_allowed` and are between two statements. Whoever waits for one looks again.
     fn doom_below(&self, oldest_allowed: u64, state: &mut SiteState<X>) {
         let old = |active: &&mut Active| {
@@ -453,17 +574,14 @@ impl<X> Site<X> {
 }
 
 /// Threads that wait at a site.
-struct Waiting<X> {
-    sites: Arc<[CachePadded<Site<X>>]>,
+struct Waiting<X, K, S> {
+    sites: Arc<[CachePadded<Site<X, K, S>>]>,
     site: usize,
 }
 
-impl<X: Send + 'static> Wake for Waiting<X> {
+impl<X: Send + 'static, K: Send + 'static, S: Send + Sync + 'static> Wake for Waiting<X, K, S> {
     fn wake(self: Arc<Self>) {
-        // Under the lock: a waiter has either not asked yet how long it may wait, or it sleeps.
-        let site = &self.sites[self.site];
-        let _state = lock(site);
-        site.ended.notify_all();
+        self.sites[self.site].wake();
     }
 }
 
@@ -507,7 +625,7 @@ impl<X> SiteState<X> {
 }
 
 /// A panic inside cannot leave the state half changed in a way that matters: registrations only grow the bound's delay.
-fn lock<X>(site: &Site<X>) -> MutexGuard<'_, SiteState<X>> {
+fn lock<X, K, S>(site: &Site<X, K, S>) -> MutexGuard<'_, SiteState<X>> {
     site.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

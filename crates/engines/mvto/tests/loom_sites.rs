@@ -1,5 +1,5 @@
-//! Every interleaving of a site: drawing a timestamp against computing the bound, and the end of a transaction against who
-//! waits for it, or takes its rows.
+//! Every interleaving of a site: drawing a timestamp, in the lane or under the mutex, against computing the bound, and the end of
+//! a transaction against who waits for it, or takes its rows.
 #![cfg(loom)]
 
 use env::Clock;
@@ -7,14 +7,14 @@ use loom::sync::atomic::{AtomicU64, Ordering::*};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use seriatim_mvto::ownership::{Holder, Owner, Ownership};
-use seriatim_mvto::sites::{Beginner, Sites, Time};
+use seriatim_mvto::sites::{Beginner, InLane, Sites, Time};
 
-/// A clock that advances with every reading.
+/// A clock that advances with every reading. As the CPU's, it orders no other accesses.
 struct Ticker(AtomicU64);
 
 impl Clock for Ticker {
     fn now(&self) -> u64 {
-        self.0.fetch_add(1, SeqCst)
+        self.0.fetch_add(1, Relaxed)
     }
     fn ticks_per_second(&self) -> u64 {
         1_000_000_000
@@ -22,7 +22,8 @@ impl Clock for Ticker {
 }
 
 struct World {
-    sites: Sites<()>,
+    /// Lanes keep a number.
+    sites: Sites<(), u64>,
     time: Time<Ticker>,
     /// Held during a survey, and while time is continued.
     surveying: Mutex<()>,
@@ -40,6 +41,13 @@ impl World {
         let (at, slot) = self.sites.begin(site, &self.time, Beginner { thread, writes: true }, &mut state).unwrap();
         (at.0, slot)
     }
+
+    /// Begins in the lane, if it is free.
+    fn enter(&self, thread: usize) -> Option<(u64, InLane, u64)> {
+        let site = self.sites.assign(thread);
+        let entered = self.sites.enter(site, &self.time, Beginner { thread, writes: true }).unwrap();
+        entered.map(|(at, right, kept)| (at.0, right, kept))
+    }
 }
 
 /// M5. With an infinite bound for a site without active transactions, this fails (the paper's bug, section 5.1).
@@ -55,6 +63,103 @@ fn whoever_is_below_the_floor_is_seen() {
         let floor = world.sites.survey(&world.time, None, &mut open, |_| {});
         let at = beginner.join().unwrap();
         assert!(open.contains(&at) || at > floor, "{at} began below the floor {floor}, and {open:?} does not say so");
+    });
+}
+
+/// M5 without the mutex: whoever draws in a lane is seen there, or draws above the floor.
+#[test]
+fn whoever_is_in_a_lane_below_the_floor_is_seen() {
+    loom::model(|| {
+        let world = World::new(2);
+        let beginner = thread::spawn({
+            let world = world.clone();
+            move || world.enter(0).expect("nobody else enters").0
+        });
+        let mut open = Vec::new();
+        let floor = world.sites.survey(&world.time, None, &mut open, |_| {});
+        let at = beginner.join().unwrap();
+        assert!(open.contains(&at) || at > floor, "{at} began below the floor {floor}, and {open:?} does not say so");
+    });
+}
+
+/// M2: who enters the lane while another registers under the mutex draws another timestamp; as does who finds the lane taken.
+#[test]
+fn a_lane_and_the_mutex_draw_no_timestamp_twice() {
+    loom::model(|| {
+        // Two sites, and both threads at one: two readings may be rounded up to the same timestamp.
+        let world = World::new(2);
+        let other = thread::spawn({
+            let world = world.clone();
+            move || world.enter(0).map_or_else(|| world.begin(0).0, |(at, ..)| at)
+        });
+        let called = world.time.now();
+        let (mine, _) = world.begin(2);
+        assert!(called < mine && mine < world.time.now(), "M1");
+        assert_ne!(mine, other.join().unwrap(), "M2");
+    });
+}
+
+/// Whoever waits for the writer in a lane is woken by its end.
+#[test]
+fn the_end_in_a_lane_wakes_who_waits_for_it() {
+    loom::model(|| {
+        let world = World::new(1);
+        let (_, right, kept) = world.enter(0).unwrap();
+        let ender = thread::spawn({
+            let world = world.clone();
+            move || world.sites.leave(right, kept)
+        });
+        world.sites.wait_for_older_writers(model::Timestamp(u64::MAX), || 0, |_| None, |_, _| ()).unwrap();
+        ender.join().unwrap();
+    });
+}
+
+/// What a lane keeps goes from one transaction to the next, and to whoever asks while it is free. (Loom sees accesses that are not
+/// in order.)
+#[test]
+fn what_a_lane_keeps_is_handed_over() {
+    loom::model(|| {
+        let world = World::new(1);
+        let pass = |world: &World, thread| {
+            world.enter(thread).is_some_and(|(_, right, kept)| {
+                world.sites.leave(right, kept + 1);
+                true
+            })
+        };
+        let other = thread::spawn({
+            let world = world.clone();
+            move || pass(&world, 0)
+        });
+        let mut passed = u64::from(pass(&world, 1));
+        let seen = world.sites.with_kept(0, |kept| *kept);
+        passed += u64::from(other.join().unwrap());
+        assert!(seen.is_none_or(|seen| seen <= passed));
+        assert_eq!(world.sites.with_kept(0, |kept| *kept), Some(passed), "nothing is lost");
+    });
+}
+
+/// M2 on a clock that has stepped back: time is continued while nobody draws in a lane.
+#[test]
+fn time_is_continued_while_nobody_draws_in_a_lane() {
+    loom::model(|| {
+        let world = World::new(1);
+        let other = thread::spawn({
+            let world = world.clone();
+            move || {
+                world
+                    .sites
+                    .enter(0, &world.time, Beginner { thread: 0, writes: true })
+                    .ok()
+                    .flatten()
+                    .map(|(at, ..)| at.0)
+            }
+        });
+        world.time.clock().0.store(0, SeqCst);
+        world.sites.assign(1);
+        world.sites.continue_time(&world.time);
+        let in_lane = other.join().unwrap();
+        let later = world.begin(1).0;
+        assert!(in_lane.is_none_or(|at| at < later), "M2: {in_lane:?} and then {later}");
     });
 }
 
@@ -96,13 +201,13 @@ fn a_clock_that_steps_back_leaves_nobody_below_the_floor() {
 #[test]
 fn timestamps_are_unique_and_inside_their_call() {
     loom::model(|| {
-        let world = World::new(1);
+        let world = World::new(2);
         let other = thread::spawn({
             let world = world.clone();
             move || world.begin(0).0
         });
         let called = world.time.now();
-        let (mine, _) = world.begin(1);
+        let (mine, _) = world.begin(2);
         let returned = world.time.now();
         assert!(called < mine && mine < returned, "M1");
         assert_ne!(mine, other.join().unwrap(), "M2");

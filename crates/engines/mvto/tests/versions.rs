@@ -87,7 +87,8 @@ fn deleted_rows_go_though_somebody_is_idle() {
         set(&engine, table, key, key);
         remove(&engine, table, key);
     }
-    engine.collect();
+    // A row that its own writer was reading when it published a horizon is looked at again, some of them each time.
+    while engine.collect() > 0 {}
     let after = engine.stats();
     assert!(after.memory_bytes < before + (64 << 10), "{before} before, {} after", after.memory_bytes);
     assert_eq!(all(&mut idle, table).expect("nobody in the way"), [(0, 7)]);
