@@ -6,6 +6,8 @@ SECONDS ?= 10
 DATA ?= ./data
 PG ?= 127.0.0.1:5432
 SEEDS ?= 5000
+# Orders of the threads that `make miri` tries.
+ORDERS ?= 8
 FIRST ?= 0
 EVENTS ?= 10000000
 MINUTES ?= 30
@@ -36,7 +38,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
+.PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -77,6 +79,12 @@ shuttle: tools ## Random schedules of whole engines
 	$(foreach crate,$(SHUTTLE_CRATES),$(CARGO) test $(LOCKED) --profile models --features shuttle \
 		--manifest-path $(crate)/Cargo.toml --test 'shuttle_*'$(newline)	)
 
+# An interpreter of a nightly compiler. The epoch's own library turns numbers into pointers, hence the second flag.
+miri: ## Two threads of an engine under an interpreter that checks each access to memory; knob: ORDERS
+	rustup toolchain install nightly --profile minimal --component miri --component rust-src
+	MIRIFLAGS="-Zmiri-tree-borrows -Zmiri-permissive-provenance -Zmiri-ignore-leaks -Zmiri-many-seeds=0..$(ORDERS)" \
+		cargo +nightly miri test -p seriatim-mvto --test memory_model
+
 sim: tools ## The simulation of the whole engine on many seeds; knob: SEEDS
 	SEEDS=$(SEEDS) $(CARGO) test --release -p seriatim-mvto --test sim -- --nocapture many_seeds
 
@@ -92,6 +100,7 @@ soak: tools ## Load, kill -9 and restart a server for MINUTES, and audit its boo
 # What runs every night, beside what every change runs.
 nightly: tools ## The long runs: simulations on many seeds, every mutant, the soak
 	$(MAKE) sim SEEDS=20000
+	$(MAKE) miri ORDERS=64
 	$(MAKE) sim-paxos SEEDS=100000
 	SEEDS=200 $(CARGO) test -p seriatim-cli --test dump
 	$(CARGO) xtask mutants --all

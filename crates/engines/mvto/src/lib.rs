@@ -79,7 +79,7 @@
 //! | M11 | | `wait.rs` `sleep_while`, `scan.rs` `run` | `reclaim`, `checkpoint` |
 //! | M12 | `begin.rs` `end` | | `abandoned`, `loom_sites`; `release_of_the_doomed` |
 //! | S1, S3 | | `pins.rs`, `store.rs` `retire` | `loom_pins`, `loom_ownership`; `forget_the_queued` |
-//! | S2, S4 | | `store.rs` `begin`: the memory of freed versions is poisoned | `conformance` (histories), `versions`, `reclaim` |
+//! | S2, S4 | | `store.rs` `begin`: the memory of freed versions is poisoned | `conformance` (histories), `versions`, `reclaim`, `memory_model` (by `make miri`); `home_of_the_walked_over` |
 //! | C1 to C3 | `wal`, L8 | | `checkpoint`, `sim` |
 //!
 //! # What is deliberately absent
