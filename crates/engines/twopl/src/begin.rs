@@ -1,14 +1,13 @@
 //! An open transaction: what it holds (identity, locks, undo log), how it begins, and how it fails.
 
-use super::doors::Mark;
-use super::locks::{Kind, LockMode, Owner, Refusal};
-use super::store::{Catalog, Keyspace, Record, Table};
+use super::locks::{Kind, LockMode, Refusal};
+use super::store::TableRef;
+use super::worker::Worker;
 use super::{Reason, TwoPhaseLocking};
 use model::{
-    Abort, Begin, Error, Footprint, Invalid, Key, Limit, LimitKind, Mode, Result, RowBuf, Scan, Supervisor, TableId,
-    Target, Timestamp, Touch,
+    Abort, Begin, Error, Footprint, Invalid, Key, Mode, Result, Scan, Supervisor, TableId, Target, Timestamp, Touch,
 };
-use parts::sync::atomic::Ordering::Relaxed;
+use parts::sync::atomic::Ordering::Acquire;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -16,65 +15,63 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Transaction<H: Deref<Target = TwoPhaseLocking>> {
     pub(super) engine: H,
-    pub(super) owner: Arc<Owner>,
+    /// `None` once it has ended.
+    pub(super) worker: Option<Box<Worker>>,
+    pub(super) kind: Kind,
+    pub(super) timestamp: Timestamp,
     pub(super) how: Begin,
     /// Observes its waits, and may end them.
     pub(super) supervisor: Option<Arc<dyn Supervisor>>,
-    catalog: Arc<Catalog>,
     /// Declared footprint of a procedure; its keys are locked before it runs.
     footprint: Option<Footprint>,
-    /// Each locked record once.
-    pub(super) locked: Vec<(Arc<Keyspace>, Arc<Record>)>,
-    /// The keyspace of each locked range.
-    pub(super) ranges: Vec<Arc<Keyspace>>,
-    /// Undo log, oldest first: each changed record with its row before the transaction's first change of it and, once there has
-    /// been a savepoint, before every change.
-    pub(super) undo: Vec<(Arc<Record>, Option<RowBuf>)>,
     pub(super) rows_written: u64,
     pub(super) bytes_written: u64,
-    /// Open savepoints, oldest first.
-    pub(super) savepoints: Vec<Mark>,
     pub(super) next_savepoint: u64,
     pub(super) poison: Option<Error>,
-    pub(super) ended: bool,
 }
 
-impl TwoPhaseLocking {
-    /// The age of a transaction that has not been tried before.
-    pub(super) fn next_timestamp(&self) -> Timestamp {
-        Timestamp(self.counters.begun.fetch_add(1, Relaxed) + 1)
-    }
-}
+const IS_OPEN: &str = "a statement begins by looking whether the transaction is open";
 
 impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
-    /// Begins a transaction of this age.
+    /// Begins a transaction, of this age if it was tried before.
     ///
     /// # Errors
-    /// [`LimitKind::Transactions`].
-    pub(super) fn begin(engine: H, how: Begin, kind: Kind, timestamp: Timestamp) -> Result<Self> {
-        let limit = engine.options.transactions;
-        let open = engine.counters.open.fetch_add(1, Relaxed);
-        if open >= limit {
-            engine.counters.open.fetch_sub(1, Relaxed);
-            return Err(Limit { kind: LimitKind::Transactions, limit, actual: open + 1 }.into());
+    /// [`model::LimitKind::Transactions`].
+    pub(super) fn begin(engine: H, how: Begin, kind: Kind, age: Option<Timestamp>) -> Result<Self> {
+        let make = |shelf| Box::new(Worker::new(engine.lock_table.new_owner(), shelf));
+        let (mut worker, timestamp) = engine.shelves.take(engine.options.transactions, age, make)?;
+        worker.owner.begin(kind, timestamp);
+        // Acquire: partner of the change's store; the catalog itself comes under its latch.
+        let version = engine.version.load(Acquire);
+        if worker.catalogs.last().is_none_or(|catalog| catalog.version != version) {
+            worker.catalogs.clear();
+            worker.catalogs.push(engine.catalog());
         }
         Ok(Transaction {
-            owner: Owner::new(kind, timestamp),
+            engine,
+            worker: Some(worker),
+            kind,
+            timestamp,
             how,
             supervisor: None,
-            catalog: engine.catalog(),
-            engine,
             footprint: None,
-            locked: Vec::new(),
-            ranges: Vec::new(),
-            undo: Vec::new(),
             rows_written: 0,
             bytes_written: 0,
-            savepoints: Vec::new(),
             next_savepoint: 0,
             poison: None,
-            ended: false,
         })
+    }
+
+    /// The worker of a transaction that has not ended.
+    #[inline]
+    pub(super) fn worker(&mut self) -> &mut Worker {
+        self.worker.as_mut().expect(IS_OPEN)
+    }
+
+    /// Same as [`Transaction::worker`], to look at.
+    #[inline]
+    pub(super) fn open_worker(&self) -> &Worker {
+        self.worker.as_ref().expect(IS_OPEN)
     }
 
     /// Locks what a procedure declared, in the order of tables and keys (I7); from now on it may touch nothing else.
@@ -92,7 +89,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
             table.schema.check_key(&first.key)?;
             let writes = same_key.iter().any(|entry| entry.touch.writes());
             let mode = if writes { LockMode::Exclusive } else { LockMode::Shared };
-            self.with_record(&table.rows, &first.key, mode, |_| ())?;
+            self.lock(table, &first.key, mode, 0)?;
         }
         self.footprint = Some(footprint);
         Ok(())
@@ -102,16 +99,29 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     ///
     /// # Errors
     /// The abort that poisoned the transaction; [`Invalid::UnknownTable`].
-    pub(super) fn table(&mut self, id: TableId) -> Result<Arc<Table>> {
+    #[inline]
+    pub(super) fn table(&mut self, id: TableId) -> Result<TableRef> {
         if let Some(error) = &self.poison {
             return Err(error.clone());
         }
         let number = id.0 as usize;
-        if number >= self.catalog.tables.len() {
-            self.catalog = self.engine.catalog();
+        let mut known = self.open_worker().table(number);
+        if known.is_none() && self.refresh_catalog() {
+            known = self.open_worker().table(number);
         }
-        let table = self.catalog.tables.get(number).cloned().flatten().filter(|table| !table.is_dropped());
+        let table = known.filter(|table| !table.is_dropped());
         table.ok_or_else(|| Invalid::UnknownTable { table: format!("number {number}") }.into())
+    }
+
+    /// Takes the present catalog beside those that the transaction has; false if it has that one.
+    #[cold]
+    fn refresh_catalog(&mut self) -> bool {
+        let catalog = self.engine.catalog();
+        let is_new = self.open_worker().catalogs.last().is_none_or(|last| last.version != catalog.version);
+        if is_new {
+            self.worker().catalogs.push(catalog);
+        }
+        is_new
     }
 
     /// Checks that the transaction may write.
@@ -126,10 +136,10 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     ///
     /// # Errors
     /// The abort [`Reason::FootprintMiss`].
-    pub(super) fn check_declared(&mut self, table: &Table, key: &[u8], action: Touch) -> Result<()> {
+    pub(super) fn check_declared(&mut self, table: TableRef, key: &[u8], action: Touch) -> Result<()> {
         match &self.footprint {
             Some(footprint) if !footprint.covers(table.id, key, action) => {
-                Err(self.fail(Reason::FootprintMiss, &table.rows, Target::Key(key.into()), None))
+                Err(self.fail(Reason::FootprintMiss, table, Target::Key(key.into()), None))
             }
             _ => Ok(()),
         }
@@ -140,49 +150,37 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     /// # Errors
     /// The abort [`Reason::FootprintMiss`]; [`Invalid::Undeclared`] if the footprint has no range of the table, so that a
     /// retry would not help.
-    pub(super) fn check_may_scan(&mut self, table: &Table, scan: &Scan<'_>) -> Result<()> {
+    pub(super) fn check_may_scan(&mut self, table: TableRef, scan: &Scan<'_>) -> Result<()> {
         let Some(footprint) = &self.footprint else { return Ok(()) };
         if footprint.covers_range(table.id, &scan.lower, &scan.upper) {
             return Ok(());
         }
         if footprint.ranges().iter().any(|range| range.table == table.id) {
             let target = Target::Range(scan.lower.clone(), scan.upper.clone());
-            return Err(self.fail(Reason::FootprintMiss, &table.rows, target, None));
+            return Err(self.fail(Reason::FootprintMiss, table, target, None));
         }
         Err(Invalid::Undeclared { table: table.schema.name().into() }.into())
     }
 
-    pub(super) fn refused(&mut self, keyspace: &Keyspace, key: &Key, refusal: Refusal) -> Error {
-        self.fail(refusal.reason, keyspace, Target::Key(key.clone()), Some(refusal.other))
+    pub(super) fn refused(&mut self, table: TableRef, key: &Key, refusal: Refusal) -> Error {
+        self.fail(refusal.reason, table, Target::Key(key.clone()), Some(refusal.other))
     }
 
-    pub(super) fn abort_for(
-        &self,
-        reason: Reason,
-        keyspace: &Keyspace,
-        target: Target,
-        other: Option<Timestamp>,
-    ) -> Abort {
+    pub(super) fn abort_for(&self, reason: Reason, table: TableRef, target: Target, other: Option<Timestamp>) -> Abort {
         Abort {
             class: reason.class(),
             rule: reason.rule(),
             explanation: reason.explanation(),
-            table: Some(keyspace.schema.clone()),
+            table: Some(table.schema.clone()),
             target,
-            transaction: self.owner.timestamp,
+            transaction: self.timestamp,
             other,
         }
     }
 
     /// Aborts for a reason, which every later call gets to hear.
-    pub(super) fn fail(
-        &mut self,
-        reason: Reason,
-        keyspace: &Keyspace,
-        target: Target,
-        other: Option<Timestamp>,
-    ) -> Error {
-        let error = Error::from(self.abort_for(reason, keyspace, target, other));
+    pub(super) fn fail(&mut self, reason: Reason, table: TableRef, target: Target, other: Option<Timestamp>) -> Error {
+        let error = Error::from(self.abort_for(reason, table, target, other));
         self.poison = Some(error.clone());
         self.roll_back(reason);
         error

@@ -7,8 +7,8 @@ use super::locks::{Kind, LockMode};
 use model::retry::{self, Failure};
 use model::{
     Access, Begin, Columns, Committed, Completed, Declared, Delta, Draws, Error, Finish, Interactive, Invalid, Item,
-    LogPosition, Mode, Pending, Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint, Savepoints,
-    Scan, ScanEnd, Schema, Supervised, Supervisor, TableId, Tables, Ticket, Timestamp, Touch,
+    Key, LogPosition, Mode, Pending, Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint,
+    Savepoints, Scan, ScanEnd, Schema, Supervised, Supervisor, TableId, Tables, Ticket, Timestamp, Touch,
 };
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
@@ -17,6 +17,16 @@ use std::time::Duration;
 impl<H: Deref<Target = TwoPhaseLocking>> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.read_point(table, key, (LockMode::Shared, Touch::Read), columns, row)
+    }
+
+    fn read_many(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        self.read_points(table, keys, columns, each)
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
@@ -60,7 +70,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Finish for Transaction<H> {
     }
 
     fn timestamp(&self) -> Option<Timestamp> {
-        Some(self.owner.timestamp)
+        Some(self.timestamp)
     }
 
     /// Nothing to do: its age was drawn when it began, and there are no snapshots.
@@ -111,18 +121,21 @@ impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
         let number = self.next_savepoint;
         self.next_savepoint += 1;
         let Transaction { rows_written, bytes_written, .. } = *self;
-        self.savepoints.push(Mark { number, undo: self.undo.len(), rows_written, bytes_written });
-        Ok(Savepoint { transaction: self.owner.timestamp.0, number })
+        let worker = self.worker();
+        let undo = worker.undo.len();
+        worker.savepoints.push(Mark { number, undo, rows_written, bytes_written });
+        Ok(Savepoint { transaction: self.timestamp.0, number })
     }
 
     /// The locks stay.
     fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         self.start()?;
-        let is_own = savepoint.transaction == self.owner.timestamp.0;
-        let place = self.savepoints.iter().position(|mark| is_own && mark.number == savepoint.number);
+        let is_own = savepoint.transaction == self.timestamp.0;
+        let savepoints = &mut self.worker().savepoints;
+        let place = savepoints.iter().position(|mark| is_own && mark.number == savepoint.number);
         let place = place.ok_or(Invalid::UnknownSavepoint)?;
-        let mark = self.savepoints[place];
-        self.savepoints.truncate(place + 1);
+        let mark = savepoints[place];
+        savepoints.truncate(place + 1);
         self.undo_to(mark.undo);
         (self.rows_written, self.bytes_written) = (mark.rows_written, mark.bytes_written);
         Ok(())
@@ -130,9 +143,10 @@ impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
 
     /// The undo log keeps what a rollback of the whole transaction needs, and more.
     fn release(&mut self, savepoint: Savepoint) {
-        let is_own = savepoint.transaction == self.owner.timestamp.0;
-        if let Some(place) = self.savepoints.iter().position(|mark| is_own && mark.number == savepoint.number) {
-            self.savepoints.truncate(place);
+        let is_own = savepoint.transaction == self.timestamp.0;
+        let Some(savepoints) = self.worker.as_mut().map(|worker| &mut worker.savepoints) else { return };
+        if let Some(place) = savepoints.iter().position(|mark| is_own && mark.number == savepoint.number) {
+            savepoints.truncate(place);
         }
     }
 }
@@ -140,7 +154,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Savepoints for Transaction<H> {
 impl<H: Deref<Target = TwoPhaseLocking>> Supervised for Transaction<H> {
     /// A wait that ends without its lock aborts the transaction here: rows are changed in place.
     fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
-        supervisor.transaction_begins(self.owner.timestamp);
+        supervisor.transaction_begins(self.timestamp);
         self.supervisor = Some(supervisor);
     }
 }
@@ -161,7 +175,7 @@ impl Tables for TwoPhaseLocking {
     fn estimate_bytes(&self, table: TableId) -> Option<u64> {
         let catalog = self.catalog();
         let table = catalog.all().find(|known| known.id == table)?;
-        Some(table.rows.estimate_bytes())
+        Some(table.index.estimate_bytes())
     }
 
     fn checkpoint(&self) -> Result<()> {
@@ -174,11 +188,11 @@ impl Interactive for TwoPhaseLocking {
     type Owned = Transaction<Arc<TwoPhaseLocking>>;
 
     fn begin(&self, how: Begin) -> Result<Self::Transaction<'_>> {
-        Transaction::begin(self, how, Kind::Interactive, self.next_timestamp())
+        Transaction::begin(self, how, Kind::Interactive, None)
     }
 
     fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Self::Owned> {
-        Transaction::begin(self.clone(), how, Kind::Interactive, self.next_timestamp())
+        Transaction::begin(self.clone(), how, Kind::Interactive, None)
     }
 
     /// Returns at once: nothing here is durable.
@@ -205,26 +219,32 @@ impl TwoPhaseLocking {
         &'engine self,
         program: &mut P,
         retry: &mut dyn Retry,
-        open: impl Fn(&mut P) -> Attempt<'engine>,
+        open: impl Fn(&mut P, &mut Option<Timestamp>) -> Attempt<'engine>,
     ) -> std::result::Result<(P::Output, Committed), P::Error> {
+        let mut age = None;
         let done = retry::run(retry, |_| {
-            let mut transaction = open(program)?;
+            let mut transaction = open(program, &mut age)?;
             let outcome = program.run(&mut transaction);
             self.conclude(transaction, outcome)
         });
         done.map_err(Failure::into_error)
     }
 
+    /// Begins a transaction of the age of earlier attempts, or of a new one.
+    fn attempt(&self, how: Begin, kind: Kind, age: &mut Option<Timestamp>) -> Attempt<'_> {
+        Transaction::begin(self, how, kind, *age).inspect(|begun| *age = Some(begun.timestamp))
+    }
+
     /// Begins a procedure: finds out what it will touch, and locks that.
-    fn begin_declared<P: Procedure>(&self, procedure: &P, how: Begin, age: Timestamp) -> Attempt<'_> {
+    fn begin_declared<P: Procedure>(&self, procedure: &P, how: Begin, age: &mut Option<Timestamp>) -> Attempt<'_> {
         let trial = Begin { mode: Mode::ReadOnly, ..how };
-        let mut trial = Transaction::begin(self, trial, Kind::Reconnaissance, age)?;
+        let mut trial = self.attempt(trial, Kind::Reconnaissance, age)?;
         let footprint = procedure.footprint(&mut trial)?;
         drop(trial);
         // Ranges are locked where they are scanned, out of the order of keys: a procedure that has some gives way like an
         // interactive transaction (I7).
         let kind = if footprint.ranges().is_empty() { Kind::Declared } else { Kind::Interactive };
-        let mut transaction = Transaction::begin(self, how, kind, age)?;
+        let mut transaction = self.attempt(how, kind, age)?;
         transaction.lock_footprint(footprint)?;
         Ok(transaction)
     }
@@ -237,17 +257,15 @@ impl Reexecutable for TwoPhaseLocking {
         how: Begin,
         retry: &mut dyn Retry,
     ) -> std::result::Result<(P::Output, Committed), P::Error> {
-        let age = self.next_timestamp();
-        self.run(program, retry, |_| Transaction::begin(self, how, Kind::Interactive, age))
+        self.run(program, retry, |_, age| self.attempt(how, Kind::Interactive, age))
     }
 }
 
 impl Declared for TwoPhaseLocking {
     /// Runs the procedure in the call: this engine has no threads of its own.
     fn submit<P: Procedure>(&self, mut procedure: P, how: Begin, mut retry: Box<dyn Retry + Send>) -> Ticket<P> {
-        let age = self.next_timestamp();
         let completed: Completed<P> =
-            self.run(&mut procedure, &mut *retry, |procedure| self.begin_declared(procedure, how, age));
+            self.run(&mut procedure, &mut *retry, |procedure, age| self.begin_declared(procedure, how, age));
         Pending::ready(completed)
     }
 }

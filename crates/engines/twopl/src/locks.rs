@@ -1,125 +1,150 @@
-//! Locks, as a transaction takes them: of a record (`record.rs`), and of a range (`ranges.rs`). `owner.rs` decides who waits and
-//! who gives way.
+//! Locks, as a transaction takes them: of a record (`word.rs` while one transaction wants it, else `table.rs` with
+//! `queue.rs`), and of a range (`ranges.rs`). `owner.rs` decides who waits and who gives way.
+//!
+//! Public for the model checker: `tests/loom_locks.rs`.
 
 mod owner;
+mod queue;
 mod ranges;
-mod record;
+mod table;
+mod word;
 
-pub(crate) use owner::{Kind, Owner, Refusal, WaitPolicy, latch};
-pub(crate) use ranges::Ranges;
-pub(crate) use record::{Granted, Lock, LockMode, wait_for_lock};
+pub use owner::{Kind, Owner, Refusal, Supervised, WaitPolicy};
+pub use ranges::Ranges;
+pub use table::LockTable;
+pub use word::{Granted, LockMode, LockWord, OwnerNumber, Requested, Seen};
+
+pub(crate) use owner::latch;
 
 use crate::begin::Transaction;
-use crate::store::{Keyspace, Record, State};
+use crate::record::RecordRef;
+use crate::store::TableRef;
 use crate::{Reason, TwoPhaseLocking};
 use model::{Error, Key, Limit, LimitKind, Result, Target};
-use parts::sync::MutexGuard;
+use parts::epoch;
+use parts::spin::Backoff;
 use std::ops::{Bound, Deref};
 use std::sync::Arc;
 
 impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
-    /// Locks the record of a key, there or not, and looks at it.
+    /// Locks the record of a key, there or not; one that is made has room for a row of so many bytes. An exclusive lock
+    /// also waits out the ranges that cover it (I4).
     ///
     /// # Errors
     /// [`LimitKind::Locks`]; the abort that ended the wait for another transaction.
-    pub(super) fn with_record<R>(
+    pub(super) fn lock(&mut self, table: TableRef, key: &[u8], mode: LockMode, row_bytes: usize) -> Result<RecordRef> {
+        if self.worker().locks() >= self.engine.options.locks {
+            self.check_held(table, key)?;
+        }
+        let (record, granted) = self.request(table, key, mode, row_bytes)?;
+        if granted.first {
+            self.worker().locked.push((table, record));
+        }
+        if granted.newly_exclusive && table.has_ranges() {
+            let lock_table = &self.engine.lock_table;
+            let is_exclusive = lock_table.is_exclusive_to(&record.word, &self.open_worker().owner);
+            assert!(is_exclusive, "I4: a writer waits for ranges with its record locked");
+            let key = Key::from_bytes(key);
+            let wait_out = |policy: &WaitPolicy<'_>, owner: &_| table.ranges.wait_out(owner, &key, policy);
+            let waited = self.with_wait_policy(table, &key, wait_out);
+            waited.map_err(|refusal| self.refused(table, &key, refusal))?;
+        }
+        Ok(record)
+    }
+
+    /// Finds or makes a record, and locks it.
+    #[inline]
+    fn request(
         &mut self,
-        keyspace: &Arc<Keyspace>,
+        table: TableRef,
         key: &[u8],
         mode: LockMode,
-        look: impl FnOnce(&mut State) -> R,
-    ) -> Result<(Arc<Record>, R)> {
+        row_bytes: usize,
+    ) -> Result<(RecordRef, Granted)> {
+        let number = self.worker().owner.number;
+        let mut backoff = Backoff::new();
         loop {
-            let record = keyspace.record(key);
-            let Some(mut state) = self.lock(keyspace, &record, mode)? else { continue };
-            let seen = look(&mut state);
-            drop(state);
-            return Ok((record, seen));
-        }
-    }
-
-    /// Locks a record; `None` if it has left its map. An exclusive lock also waits out the ranges that cover it (I4).
-    ///
-    /// # Errors
-    /// Same as [`Transaction::with_record`].
-    pub(super) fn lock<'r>(
-        &mut self,
-        keyspace: &Arc<Keyspace>,
-        record: &'r Arc<Record>,
-        mode: LockMode,
-    ) -> Result<Option<MutexGuard<'r, State>>> {
-        let mut state = record.latch();
-        if state.gone {
-            return Ok(None);
-        }
-        let is_full = self.locks() >= self.engine.options.locks;
-        if is_full && !state.lock.is_held_by(&self.owner) {
-            drop(state);
-            keyspace.forget_if_empty(record);
-            return Err(self.locks_limit());
-        }
-        let granted = match state.lock.request(&self.owner, mode) {
-            Some(granted) => granted,
-            None => {
-                let waited = self.with_wait_policy(keyspace, &record.key, |policy, owner| {
-                    wait_for_lock((&record.state, state), |state| &mut state.lock, (owner, mode), policy)
-                });
-                let (guard, granted) = waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
-                state = guard;
-                granted
+            let guard = epoch::pin();
+            let found = match table.index.get(key, &guard) {
+                Some(record) => Err(record),
+                None => table.index.insert(key, row_bytes, (number, mode), &guard),
+            };
+            let record = match found {
+                Ok(made) => {
+                    return Ok((made, Granted { first: true, newly_exclusive: mode == LockMode::Exclusive }));
+                }
+                Err(record) => record,
+            };
+            record.prefetch_row();
+            match record.word.request(number, mode) {
+                Requested::Granted(granted) => return Ok((record, granted)),
+                Requested::Gone => {}
+                Requested::Contended => {
+                    if let Some(granted) = self.request_contended(table, record, mode, guard)? {
+                        return Ok((record, granted));
+                    }
+                }
             }
-        };
-        assert!(!state.gone, "I3: a record that is locked is in its map");
-        self.note(keyspace, record, granted);
-        if granted.newly_exclusive && keyspace.ranges.is_any() {
-            drop(state);
-            let wait_out = |policy: &WaitPolicy<'_>, owner: &_| keyspace.ranges.wait_out(owner, &record.key, policy);
-            let waited = self.with_wait_policy(keyspace, &record.key, wait_out);
-            waited.map_err(|refusal| self.refused(keyspace, &record.key, refusal))?;
-            state = record.latch();
-            assert!(state.lock.is_exclusive_to(&self.owner), "I4: a writer waits for ranges with its record locked");
-        }
-        Ok(Some(state))
-    }
-
-    fn note(&mut self, keyspace: &Arc<Keyspace>, record: &Arc<Record>, granted: Granted) {
-        if granted.first {
-            self.locked.push((keyspace.clone(), record.clone()));
+            backoff.pause(); // The record is about to leave the index.
         }
     }
 
-    /// Returns the number of records and ranges that the transaction has locked.
-    fn locks(&self) -> u64 {
-        (self.locked.len() + self.ranges.len()) as u64
+    /// Locks a record that others hold or want; `None`: it is gone.
+    #[cold]
+    fn request_contended(
+        &mut self,
+        table: TableRef,
+        record: RecordRef,
+        mode: LockMode,
+        guard: epoch::Guard,
+    ) -> Result<Option<Granted>> {
+        let key = Key::from_bytes(parts::index::Entry::key(&*record));
+        let locked = self.with_wait_policy(table, &key, |policy, owner| {
+            self.engine.lock_table.request(&record.word, (owner, mode), policy, || drop(guard))
+        });
+        locked.map_err(|refusal| self.refused(table, &key, refusal))
+    }
+
+    /// Fails unless the transaction has locked the record of a key: it has no room for another lock.
+    #[cold]
+    fn check_held(&mut self, table: TableRef, key: &[u8]) -> Result<()> {
+        let guard = epoch::pin();
+        let record = table.index.get(key, &guard);
+        let owner = &self.open_worker().owner;
+        let is_held = record.is_some_and(|record| self.engine.lock_table.is_held_by(&record.word, owner));
+        if is_held { Ok(()) } else { Err(self.locks_limit()) }
     }
 
     fn locks_limit(&self) -> Error {
-        Limit { kind: LimitKind::Locks, limit: self.engine.options.locks, actual: self.locks() + 1 }.into()
+        Limit { kind: LimitKind::Locks, limit: self.engine.options.locks, actual: self.open_worker().locks() + 1 }
+            .into()
     }
 
     /// Locks a range.
     ///
     /// # Errors
     /// [`LimitKind::Locks`].
-    pub(super) fn lock_range(&mut self, keyspace: &Arc<Keyspace>, lower: Bound<Key>, upper: Bound<Key>) -> Result<()> {
-        if self.locks() >= self.engine.options.locks {
+    pub(super) fn lock_range(&mut self, table: TableRef, lower: Bound<Key>, upper: Bound<Key>) -> Result<()> {
+        let worker = self.open_worker();
+        if worker.locks() >= self.engine.options.locks {
             return Err(self.locks_limit());
         }
-        keyspace.ranges.lock(&self.owner, lower, upper);
-        self.ranges.push(keyspace.clone());
+        table.ranges.lock(&worker.owner, lower, upper);
+        self.worker().ranges.push(table);
         Ok(())
     }
 
     fn with_wait_policy<R>(
         &self,
-        keyspace: &Keyspace,
+        table: TableRef,
         key: &Key,
         wait: impl FnOnce(&WaitPolicy<'_>, &Arc<Owner>) -> R,
     ) -> R {
         let TwoPhaseLocking { sleepers, clock, options, counters, .. } = &*self.engine;
         let limit = self.how.wait_limit.unwrap_or(options.wait_limit);
-        let about = |other| self.abort_for(Reason::WaitLimit, keyspace, Target::Key(key.clone()), Some(other));
+        let about = |other| self.abort_for(Reason::WaitLimit, table, Target::Key(key.clone()), Some(other));
         let supervisor = self.supervisor.as_deref().map(|supervisor| (supervisor, &about as &dyn Fn(_) -> _));
-        wait(&WaitPolicy { sleepers, clock, limit, waits: &counters.waits, supervisor }, &self.owner)
+        let policy = WaitPolicy { sleepers, clock, limit, waits: &counters.waits, supervisor };
+        wait(&policy, &self.open_worker().owner)
     }
 }

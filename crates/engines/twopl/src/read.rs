@@ -3,23 +3,29 @@
 use super::TwoPhaseLocking;
 use super::begin::Transaction;
 use super::locks::LockMode;
-use super::store::{Keyspace, Record, Table, is_empty_range};
-use model::{Columns, Direction, Item, Key, Predicate, Result, RowBuf, RowRef, Scan, ScanEnd, TableId, Touch};
-use std::ops::{Bound, ControlFlow, Deref};
-use std::sync::Arc;
+use super::record::{Record, RecordRef};
+use super::store::{TableRef, is_empty_range};
+use model::{Columns, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId, Touch};
+use parts::epoch;
+use parts::index::Entry;
+use parts::index::ordered::Cursor;
+use parts::index::prefetch::SIDE_BY_SIDE;
+use std::ops::{ControlFlow, Deref};
 
-/// Number of records that a scan collects under the map's latch at a time.
-const BATCH: usize = 64;
+/// A record of a locked range, as a scan found it.
+enum Found {
+    /// It has a row, which nobody else may change while the range is locked (I4).
+    Row(RecordRef),
+    /// Another transaction held it exclusively. It may be gone by now.
+    Locked(Key),
+}
 
-/// One stretch of a scan, and what it reuses from row to row.
+/// A scan on its way.
 struct Walk<'s, 'v> {
-    keyspace: Arc<Keyspace>,
-    direction: Direction,
-    filter: Option<&'s Predicate>,
-    columns: Columns<'s>,
-    examine: Option<usize>,
+    table: TableRef,
+    scan: &'s Scan<'s>,
     visit: &'v mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
-    row: RowBuf,
+    examined: usize,
     shown: RowBuf,
 }
 
@@ -37,25 +43,36 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         table.schema.check_key(key)?;
         table.schema.check_columns(columns)?;
         self.check_key_bytes(key)?;
-        self.check_declared(&table, key, action)?;
-        let found = self.read_row(&table, key, mode, columns, row);
+        self.check_declared(table, key, action)?;
+        row.clear();
+        let record = self.lock(table, key, mode, 0)?;
+        let stored = record.row().map(RowRef::new);
+        stored.inspect(|&stored| row.project(stored, columns));
+        let found = stored.is_some();
         self.end_of_read();
-        found
+        Ok(found)
     }
 
-    fn read_row(
+    /// Reads several rows of a table, whose records are fetched side by side.
+    pub(super) fn read_points(
         &mut self,
-        table: &Table,
-        key: &[u8],
-        mode: LockMode,
+        table: TableId,
+        keys: &[Key],
         columns: Columns<'_>,
-        row: &mut RowBuf,
-    ) -> Result<bool> {
-        row.clear();
-        let (_, found) = self.with_record(&table.rows, key, mode, |state| {
-            state.row.as_ref().map(|stored| row.project(stored.row(), columns)).is_some()
-        })?;
-        Ok(found)
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        let mut row = RowBuf::new();
+        for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
+            let place = self.table(table)?;
+            if keys.iter().all(|key| place.schema.check_key(key).is_ok()) {
+                place.index.prefetch(keys);
+            }
+            for (at, key) in keys.iter().enumerate() {
+                let found = self.read_point(table, key, (LockMode::Shared, Touch::Read), columns, &mut row)?;
+                each(chunk * SIDE_BY_SIDE + at, found.then(|| row.row()));
+            }
+        }
+        Ok(())
     }
 
     /// Visits the rows of a range; see [`model::Access::scan`].
@@ -66,85 +83,81 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     ) -> Result<ScanEnd> {
         let table = self.table(scan.table)?;
         table.schema.check_scan(scan)?;
-        self.check_may_scan(&table, scan)?;
+        self.check_may_scan(table, scan)?;
         if is_empty_range(&scan.lower, &scan.upper) {
             return Ok(ScanEnd::Finished);
         }
-        self.lock_range(&table.rows, scan.lower.clone(), scan.upper.clone())?;
-        let Scan { direction, filter, columns, examine, .. } = *scan;
-        let (row, shown) = (RowBuf::new(), RowBuf::new());
-        let mut walk = Walk { keyspace: table.rows.clone(), direction, filter, columns, examine, visit, row, shown };
-        let end = self.walk(&mut walk, scan.lower.clone(), scan.upper.clone())?;
+        self.lock_range(table, scan.lower.clone(), scan.upper.clone())?;
+        let end = self.walk(&mut Walk { table, scan, visit, examined: 0, shown: RowBuf::new() })?;
         if let ScanEnd::Stopped(position) = &end {
-            walk.keyspace.ranges.shrink(&self.owner, direction, position.clone(), &self.engine.sleepers);
+            let (owner, sleepers) = (&self.open_worker().owner, &self.engine.sleepers);
+            table.ranges.shrink(owner, scan.direction, position.clone(), sleepers);
         }
         self.end_of_read();
         Ok(end)
     }
 
     /// Visits record after record. Records that have a row count as examined.
-    fn walk(&mut self, walk: &mut Walk<'_, '_>, mut lower: Bound<Key>, mut upper: Bound<Key>) -> Result<ScanEnd> {
-        let mut batch = Vec::with_capacity(BATCH);
-        let mut examined = 0;
+    fn walk(&mut self, walk: &mut Walk<'_, '_>) -> Result<ScanEnd> {
+        let scan = walk.scan;
+        let (lower, upper) = (scan.lower.as_ref().map(|key| &key[..]), scan.upper.as_ref().map(|key| &key[..]));
+        let mut cursor = Cursor::new(lower, upper, scan.direction);
+        let mut batch = Vec::new();
         loop {
-            batch.clear();
-            walk.keyspace.collect((&lower, &upper), walk.direction, BATCH, &mut batch);
-            let Some(last) = batch.last() else { return Ok(ScanEnd::Finished) };
-            match walk.direction {
-                Direction::Forward => lower = Bound::Excluded(last.key.clone()),
-                Direction::Backward => upper = Bound::Excluded(last.key.clone()),
-            }
-            for record in &batch {
-                let Some(flow) = self.visit(walk, record)? else { continue };
-                examined += 1;
-                if flow.is_break() || walk.examine.is_some_and(|most| examined >= most) {
-                    return Ok(ScanEnd::Stopped(record.key.clone()));
+            let more = self.next_leaf(walk, &mut cursor, &mut batch);
+            for found in batch.drain(..) {
+                let record = match found {
+                    Found::Row(record) => record,
+                    // Waits for whoever is changing it.
+                    Found::Locked(key) => self.lock(walk.table, &key, LockMode::Shared, 0)?,
+                };
+                if let Some(end) = walk.show(record) {
+                    return Ok(end);
                 }
             }
-        }
-    }
-
-    /// Shows one record to the visitor if its row passes; `None` if it has none.
-    fn visit(&mut self, walk: &mut Walk<'_, '_>, record: &Arc<Record>) -> Result<Option<ControlFlow<()>>> {
-        if !self.peek(&walk.keyspace, record, &mut walk.row)? {
-            return Ok(None);
-        }
-        Ok(Some(walk.show(&record.key)))
-    }
-
-    /// Copies the row of a record in a locked range; false if it has none. Waits for whoever is changing it: no lock is
-    /// needed to keep the others away, since the range does (I4).
-    fn peek(&mut self, keyspace: &Arc<Keyspace>, record: &Arc<Record>, row: &mut RowBuf) -> Result<bool> {
-        assert!(!self.ranges.is_empty(), "I4: a scan looks at records with its range locked");
-        let mut state = record.latch();
-        if state.lock.is_exclusive_to_another(&self.owner) {
-            drop(state);
-            match self.lock(keyspace, record, LockMode::Shared)? {
-                Some(locked) => state = locked,
-                None => return Ok(false),
+            if !more {
+                return Ok(ScanEnd::Finished);
             }
         }
-        match &state.row {
-            Some(stored) => row.set_bytes(stored.bytes()),
-            None => return Ok(false),
-        }
-        Ok(true)
+    }
+
+    /// Collects the records of the next leaf that have a row, or may get one from whoever holds them. No lock is needed to
+    /// keep others away, since the range does (I4). Returns whether more may follow.
+    fn next_leaf(&self, walk: &Walk<'_, '_>, cursor: &mut Cursor, found: &mut Vec<Found>) -> bool {
+        let worker = self.open_worker();
+        assert!(!worker.ranges.is_empty(), "I4: a scan looks at records with its range locked");
+        let most = walk.scan.examine.map_or(usize::MAX, |most| most.saturating_sub(walk.examined).max(1));
+        let guard = epoch::pin();
+        let mut records: Vec<&Record> = Vec::new();
+        let more = walk.table.index.scan_leaf(cursor, most, &guard, &mut records);
+        found.extend(records.into_iter().filter_map(|record| {
+            if self.engine.lock_table.is_exclusive_to_another(&record.word, &worker.owner) {
+                return Some(Found::Locked(Key::from_bytes(record.key())));
+            }
+            let record = record.handle();
+            record.has_row().then_some(Found::Row(record))
+        }));
+        more
     }
 }
 
 impl Walk<'_, '_> {
-    fn show(&mut self, key: &[u8]) -> ControlFlow<()> {
-        let row = self.row.row();
-        if self.filter.is_some_and(|filter| !filter.matches(row)) {
-            return ControlFlow::Continue(());
+    /// Shows a row to the visitor, if there is one and it passes. Returns the scan's end, if it ends here.
+    fn show(&mut self, record: RecordRef) -> Option<ScanEnd> {
+        let row = RowRef::new(record.row()?);
+        self.examined += 1;
+        let mut flow = ControlFlow::Continue(());
+        if self.scan.filter.is_none_or(|filter| filter.matches(row)) {
+            let key = record.key();
+            flow = match self.scan.columns {
+                Columns::All => (self.visit)(Item { key, row }),
+                columns => {
+                    self.shown.project(row, columns);
+                    (self.visit)(Item { key, row: self.shown.row() })
+                }
+            };
         }
-        let row: RowRef<'_> = match self.columns {
-            Columns::All => row,
-            columns => {
-                self.shown.project(row, columns);
-                self.shown.row()
-            }
-        };
-        (self.visit)(Item { key, row })
+        let is_over = flow.is_break() || self.scan.examine.is_some_and(|most| self.examined >= most);
+        is_over.then(|| ScanEnd::Stopped(Key::from_bytes(record.key())))
     }
 }

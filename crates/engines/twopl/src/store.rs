@@ -1,24 +1,25 @@
-//! Storage of rows: tables of records. Rows are changed in place, under locks.
+//! Storage of rows: tables, and an index from keys to records in each. Rows are changed in place, under locks.
 
-use super::locks::{Lock, Owner, Ranges, latch};
-use model::{Direction, Key, RowBuf, Schema, Storage, TableId};
-use parts::CachePadded;
+use super::locks::{LockMode, LockWord, OwnerNumber, Ranges};
+use super::record::{Record, RecordRef};
+use model::{Key, Schema, Storage, TableId};
+use parts::epoch::{self, Guard};
+use parts::index::hash::HashCursor;
+use parts::index::ordered::Cursor;
+use parts::index::{Entry, Hash, Insert, KeyWidth, Ordered};
 use parts::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use parts::sync::{Mutex, MutexGuard, RwLock};
-use parts::wait::WaitTable;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, RandomState};
-use std::ops::{Bound, Bound::Excluded, Bound::Included};
-use std::sync::{Arc, PoisonError};
+use std::ops::{Bound, Bound::Excluded, Bound::Included, Bound::Unbounded, Deref};
+use std::ptr::NonNull;
+use std::sync::Arc;
 
-/// Parts of a hash map that are latched apart. A power of two, a few times the number of threads.
-const HASH_SHARDS: usize = 64;
 /// Records whose sizes tell those of all.
 const WEIGHED: usize = 16;
 
 /// All tables at one moment. Replaced as a whole when one comes or goes, so that transactions keep a reference.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Catalog {
+    /// Number of changes before this one.
+    pub(super) version: u64,
     /// By number; dropped ones leave a hole, since a number is not given again.
     pub(super) tables: Vec<Option<Arc<Table>>>,
 }
@@ -33,221 +34,188 @@ impl Catalog {
     }
 }
 
+/// A table: its records, and the ranges that are locked among them.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) id: TableId,
     pub(super) schema: Arc<Schema>,
-    /// The rows, by key.
-    pub(super) rows: Arc<Keyspace>,
+    pub(super) index: Index,
+    pub(super) ranges: Ranges,
     /// Set once. `Relaxed`: a statement that runs at the same time may see either.
     pub(super) dropped: AtomicBool,
 }
 
+/// A table by its address. Whoever has one is a transaction whose worker keeps a catalog with the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableRef(NonNull<Table>);
+
+// SAFETY: a table is Send and Sync.
+unsafe impl Send for TableRef {}
+// SAFETY: as for Send.
+unsafe impl Sync for TableRef {}
+
+impl Deref for TableRef {
+    type Target = Table;
+
+    #[inline]
+    fn deref(&self) -> &Table {
+        // SAFETY: in a catalog that the transaction's worker keeps, as the type says.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl TableRef {
+    /// The table without its count.
+    pub(super) fn of(table: &Arc<Table>) -> TableRef {
+        TableRef(NonNull::from(&**table))
+    }
+}
+
 impl Table {
-    pub(super) fn new(id: TableId, schema: Schema) -> Table {
-        let schema = Arc::new(schema);
-        let rows = Arc::new(Keyspace::new(schema.clone()));
-        Table { id, rows, dropped: AtomicBool::new(false), schema }
+    pub(super) fn new(id: TableId, schema: Schema, has_small_nodes: bool) -> Table {
+        let width = if schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
+        let index = match schema.storage() {
+            Storage::Ordered if has_small_nodes => Index::Small(Ordered::with_fanout(width)),
+            Storage::Ordered => Index::Ordered(Ordered::new(width)),
+            Storage::Hash => Index::Hash(Hash::new(width)),
+        };
+        Table { id, schema: Arc::new(schema), index, ranges: Ranges::default(), dropped: AtomicBool::new(false) }
     }
 
     pub(super) fn is_dropped(&self) -> bool {
         self.dropped.load(Relaxed)
     }
+
+    /// Returns whether another transaction may have locked a range, for a writer that has locked its record (I4).
+    #[inline]
+    pub(super) fn has_ranges(&self) -> bool {
+        !matches!(self.index, Index::Hash(_)) && self.ranges.is_any()
+    }
 }
 
-/// The records of a table, and the ranges that are locked among them.
-#[derive(Debug)]
-pub(super) struct Keyspace {
-    pub(super) schema: Arc<Schema>,
-    pub(super) ranges: Ranges,
-    map: Map,
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the table, so nobody finds its records.
+        self.index.drain(|record| unsafe { record.as_ref().handle().free() });
+    }
 }
 
 /// Keys to records. A record is here from the first time that a transaction wants to lock its key, until it has no row and no
 /// transaction wants it (I3).
-#[derive(Debug)]
-enum Map {
-    Ordered(RwLock<BTreeMap<Key, Arc<Record>>>),
-    Hash(RandomState, Box<[CachePadded<HashShard>]>),
+pub(super) enum Index {
+    Ordered(Ordered<Record>),
+    /// Nodes of four entries: tests make splits and merges common.
+    Small(Ordered<Record, 4>),
+    Hash(Hash<Record>),
 }
 
-type HashShard = RwLock<HashMap<Key, Arc<Record>>>;
-
-/// A key, its row if it has one, and its lock.
-#[derive(Debug)]
-pub(super) struct Record {
-    pub(super) key: Key,
-    pub(super) state: Mutex<State>,
-}
-
-/// State guarded by a record's latch.
-#[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) lock: Lock,
-    pub(super) row: Option<RowBuf>,
-    /// The exclusive holder has changed the row, and its undo log has what was there.
-    pub(super) changed: bool,
-    /// The record has left its map: look the key up again.
-    pub(super) gone: bool,
-}
-
-impl Record {
-    pub(super) fn latch(&self) -> MutexGuard<'_, State> {
-        latch(&self.state)
-    }
-
-    /// Bytes of the key, the row and what surrounds them.
-    fn size(&self) -> usize {
-        let row = self.latch().row.as_ref().map_or(0, |row| row.bytes().len());
-        size_of::<Record>() + self.key.len() + row
-    }
-}
-
-impl Keyspace {
-    fn new(schema: Arc<Schema>) -> Keyspace {
-        let map = match schema.storage() {
-            Storage::Ordered => Map::Ordered(RwLock::default()),
-            Storage::Hash => Map::Hash(RandomState::new(), (0..HASH_SHARDS).map(|_| CachePadded::default()).collect()),
-        };
-        Keyspace { schema, ranges: Ranges::default(), map }
-    }
-
-    /// The record of a key, made if there is none.
-    pub(super) fn record(&self, key: &[u8]) -> Arc<Record> {
-        let new = || Arc::new(Record { key: key.into(), state: Mutex::default() });
-        match &self.map {
-            Map::Ordered(map) => {
-                if let Some(record) = read(map).get(key) {
-                    return record.clone();
-                }
-                write(map).entry(key.into()).or_insert_with(new).clone()
-            }
-            Map::Hash(hasher, shards) => {
-                let shard = shard(hasher, shards, key);
-                if let Some(record) = read(shard).get(key) {
-                    return record.clone();
-                }
-                write(shard).entry(key.into()).or_insert_with(new).clone()
-            }
+/// Runs an expression on the index behind an ordered table, or another one on a hash table's.
+macro_rules! on_index {
+    ($index:expr, $ordered:ident => $if_ordered:expr, $hash:ident => $if_hash:expr) => {
+        match $index {
+            Index::Ordered($ordered) => $if_ordered,
+            Index::Small($ordered) => $if_ordered,
+            Index::Hash($hash) => $if_hash,
         }
+    };
+}
+
+impl Index {
+    /// The record of a key, if there is one; valid while the guard is pinned.
+    #[inline]
+    pub(super) fn get(&self, key: &[u8], guard: &Guard) -> Option<RecordRef> {
+        on_index!(self, it => it.get(key, guard), it => it.get(key, guard)).map(Record::handle)
     }
 
-    /// Appends up to `limit` records of a range, from the end where `direction` begins. None in a hash map.
-    pub(super) fn collect(
+    /// Makes the record of a key, without a row and locked by its maker, unless there is one: then that one is returned.
+    pub(super) fn insert(
         &self,
-        (lower, upper): (&Bound<Key>, &Bound<Key>),
-        direction: Direction,
-        limit: usize,
-        found: &mut Vec<Arc<Record>>,
-    ) {
-        let Map::Ordered(map) = &self.map else { return };
-        if is_empty_range(lower, upper) {
-            return;
-        }
-        let map = read(map);
-        let range = map.range::<Key, _>((lower.as_ref(), upper.as_ref())).map(|(_, record)| record.clone());
-        match direction {
-            Direction::Forward => found.extend(range.take(limit)),
-            Direction::Backward => found.extend(range.rev().take(limit)),
-        }
-    }
-
-    /// Releases a record's lock, and takes the record out of the map if nothing is left in it.
-    pub(super) fn release(&self, record: &Record, owner: &Arc<Owner>, sleepers: &WaitTable) {
-        let mut state = record.latch();
-        assert!(!state.gone, "I3: a record that is locked is in its map");
-        state.changed &= !state.lock.is_held_by(owner);
-        state.lock.release(owner, sleepers);
-        let is_empty = state.is_empty();
-        drop(state);
-        if is_empty {
-            self.forget(record);
-        }
-    }
-
-    /// For a record that was looked up, and then not locked.
-    pub(super) fn forget_if_empty(&self, record: &Record) {
-        if record.latch().is_empty() {
-            self.forget(record);
-        }
-    }
-
-    /// Takes a record out of the map if it still is empty. The map is latched before the record, and the record is marked before
-    /// the map is unlatched: a thread that finds a record gone and looks the key up again finds another record (I3).
-    fn forget(&self, record: &Record) {
-        let take = || {
-            let mut state = record.latch();
-            let take = state.is_empty() && !state.gone;
-            state.gone |= take;
-            take
+        key: &[u8],
+        row_bytes: usize,
+        (maker, mode): (OwnerNumber, LockMode),
+        guard: &Guard,
+    ) -> Result<RecordRef, RecordRef> {
+        let make = || Record::allocate(key, row_bytes, LockWord::held(maker, mode)).pointer();
+        // SAFETY: the record has this key; `remove` takes it out and frees it through the epoch.
+        let inserted = unsafe {
+            on_index!(self, it => it.insert(key, u64::MAX, guard, make), it => it.insert(key, u64::MAX, guard, make))
         };
-        match &self.map {
-            Map::Ordered(map) => {
-                let mut map = write(map);
-                if take() {
-                    check_removed(map.remove(&record.key), record);
-                }
-            }
-            Map::Hash(hasher, shards) => {
-                let mut map = write(shard(hasher, shards, &record.key));
-                if take() {
-                    check_removed(map.remove(&record.key), record);
-                }
-            }
+        match inserted {
+            Insert::Inserted(record) => Ok(record.handle()),
+            Insert::Exists(record) => Err(record.handle()),
+            Insert::Stamped(_) => unreachable!("no stamp is above the greatest"),
         }
     }
 
-    /// About how many bytes the records take, from the sizes of the first ones.
+    /// Takes a record out that is gone: its word says so, and whoever finds it meanwhile looks its key up again (I3).
+    pub(super) fn remove(&self, record: RecordRef, guard: &Guard) {
+        let is_same = |found: &Record| (found.handle() == record).then_some(0);
+        let removed = on_index!(self,
+            it => it.remove(record.key(), guard, is_same),
+            it => it.remove(record.key(), guard, is_same));
+        assert!(removed == Some(record.pointer()), "I3: a record that has just gone is in its index");
+        // SAFETY: it is out of the index, by the transaction that made it gone.
+        unsafe { record.free_later(guard) };
+    }
+
+    /// Puts the records of the next leaf of a range into an empty batch, and returns whether more may follow. None in a
+    /// hash table.
+    pub(super) fn scan_leaf<'g>(
+        &'g self,
+        cursor: &mut Cursor,
+        most: usize,
+        guard: &'g Guard,
+        batch: &mut Vec<&'g Record>,
+    ) -> bool {
+        on_index!(self, it => it.scan_leaf(cursor, None, most, guard, batch), _it => false)
+    }
+
+    /// Brings some keys' records near.
+    pub(super) fn prefetch(&self, keys: &[Key]) {
+        let guard = epoch::pin();
+        on_index!(self,
+            it => it.prefetch_entries(keys, &guard, Record::prefetch),
+            it => it.prefetch_entries(keys, &guard, Record::prefetch));
+    }
+
+    /// About how many bytes the records take, from the sizes of a few.
     pub(super) fn estimate_bytes(&self) -> u64 {
-        let first: Vec<Arc<Record>> = match &self.map {
-            Map::Ordered(map) => read(map).values().take(WEIGHED).cloned().collect(),
-            Map::Hash(_, shards) => shards
-                .iter()
-                .flat_map(|shard| read(shard).values().take(WEIGHED).cloned().collect::<Vec<_>>())
-                .take(WEIGHED)
-                .collect(),
-        };
-        let bytes: usize = first.iter().map(|record| record.size()).sum();
-        (self.len().max(first.len()) as u64).saturating_mul(bytes as u64) / (first.len() as u64).max(1)
+        let guard = epoch::pin();
+        let mut batch = Vec::new();
+        let count = on_index!(self, it => {
+            batch = it.sample(WEIGHED, &guard);
+            it.estimate(Unbounded, Unbounded, &guard)
+        }, it => {
+            let mut cursor = HashCursor::default();
+            while batch.is_empty() && it.scan_batch(&mut cursor, &guard, &mut batch) {}
+            it.len() as u64
+        });
+        let weighed = &batch[..batch.len().min(WEIGHED)];
+        let bytes: usize = weighed.iter().map(|record| record.size()).sum();
+        count.max(weighed.len() as u64).saturating_mul(bytes as u64) / (weighed.len() as u64).max(1)
     }
 
     /// Returns the number of records, for tests and figures.
     pub(super) fn len(&self) -> usize {
-        match &self.map {
-            Map::Ordered(map) => read(map).len(),
-            Map::Hash(_, shards) => shards.iter().map(|shard| read(shard).len()).sum(),
-        }
+        on_index!(self, it => it.len(&epoch::pin()), it => it.len())
+    }
+
+    fn drain(&mut self, free: impl Fn(NonNull<Record>)) {
+        on_index!(self, it => it.drain().for_each(free), it => it.drain(free));
     }
 }
 
-fn check_removed(removed: Option<Arc<Record>>, record: &Record) {
-    let is_same = removed.is_some_and(|removed| std::ptr::eq(&*removed, record));
-    assert!(is_same, "I3: a record that is not gone is in its map");
-}
-
-impl State {
-    fn is_empty(&self) -> bool {
-        self.row.is_none() && self.lock.is_idle()
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(on_index!(self, _it => "ordered", _it => "hash"))
     }
 }
 
-/// Returns whether no key can lie in the range; `BTreeMap` panics on some of these.
+/// Returns whether no key can lie in the range.
 pub(super) fn is_empty_range(lower: &Bound<Key>, upper: &Bound<Key>) -> bool {
     match (lower, upper) {
         (Included(lower), Included(upper)) => lower > upper,
         (Included(lower) | Excluded(lower), Included(upper) | Excluded(upper)) => lower >= upper,
         _ => false,
     }
-}
-
-fn shard<'s, T>(hasher: &RandomState, shards: &'s [CachePadded<T>], key: &[u8]) -> &'s T {
-    &shards[hasher.hash_one(key) as usize % shards.len()]
-}
-
-fn read<T>(map: &RwLock<T>) -> impl std::ops::Deref<Target = T> + '_ {
-    map.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(map: &RwLock<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
-    map.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,6 +21,8 @@ impl Fixture for Subject {
             transactions: knobs.transactions.unwrap_or(default.transactions),
             tables: knobs.tables.unwrap_or(default.tables),
             wait_limit: knobs.wait_limit.unwrap_or(default.wait_limit),
+            has_small_nodes: true,
+            ..default
         }))
     }
 

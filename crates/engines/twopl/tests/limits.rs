@@ -5,7 +5,7 @@ mod common;
 use common::{account, account_key, accounts, begin, delete, get, put, range, registers, with_registers};
 use model::{
     Access, Begin, Columns, Comparison, Delta, Error, Finish, Interactive, Key, LimitKind, Mode, Predicate, RowBuf,
-    Scan, Storage, TableId, Value,
+    Savepoints, Scan, Storage, TableId, Value,
 };
 use seriatim_twopl::{Options, TwoPhaseLocking};
 use std::ops::ControlFlow;
@@ -90,6 +90,42 @@ fn tables_come_and_go() {
     assert_eq!(engine.table("two").map(|(id, schema)| (id, schema.name().to_owned())), Some((second, "two".into())));
     assert!(engine.table("one").is_none());
     assert_eq!(engine.tables().len(), 1);
+}
+
+/// The memory of a dropped table goes with the last transaction that may have met it.
+#[test]
+fn a_dropped_table_is_freed() {
+    let (engine, t) = with_registers(Options::default(), &[(1, 1)]);
+    let (_, schema) = engine.table("registers").expect("it is there");
+    let mut open = begin(&engine);
+    put(&mut open, t, 1, 2).unwrap();
+    engine.drop_table("registers").unwrap();
+    assert!(Arc::strong_count(&schema) > 1, "a transaction holds locks in it");
+    open.commit().unwrap();
+    assert_eq!(Arc::strong_count(&schema), 1);
+}
+
+#[test]
+fn a_row_that_was_rolled_back_counts_again() {
+    let (engine, t) = with_registers(Options { write_set_rows: 1, ..Options::default() }, &[]);
+    let mut it = begin(&engine);
+    let savepoint = it.savepoint().unwrap();
+    put(&mut it, t, 1, 1).unwrap();
+    it.rollback_to(&savepoint).unwrap();
+    put(&mut it, t, 2, 1).unwrap();
+    assert_eq!(limit(put(&mut it, t, 1, 1)), (LimitKind::WriteSetRows, 1, 2));
+    it.commit().unwrap();
+    assert_eq!(range(&mut begin(&engine), t, 0, 9).unwrap(), [(2, 1)]);
+}
+
+#[test]
+fn serial_points_are_claimed_if_the_options_ask_for_them() {
+    for claims in [true, false] {
+        let (engine, t) = with_registers(Options { claims, ..Options::default() }, &[(1, 1)]);
+        let mut it = begin(&engine);
+        get(&mut it, t, 1).unwrap();
+        assert_eq!(it.commit().unwrap().serial_point.is_some(), claims);
+    }
 }
 
 #[test]

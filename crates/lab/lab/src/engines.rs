@@ -195,10 +195,11 @@ fn silo_options(has_small_limits: bool) -> silo::Options {
     silo::Options { epoch_period, snapshot_every: 2, write_set_rows: 4, claims: true, has_small_nodes: true, ..options }
 }
 
+/// Claims as for `silo`.
 fn twopl_options(has_small_limits: bool) -> twopl::Options {
     let options = twopl::Options::default();
     if !has_small_limits {
-        return options;
+        return twopl::Options { claims: false, ..options };
     }
-    twopl::Options { wait_limit: SMALL_WAIT_LIMIT, write_set_rows: 4, locks: 16, ..options }
+    twopl::Options { wait_limit: SMALL_WAIT_LIMIT, write_set_rows: 4, locks: 16, has_small_nodes: true, ..options }
 }

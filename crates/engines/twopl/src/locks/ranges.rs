@@ -3,19 +3,19 @@
 use super::owner::{Owner, Refusal, WaitPolicy, latch};
 use crate::Reason;
 use model::{Direction, Key};
-use parts::sync::Mutex;
 use parts::sync::atomic::{
     AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{Relaxed, SeqCst},
 };
+use parts::sync::{Mutex, fence};
 use parts::wait::WaitTable;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 /// The locked ranges of one keyspace. All are shared: they say what must not change.
 #[derive(Debug, Default)]
-pub(crate) struct Ranges {
-    /// Number of range locks. `Release` when it grows, `Acquire` when a writer looks: see I4 for why that is enough.
+pub struct Ranges {
+    /// Number of range locks. `Relaxed`: the fences of [`Ranges::lock`] and [`Ranges::is_any`] are partners (I4).
     count: AtomicUsize,
     list: Mutex<RangeList>,
 }
@@ -41,15 +41,18 @@ impl Range {
 
 impl Ranges {
     /// Locks a range: from now on no other transaction gets past [`Ranges::wait_out`] in it. Never waits; a transaction that
-    /// was past it before still holds its record exclusively, and the scan will meet it there.
-    pub(crate) fn lock(&self, owner: &Arc<Owner>, lower: Bound<Key>, upper: Bound<Key>) {
+    /// was past it before still holds its record exclusively, or has released it, and the scan will meet it there: the fence
+    /// comes between the range and the first look at a record (I4).
+    pub fn lock(&self, owner: &Arc<Owner>, lower: Bound<Key>, upper: Bound<Key>) {
         let mut list = latch(&self.list);
         list.held.push(Range { owner: owner.clone(), lower, upper });
-        self.count.store(list.held.len(), Release);
+        self.count.store(list.held.len(), Relaxed);
+        drop(list);
+        fence(SeqCst);
     }
 
     /// Ends the owner's newest range at `position`, where its scan stopped.
-    pub(crate) fn shrink(&self, owner: &Arc<Owner>, direction: Direction, position: Key, sleepers: &WaitTable) {
+    pub fn shrink(&self, owner: &Arc<Owner>, direction: Direction, position: Key, sleepers: &WaitTable) {
         let mut list = latch(&self.list);
         let newest = list.held.iter_mut().rfind(|range| Arc::ptr_eq(&range.owner, owner));
         let newest = newest.expect("a scan holds its range");
@@ -60,16 +63,18 @@ impl Ranges {
         list.waiting.drain(..).for_each(|waiter| waiter.signal(sleepers));
     }
 
-    /// Returns whether any range is locked here.
-    pub(crate) fn is_any(&self) -> bool {
-        self.count.load(Acquire) != 0
+    /// Returns whether any range is locked here, for a writer that has locked its record: the fence comes between the two (I4).
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        fence(SeqCst);
+        self.count.load(Relaxed) != 0
     }
 
     /// Gives back all of the owner's ranges.
-    pub(crate) fn release(&self, owner: &Arc<Owner>, sleepers: &WaitTable) {
+    pub fn release(&self, owner: &Arc<Owner>, sleepers: &WaitTable) {
         let mut list = latch(&self.list);
         list.held.retain(|range| !Arc::ptr_eq(&range.owner, owner));
-        self.count.store(list.held.len(), Release);
+        self.count.store(list.held.len(), Relaxed);
         list.waiting.drain(..).for_each(|waiter| waiter.signal(sleepers));
     }
 
@@ -77,14 +82,14 @@ impl Ranges {
     ///
     /// # Errors
     /// The owner has to give way, or its wait limit has passed.
-    pub(crate) fn wait_out(&self, owner: &Arc<Owner>, key: &Key, policy: &WaitPolicy<'_>) -> Result<(), Refusal> {
+    pub fn wait_out(&self, owner: &Arc<Owner>, key: &Key, policy: &WaitPolicy<'_>) -> Result<(), Refusal> {
         let (mut until, mut in_time) = (None, true);
         let mut attended = None;
         loop {
             let mut list = latch(&self.list);
             list.waiting.retain(|waiter| !Arc::ptr_eq(waiter, owner));
             let mut others = list.held.iter().filter(|range| range.blocks(owner, key)).map(|range| &range.owner);
-            let Some(other) = others.clone().next().map(|other| other.timestamp) else { return Ok(()) };
+            let Some(other) = others.clone().next().map(|other| other.timestamp()) else { return Ok(()) };
             if policy.limit.is_zero() || !in_time {
                 return Err(policy.refusal(other));
             }
