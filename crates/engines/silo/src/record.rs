@@ -41,7 +41,8 @@ pub(crate) struct Version {
     until: u64,
     /// The version before it. Cut off under the record's lock.
     previous: AtomicPtr<Version>,
-    row: Box<[u8]>,
+    /// As it was copied: an exact length would be another allocation.
+    row: Vec<u8>,
 }
 
 /// A record by its address. Whoever has one is a transaction that began before the record left its index, the list of
@@ -199,7 +200,7 @@ impl Record {
             assert!(is_row, "S1: under the lock a row is whole");
         }
         let previous = AtomicPtr::new(self.versions.load(Relaxed));
-        let version = Version { word, until, previous, row: row.into() };
+        let version = Version { word, until, previous, row };
         self.versions.store(Box::into_raw(Box::new(version)), Release);
     }
 
@@ -320,7 +321,9 @@ unsafe fn retire_chain(mut next: *mut Version, guard: &Guard) {
         let this = next;
         next = version.previous.load(Relaxed);
         // SAFETY: as above.
-        unsafe { epoch::retire(guard, size_of::<Version>() + version.row.len(), move || drop(Box::from_raw(this))) };
+        unsafe {
+            epoch::retire(guard, size_of::<Version>() + version.row.capacity(), move || drop(Box::from_raw(this)))
+        };
     }
 }
 

@@ -142,13 +142,19 @@ impl Worker {
     /// Empties the sets for the next transaction.
     pub fn clear(&mut self) {
         self.seen = Tid::ZERO;
-        self.reads.clear();
-        self.reads.shrink_to(KEPT_ENTRIES);
-        self.leaves.clear();
-        self.leaves.shrink_to(KEPT_ENTRIES);
+        empty(&mut self.reads, KEPT_ENTRIES);
+        empty(&mut self.leaves, KEPT_ENTRIES);
         self.writes.clear(KEPT_ENTRIES, KEPT_BYTES);
-        self.locked.clear();
-        self.locked.shrink_to(KEPT_ENTRIES);
+        empty(&mut self.locked, KEPT_ENTRIES);
+    }
+}
+
+/// Empties a list, and gives back the memory of an unusually long one.
+#[inline]
+pub(crate) fn empty<T>(list: &mut Vec<T>, kept: usize) {
+    list.clear();
+    if list.capacity() > kept {
+        list.shrink_to(kept);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::record::RecordRef;
 use crate::store::TableRef;
 use crate::tid::{Tid, Word};
+use crate::worker::empty;
 use model::{Direction, Key, Savepoint, TableId};
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
@@ -205,15 +206,12 @@ impl WriteSet {
 
     /// Ready for the next transaction; memory up to these capacities is kept.
     pub fn clear(&mut self, kept_entries: usize, kept_bytes: usize) {
-        self.entries.clear();
-        self.entries.shrink_to(kept_entries);
-        self.rows.clear();
-        self.rows.shrink_to(kept_bytes);
+        empty(&mut self.entries, kept_entries);
+        empty(&mut self.rows, kept_bytes);
         if !self.order.is_empty() {
             self.order.clear();
         }
-        self.undo.clear();
-        self.undo.shrink_to(kept_entries);
+        empty(&mut self.undo, kept_entries);
         self.savepoints.clear();
         (self.next_savepoint, self.changed, self.bytes) = (0, 0, 0);
     }
