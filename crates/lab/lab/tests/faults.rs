@@ -37,6 +37,10 @@ enum Fault {
     LosesWrites,
     /// The twentieth write of this table does nothing. The load does not count.
     LosesOneWriteOf(u32),
+    /// One insert in five goes to a key beside its own. The load does not count.
+    MisplacesInserts,
+    /// One update in twenty of the first table changes a column that it was not asked to.
+    SmudgesUpdates,
     /// Every third commit takes effect and is reported as an abort.
     CommitsWhatItAborts,
     /// Index scans leave out one entry in ten.
@@ -114,9 +118,17 @@ impl Access for Transaction<'_> {
         if is_lost { Ok(()) } else { self.inner().put(table, key, row) }
     }
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        if self.engine.is_loaded.load(Ordering::Relaxed) && self.engine.strikes(Fault::MisplacesInserts, 5) {
+            let mut beside = key.to_vec();
+            *beside.last_mut().expect("keys have bytes") ^= 8;
+            return self.inner().insert(table, &beside, row);
+        }
         if self.engine.loses_write(table) { Ok(()) } else { self.inner().insert(table, key, row) }
     }
     fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        if table == TableId(0) && self.engine.strikes(Fault::SmudgesUpdates, 20) {
+            return self.inner().update(table, key, &delta.clone().set(5, 77));
+        }
         if self.engine.loses_write(table) { Ok(true) } else { self.inner().update(table, key, delta) }
     }
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
@@ -352,7 +364,8 @@ fn banks_are_audited() {
 #[test]
 fn subscribers_are_audited() {
     let workload = Tatp::new(tatp::Parameters { subscribers: 300, own_at_statement: false });
-    assert_caught(&workload, &[Fault::LosesWrites, Fault::CommitsWhatItAborts]);
+    assert_caught(&workload, &[Fault::LosesWrites, Fault::CommitsWhatItAborts, Fault::SmudgesUpdates]);
+    assert_caught(&workload, &[Fault::MisplacesInserts]);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! The transactions of TATP.
 
 use super::rows::{
-    ACCESS, BIT_1, DATA_A, END_TIME, FACILITIES, FORWARDINGS, IS_ACTIVE, MSC_LOCATION, NUMBERS, SUBSCRIBERS,
+    ACCESS, BIT_1, DATA_A, END_TIME, FACILITIES, FORWARDINGS, IS_ACTIVE, MSC_LOCATION, NUMBER, NUMBERS, SUBSCRIBERS,
     VLR_LOCATION, digits, forwarding_row, number_key, of_facility, of_subscriber,
 };
 use crate::workloads::bank::read_account;
 use crate::workloads::{Call, Stamp, Stamps, decode, encode, numbers};
 use model::{
     Access, Columns, Delta, Error, Footprint, Key, Malformed, Procedure, Program, Result, RowBuf, RowRef, Scan,
-    TableId, Touch,
+    TableId, Touch, ValueRef,
 };
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
@@ -67,10 +67,21 @@ pub struct Seen {
     pub is_missing: bool,
     /// The write of a subscriber.
     pub subscriber: Option<(u64, Stamp)>,
+    /// The write of a subscriber's location.
+    pub location: Option<(u64, Stamp)>,
     /// The write of a facility.
     pub facility: Option<(u64, Stamp)>,
-    /// Forwardings inserted, less those deleted.
-    pub forwardings: i64,
+    /// The forwarding that came or went.
+    pub forwarding: Option<Forwarding>,
+}
+
+/// What happened to a forwarding, by its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// It was inserted by this write.
+    Inserted(u64, Stamp),
+    /// It was deleted.
+    Deleted(u64),
 }
 
 impl Transaction {
@@ -142,14 +153,15 @@ impl Transaction {
         let change = Delta::new().set(BIT_1, i64::from(bit)).set(MSC_LOCATION, stamp.to_int());
         let found = access.update(self.table(SUBSCRIBERS), &subscriber.to_be_bytes(), &change)?;
         let (subscriber, facility) = (Some((subscriber, stamp)), Some((facility, written)));
-        Ok(Seen { is_missing: !found, subscriber, facility, forwardings: 0 })
+        Ok(Seen { is_missing: !found, subscriber, facility, ..Seen::default() })
     }
 
     fn update_location<A: Access + ?Sized>(&mut self, access: &mut A, subscriber: u64) -> Result<Seen> {
         let stamp = self.stamps.draw();
         let change = Delta::new().set(MSC_LOCATION, stamp.to_int()).set(VLR_LOCATION, stamp.to_int());
         let found = access.update(self.table(SUBSCRIBERS), &subscriber.to_be_bytes(), &change)?;
-        Ok(Seen { is_missing: !found, subscriber: Some((subscriber, stamp)), ..Seen::default() })
+        let written = Some((subscriber, stamp));
+        Ok(Seen { is_missing: !found, subscriber: written, location: written, ..Seen::default() })
     }
 
     fn insert_forwarding<A: Access + ?Sized>(
@@ -161,17 +173,18 @@ impl Transaction {
         if !self.read(access, FACILITIES, of_subscriber(subscriber, facility))? {
             return Ok(Seen::default());
         }
-        let key = of_facility(subscriber, facility, start).to_be_bytes();
-        let row = forwarding_row(end, &digits(self.stamps.draw().0));
-        match access.insert(self.table(FORWARDINGS), &key, row.row()) {
+        let (key, stamp) = (of_facility(subscriber, facility, start), self.stamps.draw());
+        let row = forwarding_row(end, &digits(stamp.0));
+        let inserted = Seen { forwarding: Some(Forwarding::Inserted(key, stamp)), ..Seen::default() };
+        match access.insert(self.table(FORWARDINGS), &key.to_be_bytes(), row.row()) {
             // The statement did not happen: the benchmark expects that now and then.
             Err(Error::Duplicate(_)) => Ok(Seen::default()),
-            inserted => inserted.map(|()| Seen { forwardings: 1, ..Seen::default() }),
+            done => done.map(|()| inserted),
         }
     }
 }
 
-const MISSING: Seen = Seen { is_missing: true, subscriber: None, facility: None, forwardings: 0 };
+const MISSING: Seen = Seen { is_missing: true, subscriber: None, location: None, facility: None, forwarding: None };
 
 impl Program for Transaction {
     type Output = Seen;
@@ -205,9 +218,9 @@ impl Program for Transaction {
             }
             Kind::DeleteCallForwarding { subscriber, facility, start } => {
                 let Some(subscriber) = self.by_number(access, subscriber)? else { return Ok(MISSING) };
-                let key = of_facility(subscriber, facility, start).to_be_bytes();
-                let found = access.delete(self.table(FORWARDINGS), &key)?;
-                Ok(Seen { forwardings: -i64::from(found), ..Seen::default() })
+                let key = of_facility(subscriber, facility, start);
+                let found = access.delete(self.table(FORWARDINGS), &key.to_be_bytes())?;
+                Ok(Seen { forwarding: found.then_some(Forwarding::Deleted(key)), ..Seen::default() })
             }
         }
     }
@@ -276,10 +289,25 @@ impl Call for Transaction {
 
 /// The stamp of a facility.
 pub(super) fn facility_stamp(row: RowRef<'_>) -> Option<Stamp> {
-    row.get(usize::from(DATA_A)).as_int().map(|stamp| Stamp(stamp as u64))
+    stamp_in(row, DATA_A)
 }
 
 /// The stamp of a subscriber.
 pub(super) fn subscriber_stamp(row: RowRef<'_>) -> Option<Stamp> {
-    row.get(usize::from(MSC_LOCATION)).as_int().map(|stamp| Stamp(stamp as u64))
+    stamp_in(row, MSC_LOCATION)
+}
+
+/// The stamp of a subscriber's location.
+pub(super) fn location_stamp(row: RowRef<'_>) -> Option<Stamp> {
+    stamp_in(row, VLR_LOCATION)
+}
+
+/// The stamp of a forwarding.
+pub(super) fn forwarding_stamp(row: RowRef<'_>) -> Option<Stamp> {
+    let ValueRef::Text(number) = row.get(NUMBER) else { return None };
+    number.parse().ok().map(Stamp)
+}
+
+fn stamp_in(row: RowRef<'_>, column: u16) -> Option<Stamp> {
+    row.get(usize::from(column)).as_int().map(|stamp| Stamp(stamp as u64))
 }

@@ -19,8 +19,9 @@ pub(super) const VLR_LOCATION: u16 = 32;
 /// Columns of a facility.
 pub(super) const IS_ACTIVE: usize = 0;
 pub(super) const DATA_A: u16 = 2;
-/// Column of a forwarding.
+/// Columns of a forwarding.
 pub(super) const END_TIME: usize = 0;
+pub(super) const NUMBER: usize = 1;
 
 pub(super) fn schemas() -> Vec<Schema> {
     let finish = |schema: SchemaBuilder| schema.build().expect("a sound schema");
