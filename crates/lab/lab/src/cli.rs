@@ -462,7 +462,7 @@ pub enum Scale {
 /// `lab report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Files that `lab run --format json` has printed
+    /// Files that `lab run --format json` or `lab experiment paxos-order --format json` has printed
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

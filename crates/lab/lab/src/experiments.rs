@@ -11,6 +11,7 @@ mod registry;
 pub mod runs;
 mod vmvcc;
 
+pub use crate::plot::Style;
 pub use registry::EXPERIMENTS;
 
 use crate::cli::Scale;
@@ -72,8 +73,8 @@ impl Paper {
 pub enum How {
     /// `lab run`.
     Sweep(&'static Sweep),
-    /// A command of its own.
-    Command(&'static str),
+    /// A command of its own, and how its figures are drawn.
+    Command(&'static str, &'static [Chart]),
     /// Nothing.
     NotYet,
 }
@@ -161,6 +162,8 @@ pub type PaperSeries = (&'static str, &'static [(f64, f64)]);
 pub enum Measure {
     /// Committed transactions in a second.
     TxnPerS,
+    /// Answered requests in a second.
+    RequestsPerS,
     /// 99.9th percentile of the latency, in milliseconds; logarithmic.
     P999Ms,
     /// Aborted attempts of a hundred.
@@ -176,6 +179,7 @@ impl Measure {
     pub fn name(self) -> &'static str {
         match self {
             Measure::TxnPerS => "transactions/s",
+            Measure::RequestsPerS => "requests/s",
             Measure::P999Ms => "p99.9, ms",
             Measure::AbortPercent => "aborts, %",
             Measure::Ratio(_) => "ratio of throughputs",
@@ -183,17 +187,13 @@ impl Measure {
         }
     }
 
+    /// Where bars begin: ratios at one.
+    pub fn baseline(self) -> Option<f64> {
+        matches!(self, Measure::Ratio(_)).then_some(1.0)
+    }
+
     /// Returns whether its axis is logarithmic.
     pub fn is_logarithmic(self) -> bool {
         matches!(self, Measure::P999Ms | Measure::Ratio(_))
     }
-}
-
-/// Style of a chart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// By number.
-    Lines,
-    /// By name.
-    Bars,
 }

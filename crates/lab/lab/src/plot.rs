@@ -1,13 +1,17 @@
-//! Plots, as SVG.
+//! Plots, as SVG: lines, bars, and small multiples of bars. A paper's points are dashed beside ours.
+//!
+//! The library draws shapes and letters. Axes, ticks and the legend are laid out here: a legend over the data, ticks at 0.63, and bars of
+//! ratios that do not begin at one are what a chart of a general kind makes of these figures.
 
-use plotters::prelude::{
-    ChartBuilder, Circle, DrawingAreaErrorKind, EmptyElement, IntoDrawingArea, LineSeries, PathElement, Rectangle,
-    SVGBackend, SeriesLabelPosition, Text,
-};
-use plotters::series::DashedLineSeries;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{BLACK, Color, IntoFont, RGBColor, TextStyle, WHITE};
-use std::ops::Range;
+mod bars;
+mod canvas;
+mod frame;
+mod legend;
+mod lines;
+mod scale;
+
+use canvas::Canvas;
+use plotters::style::RGBColor;
 
 /// A line or a kind of bar: points with the least and greatest value of the repeats.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +26,10 @@ impl Series {
     /// A series of this name.
     pub fn new(name: impl Into<String>, points: Vec<Point>) -> Series {
         Series { name: name.into(), points }
+    }
+
+    fn at(&self, x: f64) -> Option<&Point> {
+        self.points.iter().find(|point| point.x == x)
     }
 }
 
@@ -56,6 +64,19 @@ pub struct Labels<'a> {
     pub y: &'a str,
 }
 
+/// Style of a plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Lines by number.
+    Lines,
+    /// Lines by a number that doubles from place to place.
+    Doublings,
+    /// Bars by name, on one axis.
+    Bars,
+    /// Bars by name, each place on an axis of its own.
+    Multiples,
+}
+
 /// A plot.
 #[derive(Clone, Debug)]
 pub struct Plot<'a> {
@@ -67,10 +88,12 @@ pub struct Plot<'a> {
     pub series: Vec<Series>,
     /// What a paper has measured: dashed, in the colour of the series of the same name.
     pub paper: Vec<Series>,
-    /// Whether bars stand side by side at each place instead of lines between them.
-    pub has_bars: bool,
+    /// Lines or bars.
+    pub style: Style,
     /// Whether the vertical axis is logarithmic; else it begins at zero.
     pub is_logarithmic: bool,
+    /// A line across, from which bars go up or down, on a logarithmic axis.
+    pub baseline: Option<f64>,
     /// Width and height, in pixels.
     pub size: (u32, u32),
 }
@@ -84,11 +107,10 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
+/// Of what a paper has and we have not.
+const FOREIGN: RGBColor = RGBColor(110, 110, 110);
 
 const SIZE: (u32, u32) = (800, 480);
-const FONT: &str = "sans-serif";
-/// Share of the space between two places that their bars take.
-const BARS: f64 = 0.8;
 
 /// Draws lines with their spread as bars, from zero up.
 ///
@@ -100,8 +122,9 @@ pub fn lines(labels: Labels<'_>, series: &[Series]) -> Result<String, String> {
         places: Vec::new(),
         series: series.to_vec(),
         paper: Vec::new(),
-        has_bars: false,
+        style: Style::Lines,
         is_logarithmic: false,
+        baseline: None,
         size: SIZE,
     })
 }
@@ -112,143 +135,49 @@ pub fn lines(labels: Labels<'_>, series: &[Series]) -> Result<String, String> {
 /// The drawing library's, as a sentence.
 pub fn draw(plot: &Plot<'_>) -> Result<String, String> {
     let mut svg = String::new();
-    draw_on(plot, SVGBackend::with_string(&mut svg, plot.size)).map_err(|error| format!("cannot draw: {error}"))?;
+    let canvas = Canvas::new(&mut svg, plot.size)?;
+    let top = legend::draw(plot, &canvas)?;
+    match plot.style {
+        Style::Lines | Style::Doublings => lines::draw(plot, &canvas, top)?,
+        Style::Bars => bars::draw(plot, &canvas, top)?,
+        Style::Multiples => bars::draw_multiples(plot, &canvas, top)?,
+    }
+    canvas.finish()?;
     Ok(svg)
 }
 
-fn draw_on<'a>(
-    plot: &Plot<'_>,
-    backend: SVGBackend<'a>,
-) -> Result<(), DrawingAreaErrorKind<impl std::error::Error + Send + Sync + use<'a>>> {
-    let area = backend.into_drawing_area();
-    area.fill(&WHITE)?;
-    let (x, y) = ranges(plot);
-    let floor = y.start;
-    let scale = |value: f64| if plot.is_logarithmic { value.max(f64::MIN_POSITIVE).log10() } else { value };
-    let mut chart = ChartBuilder::on(&area)
-        .caption(plot.labels.title, (FONT, 18).into_font())
-        .margin(12)
-        .x_label_area_size(44)
-        .y_label_area_size(80)
-        .build_cartesian_2d(x, y)?;
-    let mut mesh = chart.configure_mesh();
-    mesh.x_desc(plot.labels.x).y_desc(plot.labels.y).light_line_style(BLACK.mix(0.04)).bold_line_style(BLACK.mix(0.12));
-    let (show_x, show_y) = (|x: &f64| format!("{x:.0}"), |y: &f64| shown(*y, plot.is_logarithmic));
-    mesh.x_label_formatter(&show_x).y_label_formatter(&show_y);
-    if !plot.places.is_empty() {
-        mesh.disable_x_mesh().x_labels(0);
+impl Plot<'_> {
+    fn colour(&self, series: usize) -> RGBColor {
+        COLOURS[series % COLOURS.len()]
     }
-    mesh.draw()?;
-    for (number, series) in plot.series.iter().enumerate() {
-        let colour = COLOURS[number % COLOURS.len()];
-        let shift = |x: f64| if plot.has_bars { x + bar(plot, number).0 } else { x };
-        if plot.has_bars {
-            let width = bar(plot, number).1;
-            let bars = series.points.iter().map(|point| {
-                let left = shift(point.x) - width / 2.0;
-                Rectangle::new([(left, floor), (left + width, scale(point.y))], colour.mix(0.85).filled())
-            });
-            chart
-                .draw_series(bars)?
-                .label(&series.name)
-                .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 18, y + 5)], colour.mix(0.85).filled()));
-        } else {
-            let line = series.points.iter().map(|point| (point.x, scale(point.y)));
-            chart
-                .draw_series(LineSeries::new(line, colour.stroke_width(2)))?
-                .label(&series.name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-            let dots = series.points.iter().map(|point| Circle::new((point.x, scale(point.y)), 3, colour.filled()));
-            chart.draw_series(dots)?;
-        }
-        let spread = series.points.iter().filter(|point| point.least < point.greatest).map(|point| {
-            let x = shift(point.x);
-            PathElement::new([(x, scale(point.least)), (x, scale(point.greatest))], BLACK.mix(0.7))
-        });
-        chart.draw_series(spread)?;
-    }
-    for paper in &plot.paper {
-        let number = plot.series.iter().position(|series| series.name == paper.name);
-        let colour = number.map_or(RGBColor(110, 110, 110), |number| COLOURS[number % COLOURS.len()]);
-        let shift = |x: f64| match number {
-            Some(number) if plot.has_bars => x + bar(plot, number).0,
-            _ => x,
-        };
-        if plot.has_bars {
-            let width = number.map_or(BARS, |number| bar(plot, number).1);
-            for point in &paper.points {
-                let (x, y) = (shift(point.x), scale(point.y));
-                let line = [(x - width / 2.0, y), (x + width / 2.0, y)];
-                chart.draw_series(DashedLineSeries::new(line, 5, 3, BLACK.stroke_width(2)))?;
-            }
-        } else {
-            let line = paper.points.iter().map(|point| (point.x, scale(point.y)));
-            chart.draw_series(DashedLineSeries::new(line, 5, 4, colour.stroke_width(2)))?;
-            let dots = paper.points.iter().map(|point| Circle::new((point.x, scale(point.y)), 3, colour));
-            chart.draw_series(dots)?;
-        }
-        let line = if plot.has_bars { BLACK } else { colour };
-        chart
-            .draw_series(std::iter::empty::<PathElement<(f64, f64)>>())?
-            .label(format!("{}, the paper", paper.name))
-            .legend(move |(x, y)| {
-                EmptyElement::at((x, y))
-                    + PathElement::new([(0, 0), (7, 0)], line.stroke_width(2))
-                    + PathElement::new([(11, 0), (18, 0)], line.stroke_width(2))
-            });
-    }
-    let style = TextStyle::from((FONT, 12).into_font()).pos(Pos::new(HPos::Center, VPos::Top));
-    let places = plot
-        .places
-        .iter()
-        .map(|(x, name)| EmptyElement::at((*x, floor)) + Text::new(name.clone(), (0, 6), style.clone()));
-    chart.draw_series(places)?;
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.2))
-        .draw()?;
-    area.present()
-}
 
-/// Where a bar stands beside the middle of its place, and how wide it is.
-fn bar(plot: &Plot<'_>, number: usize) -> (f64, f64) {
-    let width = BARS / plot.series.len().max(1) as f64;
-    ((number as f64 + 0.5) * width - BARS / 2.0, width * 0.92)
-}
-
-/// A value of the vertical axis, as text.
-fn shown(value: f64, is_logarithmic: bool) -> String {
-    let value = if is_logarithmic { 10f64.powf(value) } else { value };
-    match value.abs() {
-        100.0.. => crate::report::grouped(value),
-        10.0..100.0 => format!("{value:.0}"),
-        1.0..10.0 => format!("{value:.1}"),
-        0.0 => "0".to_owned(),
-        _ => format!("{value:.2}"),
+    /// The measured series of the same name as one of the paper's.
+    fn ours(&self, paper: &Series) -> Option<usize> {
+        self.series.iter().position(|series| series.name == paper.name)
     }
-}
 
-/// All points, with room above; never empty.
-fn ranges(plot: &Plot<'_>) -> (Range<f64>, Range<f64>) {
-    let points = || plot.series.iter().chain(&plot.paper).flat_map(|series| &series.points);
-    let least_x = points().map(|point| point.x).reduce(f64::min).unwrap_or(0.0);
-    let greatest_x = points().map(|point| point.x).reduce(f64::max).unwrap_or(1.0);
-    let margin = if plot.has_bars { 0.6 } else { ((greatest_x - least_x) * 0.04).max(0.5) };
-    let x = least_x - margin..greatest_x + margin;
-    let greatest_y = points().map(|point| point.greatest).reduce(f64::max).unwrap_or(1.0);
-    if !plot.is_logarithmic {
-        return (x, 0.0..greatest_y.max(1e-9) * 1.4);
+    /// All points that are drawn.
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.series.iter().chain(&self.paper).flat_map(|series| &series.points)
     }
-    let least_y = points().map(|point| point.least).filter(|y| *y > 0.0).reduce(f64::min).unwrap_or(1.0);
-    let (low, high) = (least_y.log10(), greatest_y.max(least_y).log10());
-    (x, low - 0.15 - (high - low) * 0.05..high + 0.25 + (high - low) * 0.35)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn plot(style: Style, is_logarithmic: bool) -> Plot<'static> {
+        Plot {
+            labels: Labels { title: "t", x: "workload", y: "ratio" },
+            places: vec![(0.0, "read".to_owned()), (1.0, "write".to_owned())],
+            series: vec![Series::new("ours", vec![Point::single(0.0, 0.9), Point::single(1.0, 0.01)])],
+            paper: vec![Series::new("ours", vec![Point::single(0.0, 1.0), Point::single(7.0, 1.0)])],
+            style,
+            is_logarithmic,
+            baseline: is_logarithmic.then_some(1.0),
+            size: SIZE,
+        }
+    }
 
     #[test]
     fn every_line_is_drawn_and_named() {
@@ -256,28 +185,41 @@ mod tests {
         let series = ["proved", "etcd"].map(|name| Series::new(name, vec![point(3.0), point(5.0)]));
         let svg = lines(Labels { title: "Figure 7.2", x: "replicas", y: "requests/s" }, &series).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-        assert!(
-            ["Figure 7.2", "replicas", "requests/s", "proved", "etcd"].iter().all(|text| svg.contains(text)),
-            "{svg}"
-        );
+        for text in ["Figure 7.2", "replicas", "requests/s", "proved", "etcd", "\n3\n", "\n5\n"] {
+            assert!(svg.contains(text), "{text} in {svg}");
+        }
         assert_eq!(svg.matches("<circle").count(), 4);
         assert!(lines(Labels { title: "", x: "", y: "" }, &[]).is_ok());
     }
 
     #[test]
-    fn bars_have_names_below_and_the_papers_points_above() {
-        let plot = |is_logarithmic| Plot {
-            labels: Labels { title: "t", x: "workload", y: "ratio" },
-            places: vec![(0.0, "read".to_owned()), (1.0, "write".to_owned())],
-            series: vec![Series::new("ours", vec![Point::single(0.0, 0.9), Point::single(1.0, 0.01)])],
-            paper: vec![Series::new("ours", vec![Point::single(0.0, 1.0)])],
-            has_bars: true,
-            is_logarithmic,
-            size: SIZE,
-        };
+    fn bars_have_names_below_their_values_above_and_the_papers_beside() {
         for is_logarithmic in [false, true] {
-            let svg = draw(&plot(is_logarithmic)).unwrap();
-            assert!(["read", "write", "ours, the paper"].iter().all(|text| svg.contains(text)), "{svg}");
+            for style in [Style::Bars, Style::Multiples] {
+                let svg = draw(&plot(style, is_logarithmic)).unwrap();
+                for text in ["read", "write", "ours", "the paper", "0.90"] {
+                    assert!(svg.contains(text), "{text} in {svg}");
+                }
+            }
         }
+    }
+
+    #[test]
+    fn the_paper_has_no_dash_where_there_is_no_bar() {
+        let dashes = |plot: &Plot<'_>| draw(plot).unwrap().matches("stroke-width=\"2\"").count();
+        let (with, mut without) = (plot(Style::Bars, false), plot(Style::Bars, false));
+        without.paper[0].points.retain(|point| point.x < 2.0);
+        assert_eq!(dashes(&with), dashes(&without));
+        without.paper.clear();
+        assert!(dashes(&with) > dashes(&without));
+    }
+
+    #[test]
+    fn doublings_are_as_far_from_each_other() {
+        let series = vec![Series::new("ours", [1.0, 2.0, 32.0].map(|x| Point::single(x, x)).to_vec())];
+        let svg = draw(&Plot { series, paper: Vec::new(), ..plot(Style::Doublings, false) }).unwrap();
+        let circles = svg.split("<circle cx=\"").skip(1);
+        let x: Vec<i32> = circles.map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect();
+        assert!(((x[2] - x[1]) - 4 * (x[1] - x[0])).abs() <= 4, "{x:?}");
     }
 }

@@ -63,6 +63,14 @@ fn both_cores_order_requests_in_memory_and_on_a_disk() {
         assert_eq!((&row["replicas"], &row["clients"], &row["repeats"]), (&3.into(), &30.into(), &2.into()));
     }
     assert!(std::fs::read_to_string(plot).expect("a plot").contains("proved, fsync"));
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (figures, page) = (directory.join("paxos-order.json"), directory.join("paxos-order.html"));
+    std::fs::write(&figures, serde_json::to_vec(&rows).expect("rows")).expect("a file can be written");
+    let made = lab(&format!("report {} --out {}", figures.display(), page.display()));
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    assert!(page.contains("<section id=\"paxos-order\">") && page.matches("<svg").count() == 2, "{page}");
+    assert!(page.contains("verified over unverified, the paper"), "the thesis' shares stand beside ours");
 }
 
 #[test]

@@ -71,8 +71,8 @@ pub struct Figure {
     pub p99_us: f64,
     /// 99.9th percentile.
     pub p999_us: f64,
-    /// Memory, in MiB.
-    pub rss_mb: f64,
+    /// Memory of the process, in MiB, if it is the engine's.
+    pub rss_mb: Option<f64>,
     /// Replaced versions that were still there at the end, if the engine counts them.
     pub kept_versions: Option<u64>,
     /// Processors that other programs used.
@@ -112,7 +112,7 @@ impl Figure {
             p50_us: row.p50_us,
             p99_us: row.p99_us,
             p999_us: row.p999_us,
-            rss_mb: row.rss_mb,
+            rss_mb: Some(row.rss_mb),
             kept_versions: row.kept_versions,
             other_cores: row.other_cores,
             isolation: row.isolation.to_owned(),
@@ -174,7 +174,7 @@ impl<'a> Figures<'a> {
 
     fn point(&self, chart: &Chart, it: &Figure) -> Option<plot::Point> {
         Some(match chart.measure {
-            Measure::TxnPerS => {
+            Measure::TxnPerS | Measure::RequestsPerS => {
                 plot::Point { x: it.x, y: it.txn_per_s, least: it.txn_per_s_min, greatest: it.txn_per_s_max }
             }
             Measure::P999Ms => plot::Point::single(it.x, it.p999_us / 1000.0),

@@ -30,7 +30,7 @@ pub fn markdown() -> String {
         for it in EXPERIMENTS.iter().filter(|experiment| experiment.paper == paper) {
             let command = match it.how {
                 How::Sweep(_) => format!("`lab run {}`", it.name),
-                How::Command(command) => format!("`{command}`"),
+                How::Command(command, _) => format!("`{command}`"),
                 How::NotYet => String::new(),
             };
             text += &format!("| `{}` | {} | {} | {} | {command} |\n", it.name, it.figure, it.shows, it.outcome);

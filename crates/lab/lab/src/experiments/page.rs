@@ -1,11 +1,11 @@
 //! `lab report`: one page with charts, which needs nothing else.
 
-use super::figures::{Figures, Outcome};
-use super::{EXPERIMENTS, Experiment, How, Style};
+use super::figures::{Figure, Figures, Outcome};
+use super::{EXPERIMENTS, Experiment, How, Style, paxos_order};
 use crate::cli::{ReportArguments, Scale};
 use crate::failure::Failure;
 use crate::plot::{self, Labels, Plot, Point, Series};
-use crate::report::grouped;
+use crate::report::{counts, grouped, or_dash, rates};
 use std::fs;
 
 /// Makes the page of what the arguments name.
@@ -17,14 +17,27 @@ pub fn run(arguments: &ReportArguments) -> Result<(), Failure> {
     for file in &arguments.files {
         let cannot = |error: &dyn std::fmt::Display| Failure::Run(format!("cannot read {}: {error}", file.display()));
         let text = fs::read_to_string(file).map_err(|error| cannot(&error))?;
-        outcomes.extend(serde_json::from_str::<Vec<Outcome>>(&text).map_err(|error| cannot(&error))?);
+        outcomes.extend(read(&text).map_err(|error| cannot(&error))?);
     }
     let page = page(&outcomes).map_err(Failure::Run)?;
     fs::write(&arguments.out, page)
         .map_err(|error| Failure::Run(format!("cannot write {}: {error}", arguments.out.display())))
 }
 
-const CHART_SIZE: (u32, u32) = (560, 360);
+/// What `lab run` has printed, or `lab experiment paxos-order`: the latter's rows say so, each by itself.
+fn read(text: &str) -> serde_json::Result<Vec<Outcome>> {
+    let values: Vec<serde_json::Value> = serde_json::from_str(text)?;
+    if values.iter().any(|value| value["experiment"] == paxos_order::row::NAME && value.get("part").is_some()) {
+        let rows: Vec<paxos_order::row::Row> = serde_json::from_str(text)?;
+        return Ok(paxos_order::report::outcome(&rows).into_iter().collect());
+    }
+    serde_json::from_str(text)
+}
+
+/// Three beside each other on a wide screen.
+const CHART_SIZE: (u32, u32) = (390, 320);
+/// As wide as two of them.
+const MULTIPLES_SIZE: (u32, u32) = (792, 320);
 
 /// The page.
 ///
@@ -35,29 +48,34 @@ pub fn page(outcomes: &[Outcome]) -> Result<String, String> {
     for outcome in outcomes {
         body += &section(outcome)?;
     }
-    let toc: String = outcomes.iter().map(|it| format!("<a href=\"#{0}\">{0}</a>", escaped(&it.experiment))).collect();
     let verdicts: String = outcomes.iter().map(summary_line).collect();
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>Seriatim: the papers' experiments</title><style>{STYLE}</style></head><body><main><h1>The papers' \
-         experiments</h1><nav>{toc}</nav><table class=\"summary\"><tr><th>experiment<th>scale<th>outcome</tr>{verdicts}</table>\
+         experiments</h1><p class=\"figure\">Our figures beside the papers', whose points are dashed.</p><table class=\"summary\"><tr><th>experiment<th>verdict<th>outcome</tr>{verdicts}</table>\
          {body}</main></body></html>\n"
     ))
 }
 
 const STYLE: &str = "\
 body{margin:0;background:#f6f6f4;color:#1c1c1a;font:16px/1.5 system-ui,sans-serif}\
-main{max-width:1200px;margin:0 auto;padding:24px}\
+main{max-width:1242px;margin:0 auto;padding:24px}\
 h1{font-size:28px;margin:8px 0 4px}h2{font-size:21px;margin:0}\
-nav a{margin-right:16px}a{color:#0072b2}\
+a{color:#0072b2;text-decoration:none}a:hover{text-decoration:underline}\
 section{background:#fff;border:1px solid #ddd;border-radius:8px;padding:20px;margin:24px 0}\
-.figure{color:#666;margin:0 0 8px}.charts{display:flex;flex-wrap:wrap;gap:12px;margin:12px 0}\
-.charts svg{max-width:100%;height:auto;border:1px solid #eee;border-radius:4px}\
+.figure{color:#666;margin:0 0 8px}.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(350px,1fr));gap:12px;margin:16px 0}\
+.charts div{border:1px solid #eee;border-radius:4px}.charts svg{display:block;width:100%;height:auto}\
+@media(min-width:820px){.charts .double{grid-column:span 2}}\
 .outcome{border-left:4px solid #999;padding:4px 12px;margin:12px 0;background:#fafafa}\
 .reproduced{border-color:#009e73}.partly{border-color:#e69f00}.not{border-color:#999}\
+.badge{display:inline-block;border-radius:10px;padding:0 10px;font-size:13px;color:#fff;background:#888;white-space:nowrap}\
+.badge.reproduced{background:#00805c}.badge.partly{background:#b87700}\
+.machine{color:#777;font-size:13px;margin:8px 0 0}\
+.wide{overflow-x:auto}\
 table{border-collapse:collapse;font-size:14px}th,td{text-align:right;padding:3px 10px;border-bottom:1px solid #eee}\
-th:first-child,td:first-child,.summary td,.summary th{text-align:left}.summary{margin:16px 0;background:#fff;width:100%}\
-ul{margin:6px 0;color:#444}summary{cursor:pointer;color:#0072b2}";
+th{font-weight:600;color:#555}td{font-variant-numeric:tabular-nums}\
+td.name,th.name,.summary td,.summary th{text-align:left;vertical-align:top}.summary{margin:16px 0;background:#fff;width:100%}.summary a{white-space:nowrap}\
+ul{margin:6px 0;padding-left:20px;color:#444;font-size:14px}summary{cursor:pointer;color:#0072b2}";
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -70,55 +88,74 @@ fn scale_name(scale: Scale) -> &'static str {
     }
 }
 
-/// The first word of an outcome, which colours it.
-fn class(outcome: &str) -> &'static str {
-    match outcome.split([':', ' ']).next() {
-        Some("reproduced") => "reproduced",
-        Some("partly") => "partly",
-        _ => "not",
+/// The first word of an outcome, which colours it; smoke scale decides nothing.
+fn verdict(it: &Outcome) -> (&'static str, &'static str) {
+    match (it.scale, it.outcome.split([':', ' ', ';']).next()) {
+        (Scale::Smoke, _) => ("smoke", "not"),
+        (Scale::Full, Some("reproduced")) => ("reproduced", "reproduced"),
+        (Scale::Full, Some("partly")) => ("partly", "partly"),
+        (Scale::Full, Some("undecided")) => ("undecided", "not"),
+        (Scale::Full, _) => ("not here", "not"),
     }
 }
 
 fn summary_line(it: &Outcome) -> String {
-    let (name, outcome) = (escaped(&it.experiment), escaped(&it.outcome));
-    format!("<tr><td><a href=\"#{name}\">{name}</a><td>{}<td>{outcome}</tr>", scale_name(it.scale))
+    let (name, outcome, (word, class)) = (escaped(&it.experiment), escaped(&it.outcome), verdict(it));
+    format!("<tr><td><a href=\"#{name}\">{name}</a><td><span class=\"badge {class}\">{word}</span><td>{outcome}</tr>")
 }
 
 fn section(outcome: &Outcome) -> Result<String, String> {
     let known = EXPERIMENTS.iter().find(|experiment| experiment.name == outcome.experiment);
     let experiment = known.ok_or_else(|| format!("there is no experiment {}", outcome.experiment))?;
-    let first = outcome.figures.first();
-    let machine = format!(
-        "{} core(s); {} scale; {} x {:.1} s; {}; {}; commit {}",
-        outcome.cores,
-        scale_name(outcome.scale),
-        first.map_or(0, |it| it.repeats),
-        first.map_or(0.0, |it| it.seconds),
-        first.map_or("", |it| &it.isolation),
-        first.map_or("", |it| &it.durability),
-        outcome.commit.as_deref().unwrap_or("unknown")
-    );
     let notes: String = outcome.notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();
     Ok(format!(
         "<section id=\"{name}\"><h2>{name}</h2><p class=\"figure\">{}, figure {}: {}</p><div class=\"outcome {}\">{}</div>\
-         <ul><li>{}</li>{notes}</ul><div class=\"charts\">{}</div><details><summary>All figures</summary>{}</details></section>",
+         <ul>{notes}</ul><div class=\"charts\">{}</div><details><summary>All figures</summary><div class=\"wide\">{}</div></details>\
+         <p class=\"machine\">{}</p></section>",
         escaped(experiment.paper.title()),
         escaped(experiment.figure),
         escaped(experiment.shows),
-        class(&outcome.outcome),
+        verdict(outcome).1,
         escaped(&outcome.outcome),
-        escaped(&machine),
         charts(experiment, outcome)?,
         table(outcome),
+        escaped(&machine(outcome)),
         name = escaped(experiment.name),
     ))
 }
 
+/// Where and how the figures were measured.
+fn machine(outcome: &Outcome) -> String {
+    let of_all = |text: fn(&Figure) -> &str| {
+        let mut texts: Vec<&str> = outcome.figures.iter().map(text).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        texts.join(" / ")
+    };
+    let first = outcome.figures.first();
+    format!(
+        "{} core(s); {} scale, {} x {:.2} s; {}; {}; {}; allocator {}; commit {}",
+        outcome.cores,
+        scale_name(outcome.scale),
+        first.map_or(0, |it| it.repeats),
+        first.map_or(0.0, |it| it.seconds),
+        of_all(|it| &it.isolation),
+        of_all(|it| &it.durability),
+        outcome.build,
+        outcome.allocator,
+        outcome.commit.as_deref().unwrap_or("unknown")
+    )
+}
+
 fn charts(experiment: &Experiment, outcome: &Outcome) -> Result<String, String> {
-    let How::Sweep(sweep) = experiment.how else { return Ok(String::new()) };
+    let charts = match experiment.how {
+        How::Sweep(sweep) => sweep.charts,
+        How::Command(_, charts) => charts,
+        How::NotYet => &[],
+    };
     let figures = Figures { all: &outcome.figures, cores: outcome.cores };
     let mut drawn = String::new();
-    for chart in sweep.charts {
+    for chart in charts {
         let series = figures.series(chart);
         if series.is_empty() {
             continue;
@@ -127,44 +164,50 @@ fn charts(experiment: &Experiment, outcome: &Outcome) -> Result<String, String> 
             .paper
             .iter()
             .map(|(name, points)| Series::new(*name, points.iter().map(|&(x, y)| Point::single(x, y)).collect()));
-        drawn += &plot::draw(&Plot {
+        let has_names = matches!(chart.style, Style::Bars | Style::Multiples);
+        let is_double = chart.style == Style::Multiples;
+        let svg = plot::draw(&Plot {
             labels: Labels { title: chart.title, x: chart.x, y: chart.measure.name() },
-            places: if chart.style == Style::Bars { figures.labels(chart) } else { Vec::new() },
+            places: if has_names { figures.labels(chart) } else { Vec::new() },
             series,
             paper: paper.collect(),
-            has_bars: chart.style == Style::Bars,
+            style: chart.style,
             is_logarithmic: chart.measure.is_logarithmic(),
-            size: CHART_SIZE,
+            baseline: chart.measure.baseline(),
+            size: if is_double { MULTIPLES_SIZE } else { CHART_SIZE },
         })?;
+        drawn += &format!("<div{}>{svg}</div>", if is_double { " class=\"double\"" } else { "" });
     }
     Ok(drawn)
 }
 
 fn table(outcome: &Outcome) -> String {
-    let rows: String = outcome
-        .figures
-        .iter()
-        .map(|it| {
-            let others = it.other_cores.map_or_else(|| "-".to_owned(), |cores| format!("{cores:.2}"));
-            format!(
-                "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{:.2}<td>{:.1}<td>{:.1}<td>{:.1}<td>{:.0}<td>{others}</tr>",
-                escaped(&it.panel),
-                escaped(&it.label),
-                escaped(&it.series),
-                it.threads,
-                grouped(it.txn_per_s),
-                grouped(it.txn_per_s_min),
-                grouped(it.txn_per_s_max),
-                it.abort_ratio * 100.0,
-                it.p50_us,
-                it.p99_us,
-                it.p999_us,
-                it.rss_mb,
-            )
-        })
-        .collect();
+    let row = |it: &Figure| {
+        let names =
+            [&it.panel, &it.label, &it.series].map(|name| format!("<td class=\"name\">{}", escaped(name))).concat();
+        let numbers = [
+            it.threads.to_string(),
+            grouped(it.txn_per_s),
+            grouped(it.txn_per_s_min),
+            grouped(it.txn_per_s_max),
+            or_dash(it.over_bare_ns.map(grouped)),
+            format!("{:.2}", it.abort_ratio * 100.0),
+            format!("{:.1}", it.p50_us),
+            format!("{:.1}", it.p99_us),
+            format!("{:.1}", it.p999_us),
+            or_dash(it.rss_mb.map(grouped)),
+            or_dash(it.kept_versions.map(|count| grouped(count as f64))),
+            or_dash(it.other_cores.map(|cores| format!("{cores:.2}"))),
+        ];
+        let numbers = numbers.map(|number| format!("<td>{number}")).concat();
+        let details =
+            [rates(&it.txn_per_s_by_kind), counts(&it.aborts)].map(|it| format!("<td class=\"name\">{}", escaped(&it)));
+        format!("<tr>{names}{numbers}{}</tr>", details.concat())
+    };
+    let rows: String = outcome.figures.iter().map(row).collect();
     format!(
-        "<table><tr><th>panel<th>at<th>system<th>threads<th>txn/s<th>least<th>most<th>aborts, %<th>p50, us<th>p99, us<th>p99.9, \
-         us<th>memory, MiB<th>others' cores</tr>{rows}</table>"
+        "<table><tr><th class=\"name\">panel<th class=\"name\">at<th class=\"name\">system<th>clients<th>a second<th>least<th>most<th>over \
+         bare, ns<th>aborts, %<th>p50, us<th>p99, us<th>p99.9, us<th>memory, MiB<th>versions kept<th>others' cores<th \
+         class=\"name\">a second, by kind<th class=\"name\">aborts, by rule</tr>{rows}</table>"
     )
 }

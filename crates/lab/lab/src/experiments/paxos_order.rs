@@ -14,7 +14,7 @@
 //! - [`latency`], [`failover`], [`memory`] and [`catch_up`] measure what the figure leaves out and users ask about.
 //! - [`ours`] starts and loads our replicas, each of them a [`node`].
 //! - [`etcd`] starts and loads the rival.
-//! - [`measurement`] is one run; [`row`] and [`shape`] summarize all runs.
+//! - [`measurement`] is one run; [`row`] and [`shape`] summarize all runs; [`report`] makes charts of them.
 
 pub mod arguments;
 pub mod bench;
@@ -28,6 +28,7 @@ pub mod measurement;
 pub mod memory;
 pub mod node;
 pub mod ours;
+pub mod report;
 pub mod row;
 pub mod shape;
 pub mod throughput;

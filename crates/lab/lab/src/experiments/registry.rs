@@ -1,5 +1,6 @@
 //! The list of the papers' experiments.
 
+use super::paxos_order::report::CHARTS;
 use super::vmvcc::{CONTENTION, LADDER, LONG_READERS, SILO, STOCK_SCAN};
 use super::{Experiment, How, Paper};
 
@@ -78,7 +79,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         paper: Paper::Pandey,
         figure: "7.2",
         shows: "a verified total order against an unverified one",
-        how: How::Command("lab experiment paxos-order"),
+        how: How::Command("lab experiment paxos-order", CHARTS),
         outcome: "reproduced (2 cores, all replicas on one machine): at least 0.93 of the unverified core's throughput",
     },
     not_yet("morty-tpcc", Paper::Morty, "6", "re-execution against MVTSO, TAPIR, Spanner: TPC-C"),

@@ -99,7 +99,7 @@ type Chosen = Vec<(&'static Experiment, &'static Sweep)>;
 fn chosen(names: &[String]) -> Result<Chosen, Failure> {
     let sweep = |experiment: &'static Experiment| match experiment.how {
         How::Sweep(sweep) => Ok((experiment, sweep)),
-        How::Command(command) => Err(format!("experiment {} has a command of its own: {command}", experiment.name)),
+        How::Command(command, _) => Err(format!("experiment {} has a command of its own: {command}", experiment.name)),
         How::NotYet => Err(format!("experiment {} cannot be run yet", experiment.name)),
     };
     if names.iter().any(|name| name == "all") {

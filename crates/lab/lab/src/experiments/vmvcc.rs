@@ -126,11 +126,11 @@ pub(super) const SILO: Sweep = Sweep {
     points: silo_points,
     charts: &[
         Chart {
-            title: "Throughput",
+            title: "Throughput, transactions/s",
             panel: "figure 11",
             measure: Measure::TxnPerS,
-            style: Style::Bars,
-            x: "workload (TPC-C with one warehouse, and with one for each thread)",
+            style: Style::Multiples,
+            x: "each on an axis of its own",
             paper: &[],
         },
         Chart {
@@ -138,7 +138,7 @@ pub(super) const SILO: Sweep = Sweep {
             panel: "figure 11",
             measure: Measure::Ratio(SILO_RATIO),
             style: Style::Bars,
-            x: "workload (TPC-C with one warehouse, and with one for each thread)",
+            x: "workload; TPC-C with 1 warehouse, and 1 for each thread",
             paper: &[("mvto / silo", SILO_PAPER)],
         },
     ],
@@ -155,9 +155,9 @@ fn silo_points(scale: Scale, cores: usize) -> Points {
     let workloads = [
         ("read", many, ycsb_plan(scale, "vmvcc-read", json!({}))),
         ("write", many, ycsb_plan(scale, "vmvcc-write", json!({}))),
-        ("scan of 100", many, ycsb_plan(scale, "vmvcc-scan", json!({}))),
-        ("TPC-C, 1", 1, tpcc_plan(scale, 1)),
-        ("TPC-C, each", many, tpcc_plan(scale, many)),
+        ("scan 100", many, ycsb_plan(scale, "vmvcc-scan", json!({}))),
+        ("TPC-C 1", 1, tpcc_plan(scale, 1)),
+        ("TPC-C each", many, tpcc_plan(scale, many)),
     ];
     for (number, (label, threads, workload)) in workloads.into_iter().enumerate() {
         for system in [SILO_ENGINE, MVTO] {
@@ -275,7 +275,7 @@ pub(super) const STOCK_SCAN: Sweep = Sweep {
             paper: &[],
         },
         Chart {
-            title: "Latency",
+            title: "Latency of clients, p99.9",
             panel: "figure 13",
             measure: Measure::P999Ms,
             style: Style::Bars,
@@ -342,7 +342,7 @@ pub(super) const LADDER: Sweep = Sweep {
         title: "One read in a transaction, theta 0.2",
         panel: "figure 14",
         measure: Measure::TxnPerS,
-        style: Style::Lines,
+        style: Style::Doublings,
         x: "threads",
         paper: &[],
     }],
@@ -409,7 +409,7 @@ pub(super) const CONTENTION: Sweep = Sweep {
             title: "Four reads",
             panel: "reads",
             measure: Measure::Speedup,
-            style: Style::Lines,
+            style: Style::Doublings,
             x: "threads",
             paper: &[("theta 0.8", &[(16.0, 14.9), (32.0, 22.8)]), ("theta 0.95", &[(16.0, 12.6), (32.0, 16.9)])],
         },
@@ -417,7 +417,7 @@ pub(super) const CONTENTION: Sweep = Sweep {
             title: "Four writes",
             panel: "writes",
             measure: Measure::Speedup,
-            style: Style::Lines,
+            style: Style::Doublings,
             x: "threads",
             paper: &[("theta 0.8", &[(32.0, 11.7)]), ("theta 0.95", &[(32.0, 9.9)])],
         },
@@ -425,7 +425,7 @@ pub(super) const CONTENTION: Sweep = Sweep {
             title: "Aborts of four writes",
             panel: "writes",
             measure: Measure::AbortPercent,
-            style: Style::Lines,
+            style: Style::Doublings,
             x: "threads",
             paper: &[("theta 0.8", &[(32.0, 4.8)]), ("theta 0.95", &[(32.0, 27.6)])],
         },

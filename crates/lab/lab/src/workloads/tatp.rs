@@ -9,9 +9,9 @@
 //!
 //! # What is checked
 //! Subscribers are found. At the end: what no transaction writes is what was loaded, by a hash over all rows of each table; the
-//! forwardings are those that were loaded or inserted and not deleted, by a hash over their keys, and each belongs to a facility; subscribers,
-//! their locations, facilities and forwardings that are followed hold the last committed write of some client. Only `bit_1` is not looked
-//! at: its writes carry no stamp.
+//! forwardings are those that were loaded or inserted and not deleted, by a hash over their keys, and each belongs to a facility;
+//! subscribers, their locations, facilities and forwardings that are followed hold the last committed write of some client. Only `bit_1`
+//! is not looked at: its writes carry no stamp.
 
 mod books;
 mod call;

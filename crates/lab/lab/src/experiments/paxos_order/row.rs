@@ -4,11 +4,14 @@ use super::arguments::{Durability, Engine};
 use super::measurement::Measurement;
 use crate::machine;
 use crate::report::{grouped, median, write_cells};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
+/// Name of the experiment.
+pub const NAME: &str = "paxos-order";
+
 /// Subject of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Subject {
     /// The system that ordered the requests.
     pub engine: Engine,
@@ -19,7 +22,7 @@ pub struct Subject {
 }
 
 /// The load of a row.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Load {
     /// Logical clients, each with one request open; etcd's are the puts in flight.
     pub clients: u64,
@@ -30,12 +33,12 @@ pub struct Load {
 }
 
 /// A row of figures.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// Always `paxos-order`.
-    pub experiment: &'static str,
+    /// Always [`NAME`].
+    pub experiment: String,
     /// Which part of it.
-    pub part: &'static str,
+    pub part: String,
     #[serde(flatten)]
     #[expect(missing_docs, reason = "its fields are documented one by one")]
     pub subject: Subject,
@@ -94,7 +97,7 @@ pub struct Row {
 impl Row {
     /// Sums up all repeats. `plain` are those of the plain core, in the same order, if it was run too.
     pub fn new(
-        part: &'static str,
+        part: &str,
         subject: Subject,
         load: Load,
         repeats: &[Measurement],
@@ -109,8 +112,8 @@ impl Row {
         let (rate_shares, cpu_shares) = (shares(Measurement::requests_per_s), shares(Measurement::cpu_us_per_request));
         let in_flight = repeats.iter().find_map(|repeat| repeat.in_flight);
         Row {
-            experiment: "paxos-order",
-            part,
+            experiment: NAME.to_owned(),
+            part: part.to_owned(),
             subject,
             load,
             requests_per_s: of(Measurement::requests_per_s),
