@@ -38,7 +38,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench fmt lint tidy doc ci clean
+.PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -104,6 +104,7 @@ nightly: tools ## The long runs: simulations on many seeds, every mutant, the so
 	$(MAKE) sim-paxos SEEDS=100000
 	SEEDS=200 $(CARGO) test -p seriatim-cli --test dump
 	$(CARGO) xtask mutants --all
+	$(LAB) history --engine all --operations 1000000 --threads 2
 	$(MAKE) soak
 
 mutants: tools ## The mutants marked for every test run; all of them: cargo xtask mutants --all
@@ -121,6 +122,12 @@ proofs-if-possible:
 bench: tools ## A short benchmark against two-phase locking (smoke size, not a figure to quote)
 	$(LAB) workload ycsb --engine mvto --compare twopl --threads 1,2 --seconds 1 --format table
 	$(LAB) workload bank --engine mvto --compare twopl --threads 1,2 --seconds 1 --format table
+
+# Interrupted, it goes on where it was; on another commit it begins anew.
+figures: tools ## The papers' experiments at full scale, and a page of them: target/figures.html. A quarter of an hour on two cores, alone
+	mkdir -p target
+	$(LAB) run all --scale full --resume target/trials.jsonl --format json > target/figures.json
+	$(LAB) report target/figures.json --out target/figures.html
 
 fmt: tools ## Format the code
 	$(CARGO) fmt --all

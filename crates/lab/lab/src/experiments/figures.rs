@@ -61,6 +61,8 @@ pub struct Figure {
     pub over_bare_ns: Option<f64>,
     /// The long readers' transactions in a second.
     pub long_reader_txn_per_s: Option<f64>,
+    /// The long readers' attempts that did not commit, by rule.
+    pub long_reader_aborts: BTreeMap<String, u64>,
     /// Attempts that did not commit, of all attempts.
     pub abort_ratio: f64,
     /// The same by rule.
@@ -106,7 +108,8 @@ impl Figure {
             txn_per_s_by_kind: row.txn_per_s_by_kind,
             bare_ns: row.bare_ns,
             over_bare_ns: row.over_bare_ns,
-            long_reader_txn_per_s: row.long_readers.map(|readers| readers.txn_per_s),
+            long_reader_txn_per_s: row.long_readers.as_ref().map(|readers| readers.txn_per_s),
+            long_reader_aborts: row.long_readers.map(|readers| readers.aborts).unwrap_or_default(),
             abort_ratio: row.abort_ratio,
             aborts: row.aborts,
             p50_us: row.p50_us,

@@ -200,14 +200,16 @@ fn table(outcome: &Outcome) -> String {
             or_dash(it.other_cores.map(|cores| format!("{cores:.2}"))),
         ];
         let numbers = numbers.map(|number| format!("<td>{number}")).concat();
-        let details =
-            [rates(&it.txn_per_s_by_kind), counts(&it.aborts)].map(|it| format!("<td class=\"name\">{}", escaped(&it)));
+        let readers = it.long_reader_txn_per_s;
+        let readers = readers.map(|rate| format!("{rate:.1} a second; {}", counts(&it.long_reader_aborts)));
+        let details = [rates(&it.txn_per_s_by_kind), counts(&it.aborts), or_dash(readers)]
+            .map(|it| format!("<td class=\"name\">{}", escaped(&it)));
         format!("<tr>{names}{numbers}{}</tr>", details.concat())
     };
     let rows: String = outcome.figures.iter().map(row).collect();
     format!(
         "<table><tr><th class=\"name\">panel<th class=\"name\">at<th class=\"name\">system<th>clients<th>a second<th>least<th>most<th>over \
          bare, ns<th>aborts, %<th>p50, us<th>p99, us<th>p99.9, us<th>memory, MiB<th>versions kept<th>others' cores<th \
-         class=\"name\">a second, by kind<th class=\"name\">aborts, by rule</tr>{rows}</table>"
+         class=\"name\">a second, by kind<th class=\"name\">aborts, by rule<th class=\"name\">long readers, and their aborts</tr>{rows}</table>"
     )
 }

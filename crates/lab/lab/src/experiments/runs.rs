@@ -245,6 +245,9 @@ fn write_details(figures: &[Figure], out: &mut dyn Write) -> io::Result<()> {
         if !it.aborts.is_empty() {
             writeln!(out, "aborts of {name}: {}", counts(&it.aborts))?;
         }
+        if let Some(rate) = it.long_reader_txn_per_s {
+            writeln!(out, "long readers of {name}: {rate:.1} txn/s; aborts: {}", counts(&it.long_reader_aborts))?;
+        }
     }
     Ok(())
 }

@@ -74,6 +74,7 @@ fn figure(row: &Row) -> Figure {
         bare_ns: None,
         over_bare_ns: None,
         long_reader_txn_per_s: None,
+        long_reader_aborts: BTreeMap::new(),
         abort_ratio: 0.0,
         aborts: BTreeMap::new(),
         p50_us: row.p50_us,
