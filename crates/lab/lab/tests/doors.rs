@@ -19,6 +19,11 @@ fn passes_through_every_door(workload: &impl Workload) {
     for &engine in EngineName::value_variants() {
         for &door in DoorName::value_variants() {
             common::run_and_judge(workload, engine, door, 300);
+            // As it is measured: nothing is recorded, and the audit alone looks at it.
+            let measured = common::run(workload, engine, door, (300, false));
+            let measured = measured.unwrap_or_else(|error| panic!("{engine}, {door}: {error}"));
+            assert!(measured.clients.commits > 200 && measured.records.is_empty(), "{engine}, {door}");
+            assert!(measured.bare_ns.is_some_and(|bare| bare > 0.0), "{engine}, {door}");
         }
     }
 }
@@ -57,7 +62,7 @@ fn tpcc_passes_through_every_door() {
 #[test]
 fn a_program_without_a_footprint_cannot_be_declared() {
     for &engine in EngineName::value_variants() {
-        let outcome = common::run(&mixed::Mixed::new(20), engine, DoorName::Declared, 10);
+        let outcome = common::run(&mixed::Mixed::new(20), engine, DoorName::Declared, (10, true));
         assert!(matches!(outcome, Err(RunError::NoFootprint)), "{engine}: {outcome:?}");
     }
 }

@@ -102,6 +102,21 @@ fn ycsb_runs_on_every_engine_in_turns() {
 }
 
 #[test]
+fn rows_say_by_which_door_transactions_entered() {
+    for (_, engine) in engines() {
+        for door in ["interactive", "program", "declared"] {
+            let rows = rows(&format!(
+                "workload tpcc --engine {engine} --door {door} --transactions 60 --items 20 --customers 20"
+            ));
+            check_row(&rows[0], &engine, "tpcc", 1);
+            assert_eq!(rows[0]["door"], door);
+            let kinds = rows[0]["txn_per_s_by_kind"].as_object().expect("rates by kind");
+            assert!(kinds.contains_key("NewOrder") && kinds.contains_key("Payment"), "{kinds:?}");
+        }
+    }
+}
+
+#[test]
 fn timed_runs_count_after_a_warm_up() {
     let first = engines().next().expect("an engine").1;
     let rows = rows(&format!("workload ycsb --engine {first} --seconds 0.05 --warm-up 0.01 --records 100"));

@@ -4,7 +4,7 @@
 //! its table, a scan shows that row once, writes are dropped. So random choices, keys, rows and books are made as in the run;
 //! what scans make of further rows is not.
 
-use super::{RunError, Stage};
+use super::{Extent, RunError, Stage};
 use crate::engines::Engine;
 use crate::workloads::{Client, Record, Workload};
 use env::time::{Duration, Instant};
@@ -29,8 +29,10 @@ impl Samples {
     }
 }
 
-/// Time of a thread's loop: some ten thousand of the shortest transactions.
-const DURATION: Duration = Duration::from_millis(60);
+/// Time of a thread's loop, of a run that is long enough: a million of the shortest transactions.
+const LONGEST: Duration = Duration::from_millis(60);
+/// Of any other: some thousands.
+const SHORTEST: Duration = Duration::from_millis(2);
 /// Transactions between two looks at the clock.
 const BATCH: u64 = 64;
 
@@ -39,12 +41,18 @@ pub(super) fn ns_per_transaction<E: Engine, W: Workload>(
     stage: &Stage<'_, E, W>,
     samples: &Samples,
 ) -> std::result::Result<f64, RunError> {
+    let duration = match stage.run.extent {
+        Extent::Time { measured, .. } => (measured / 20).clamp(SHORTEST, LONGEST),
+        Extent::Transactions(_) | Extent::Operations(_) => SHORTEST,
+    };
     let refused = |error: std::io::Error| RunError::Thread(error.to_string());
     std::thread::scope(|scope| {
         let threads: Vec<_> = (1..=stage.run.clients)
             .map(|number| {
                 let client = stage.run.workload.client(stage.seat(number));
-                std::thread::Builder::new().name("bare".to_owned()).spawn_scoped(scope, || run(client, samples))
+                std::thread::Builder::new()
+                    .name("bare".to_owned())
+                    .spawn_scoped(scope, move || run(client, samples, duration))
             })
             .collect::<std::result::Result<_, _>>()
             .map_err(refused)?;
@@ -59,8 +67,8 @@ pub(super) fn ns_per_transaction<E: Engine, W: Workload>(
     })
 }
 
-/// Runs a client's transactions for a while. Returns how many, and the time.
-fn run(mut client: impl Client, samples: &Samples) -> (u64, Duration) {
+/// Runs a client's transactions for so long. Returns how many, and the time.
+fn run(mut client: impl Client, samples: &Samples, duration: Duration) -> (u64, Duration) {
     let (start, mut transactions) = (Instant::now(), 0);
     loop {
         for _ in 0..BATCH {
@@ -72,7 +80,7 @@ fn run(mut client: impl Client, samples: &Samples) -> (u64, Duration) {
         }
         transactions += BATCH;
         let elapsed = start.elapsed();
-        if elapsed >= DURATION {
+        if elapsed >= duration {
             return (transactions, elapsed);
         }
     }

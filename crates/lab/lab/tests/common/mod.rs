@@ -6,12 +6,12 @@ use seriatim_lab::driver::{Extent, Outcome, Run, RunError};
 use seriatim_lab::engines::{DoorName, EngineName, Settings, on_engine};
 use seriatim_lab::workloads::Workload;
 
-/// Runs so many transactions of two clients, recorded. The driver audits the database at the end.
+/// Runs so many transactions of two clients. The driver audits the database at the end.
 pub fn run(
     workload: &impl Workload,
     engine: EngineName,
     door: DoorName,
-    transactions: u64,
+    (transactions, is_recorded): (u64, bool),
 ) -> Result<Outcome, RunError> {
     let run = Run {
         workload,
@@ -21,7 +21,7 @@ pub fn run(
         extent: Extent::Transactions(transactions),
         door,
         durability: Durability::None,
-        is_recorded: true,
+        is_recorded,
         load_batch: 100,
         seed: 3,
         on_load: &|_| {},
@@ -29,9 +29,10 @@ pub fn run(
     on_engine(engine, &Settings::default(), workload.schemas(), run).expect("an engine in memory")
 }
 
-/// The same; every transaction must commit or give up by itself, and both judges must accept the history.
+/// The same, recorded; every transaction must commit or give up by itself, and both judges must accept the history.
 pub fn run_and_judge(workload: &impl Workload, engine: EngineName, door: DoorName, transactions: u64) {
-    let outcome = run(workload, engine, door, transactions).unwrap_or_else(|error| panic!("{engine}, {door}: {error}"));
+    let outcome = run(workload, engine, door, (transactions, true));
+    let outcome = outcome.unwrap_or_else(|error| panic!("{engine}, {door}: {error}"));
     let refused = outcome.clients.aborts.by_name();
     let by_itself: u64 = ["insufficient-funds", "rolled-back"].iter().filter_map(|rule| refused.get(*rule)).sum();
     assert_eq!(
