@@ -22,7 +22,7 @@ use check::{Record, Status};
 use env::time::Duration;
 use env::{MonotonicClock, Randomness};
 use model::{
-    Begin, Committed, Completed, Durability, Error, Interactive, LogPosition, Mode, Program, Reexecutable, Storage,
+    Begin, Committed, Completed, Durability, Error, LogPosition, Mode, Program, Reexecutable, Storage,
     TableId, run_interactively,
 };
 use passes::{Load, Look, Pass, Walk};
@@ -104,6 +104,8 @@ pub enum RunError {
     Thread(String),
     /// A transaction without a footprint was to enter by the declared door.
     NoFootprint,
+    /// The engine lacks the door.
+    NoDoor(DoorName),
 }
 
 impl fmt::Display for RunError {
@@ -112,6 +114,7 @@ impl fmt::Display for RunError {
             RunError::Engine(error) => write!(f, "the engine failed: {error}"),
             RunError::Wrong(what) => write!(f, "wrong result: {what}"),
             RunError::Thread(error) => write!(f, "cannot start a thread: {error}"),
+            RunError::NoDoor(door) => write!(f, "it has no {door} door"),
             RunError::NoFootprint => {
                 f.write_str("its transactions declare no footprint: run it by another door than the declared one")
             }
@@ -131,6 +134,9 @@ impl<W: Workload> OnEngine for Run<'_, W> {
     type Output = Result<Outcome, RunError>;
 
     fn run<E: Engine>(self, engine: E, tables: Vec<TableId>) -> Self::Output {
+        if self.door == DoorName::Interactive && engine.interactive().is_none() {
+            return Err(RunError::NoDoor(self.door));
+        }
         let forms = Forms::new(&tables, self.workload.forms());
         let clock = MonotonicClock::new();
         let stage = Stage { run: &self, engine, tables, forms: &forms, clock };
@@ -188,7 +194,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
 
     fn acknowledge(&self, position: LogPosition) -> Result<(), Error> {
         match self.run.durability {
-            Durability::Fsync => self.engine.interactive().wait_durable(position),
+            Durability::Fsync => self.engine.wait_durable(position),
             Durability::None | Durability::Async => Ok(()),
         }
     }
@@ -354,7 +360,10 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         retry: &mut dyn model::Retry,
     ) -> Result<(P::Output, Committed), Error> {
         match self.run.door {
-            DoorName::Interactive => run_interactively(self.engine.interactive(), program, how, retry),
+            DoorName::Interactive => {
+                let engine = self.engine.interactive().expect("the run has begun: its door is there");
+                run_interactively(engine, program, how, retry)
+            }
             DoorName::Program | DoorName::Declared => self.engine.programs().execute(program, how, retry),
         }
     }

@@ -12,7 +12,7 @@ use counters::{Counter, LockedCounter};
 use doors::{MvtoEngine, SiloEngine};
 use env::time::Duration;
 use env::{Clock, RealDisk};
-use model::{Declared, Interactive, Reexecutable, Result, Schema, TableId};
+use model::{Declared, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
 use silo::Silo;
@@ -86,14 +86,22 @@ pub trait Engine: Send + Sync + 'static {
     /// The engine behind the declared door.
     type Declared: Declared;
 
-    /// The interactive door.
-    fn interactive(&self) -> &Self::Interactive;
+    /// The interactive door, if there is one. Our engines have it; a store whose transactions are bound to a thread may not.
+    fn interactive(&self) -> Option<&Self::Interactive>;
 
     /// The door for programs.
     fn programs(&self) -> &Self::Programs;
 
     /// The declared door.
     fn declared(&self) -> &Self::Declared;
+
+    /// See [`Interactive::wait_durable`]. An engine without that door waits before a commit returns.
+    ///
+    /// # Errors
+    /// The log failed first.
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        self.interactive().map_or(Ok(()), |engine| engine.wait_durable(position))
+    }
 
     /// Returns the number of replaced versions that are still there, if the engine counts them; none in an engine that keeps one
     /// version.

@@ -2,7 +2,7 @@
 
 use crate::engines::DoorName;
 use crate::machine;
-use crate::trial::{DurabilityName, Figures, Measurement, Plan};
+use crate::trial::{DurabilityName, Figures, Measurement, Plan, Subject};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -95,7 +95,7 @@ impl Row {
     ///
     /// # Panics
     /// Without any.
-    pub fn new(plan: &Plan, repeats: &[Measurement], commit: Option<&str>) -> Row {
+    pub fn new<S: Subject>(plan: &Plan<S>, repeats: &[Measurement], commit: Option<&str>) -> Row {
         let clients: Vec<&Figures> = repeats.iter().map(|repeat| &repeat.clients).collect();
         let readers: Vec<&Figures> = repeats.iter().filter_map(|repeat| repeat.long_readers.as_ref()).collect();
         let rates = || clients.iter().map(|figures| figures.txn_per_s);
@@ -269,7 +269,10 @@ pub(crate) fn or_dash(figure: Option<String>) -> String {
 }
 
 /// Names to the left, numbers to the right, each column as wide as its widest cell.
-pub(crate) fn write_cells<const N: usize>(lines: &[[String; N]], out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// Errors of the output.
+pub fn write_cells<const N: usize>(lines: &[[String; N]], out: &mut dyn Write) -> io::Result<()> {
     let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
     for line in lines {

@@ -3,24 +3,48 @@
 //! A process of its own, so that memory in use is that engine's alone, and no run inherits the heap that another has left.
 
 use crate::driver::{Extent, Outcome, Run, Tally};
-use crate::engines::{DoorName, EngineName, Settings, on_engine};
+use crate::engines::{DoorName, EngineName, OnEngine, Settings, on_engine};
 use crate::workloads::{Workload, bank, smallbank, tatp, tpcc, ycsb};
 use check::{Record, Writer};
 use env::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
-use model::Durability;
+use model::{Durability, Schema};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// What a trial measures: one of our engines or, in a program of its own, another store (`rivals/stores`).
+pub trait Subject: Copy + fmt::Display + Serialize + DeserializeOwned {
+    /// Returns the isolation level that its transactions get.
+    fn isolation(self) -> &'static str;
+
+    /// Opens the subject of a plan, creates the tables, and hands both to `task`.
+    ///
+    /// # Errors
+    /// Errors of opening it and creating tables, for the user.
+    fn open<T: OnEngine>(plan: &Plan<Self>, schemas: Vec<Schema>, task: T) -> Result<T::Output, Failure>;
+}
+
+impl Subject for EngineName {
+    fn isolation(self) -> &'static str {
+        EngineName::isolation(self)
+    }
+
+    fn open<T: OnEngine>(plan: &Plan, schemas: Vec<Schema>, task: T) -> Result<T::Output, Failure> {
+        on_engine(plan.engine, &plan.settings, schemas, task).map_err(|error| error.to_string())
+    }
+}
+
 /// Everything that a trial follows from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct Plan<S = EngineName> {
     /// The engine.
-    pub engine: EngineName,
+    pub engine: S,
     /// Options for opening it.
     pub settings: Settings,
     /// Workload to run on it.
@@ -189,7 +213,7 @@ const LOAD_BATCH: u64 = 500;
 ///
 /// # Errors
 /// Failures of the trial.
-pub fn perform(plan: &Plan) -> Result<Measurement, Failure> {
+pub fn perform<S: Subject>(plan: &Plan<S>) -> Result<Measurement, Failure> {
     match &plan.workload {
         WorkloadPlan::Ycsb(parameters) => perform_workload(plan, &ycsb::Ycsb::new(parameters.clone())),
         WorkloadPlan::Bank(parameters) => perform_workload(plan, &bank::Bank::new(parameters.clone())),
@@ -199,7 +223,7 @@ pub fn perform(plan: &Plan) -> Result<Measurement, Failure> {
     }
 }
 
-fn perform_workload(plan: &Plan, workload: &impl Workload) -> Result<Measurement, Failure> {
+fn perform_workload<S: Subject>(plan: &Plan<S>, workload: &impl Workload) -> Result<Measurement, Failure> {
     let bar = loading_bar(workload.records());
     let run = Run {
         workload,
@@ -219,7 +243,7 @@ fn perform_workload(plan: &Plan, workload: &impl Workload) -> Result<Measurement
             }
         },
     };
-    let outcome = on_engine(plan.engine, &plan.settings, workload.schemas(), run)
+    let outcome = S::open(plan, workload.schemas(), run)
         .map_err(|error| format!("cannot open {}: {error}", plan.engine))?
         .map_err(|error| format!("{} on {}: {error}", plan.workload.name(), plan.engine))?;
     let measurement = measurement(plan, &outcome);
@@ -236,7 +260,7 @@ fn loading_bar(records: u64) -> ProgressBar {
     ProgressBar::new(records).with_style(style.expect("a template that is right or wrong for ever"))
 }
 
-fn measurement(plan: &Plan, outcome: &Outcome) -> Measurement {
+fn measurement<S>(plan: &Plan<S>, outcome: &Outcome) -> Measurement {
     Measurement {
         clients: Figures::of(&outcome.clients),
         long_readers: (plan.long_readers > 0).then(|| Figures::of(&outcome.long_readers)),
@@ -261,7 +285,7 @@ pub fn write_history(path: &Path, records: &[Record]) -> io::Result<()> {
 ///
 /// # Errors
 /// Failures of the trial, in this process or the other.
-pub fn perform_apart(plan: &Plan) -> Result<Measurement, Failure> {
+pub fn perform_apart<S: Subject>(plan: &Plan<S>) -> Result<Measurement, Failure> {
     let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let plan = serde_json::to_string(plan).expect("a plan is plain data");
     let output = Command::new(program)

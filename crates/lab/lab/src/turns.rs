@@ -10,18 +10,18 @@ pub(crate) use progress::rounded;
 
 use crate::engines::Settings;
 use crate::failure::Failure;
-use crate::trial::{self, DurabilityName, Measurement, Plan};
+use crate::trial::{self, DurabilityName, Measurement, Plan, Subject};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Runs every plan so many times; returns each plan's measurements. The trials of a repeat differ from those of the others in seed,
-/// directory and history. What `kept` has is not run again.
+/// directory and history. What `kept` has is not run again. A plan without a directory stays without one.
 ///
 /// # Errors
 /// The first trial that failed.
-pub fn take(
-    plans: &[Plan],
+pub fn take<S: Subject>(
+    plans: &[Plan<S>],
     repeats: u32,
     space: &Space,
     kept: &mut Kept,
@@ -31,7 +31,8 @@ pub fn take(
     for repeat in 0..repeats {
         for (at, (plan, measured)) in plans.iter().zip(&mut measured).enumerate() {
             let number = repeat as usize * plans.len() + at + 1;
-            let settings = Settings { data: space.directory(number), ..plan.settings.clone() };
+            let data = plan.settings.data.as_ref().and_then(|_| space.directory(number));
+            let settings = Settings { data, ..plan.settings.clone() };
             let seed = plan.seed.wrapping_add(repeat.into());
             let shares = repeats > 1 || plans.iter().filter(|other| other.history == plan.history).count() > 1;
             let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, shares));
@@ -54,7 +55,7 @@ pub fn take(
 
 /// `FILE` for a trial that has it to itself; otherwise its name says which trial: `bank.jsonl` becomes `bank-mvto-2-1.jsonl` for the
 /// first repeat on two threads.
-fn history_path(path: &Path, plan: &Plan, repeat: u32, is_shared: bool) -> PathBuf {
+fn history_path<S: Subject>(path: &Path, plan: &Plan<S>, repeat: u32, is_shared: bool) -> PathBuf {
     let trial = || format!("{}-{}-{}", plan.engine, plan.threads, repeat + 1);
     if is_shared { beside(path, &trial()) } else { path.to_owned() }
 }

@@ -55,8 +55,8 @@ impl<I: Interactive> Engine for Adapted<I> {
     type Programs = AsReexecutable<I>;
     type Declared = AsDeclared<AsReexecutable<I>>;
 
-    fn interactive(&self) -> &I {
-        &self.0.0.0
+    fn interactive(&self) -> Option<&I> {
+        Some(&self.0.0.0)
     }
 
     fn programs(&self) -> &AsReexecutable<I> {
@@ -82,7 +82,7 @@ impl<C: Clock> Engine for MvtoEngine<C> {
     type Programs = <Adapted<Mvto<C>> as Engine>::Programs;
     type Declared = <Adapted<Mvto<C>> as Engine>::Declared;
 
-    fn interactive(&self) -> &Self::Interactive {
+    fn interactive(&self) -> Option<&Self::Interactive> {
         self.0.interactive()
     }
 
@@ -95,7 +95,7 @@ impl<C: Clock> Engine for MvtoEngine<C> {
     }
 
     fn kept_versions(&self) -> Option<u64> {
-        let stats = self.interactive().stats();
+        let stats = self.interactive()?.stats();
         Some(stats.replaced_versions.saturating_sub(stats.collected_versions))
     }
 }
@@ -114,8 +114,8 @@ impl Engine for SiloEngine {
     type Programs = Silo;
     type Declared = AsDeclared<Silo>;
 
-    fn interactive(&self) -> &Silo {
-        &self.0.0
+    fn interactive(&self) -> Option<&Silo> {
+        Some(&self.0.0)
     }
 
     fn programs(&self) -> &Silo {
@@ -138,8 +138,8 @@ impl Engine for TwoPhaseLocking {
     type Programs = TwoPhaseLocking;
     type Declared = TwoPhaseLocking;
 
-    fn interactive(&self) -> &TwoPhaseLocking {
-        self
+    fn interactive(&self) -> Option<&TwoPhaseLocking> {
+        Some(self)
     }
 
     fn programs(&self) -> &TwoPhaseLocking {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::machine;
-use crate::trial::{Measurement, Plan};
+use crate::trial::{Measurement, Plan, Subject};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -45,7 +45,7 @@ impl Here {
     }
 }
 
-fn name(trial: &Plan) -> String {
+fn name<S: Subject>(trial: &Plan<S>) -> String {
     serde_json::to_string(trial).expect("a plan is plain data")
 }
 
@@ -86,13 +86,13 @@ impl Kept {
     }
 
     /// The measurement of a trial, if it was made.
-    pub(super) fn find(&self, trial: &Plan) -> Option<Measurement> {
+    pub(super) fn find<S: Subject>(&self, trial: &Plan<S>) -> Option<Measurement> {
         let name = name(trial);
         self.lines.iter().find(|line| line.trial == name).map(|line| line.measurement.clone())
     }
 
     /// Keeps a measurement.
-    pub(super) fn add(&mut self, trial: &Plan, measurement: &Measurement) -> Result<(), Failure> {
+    pub(super) fn add<S: Subject>(&mut self, trial: &Plan<S>, measurement: &Measurement) -> Result<(), Failure> {
         let (Some((path, file)), Some(here)) = (&mut self.file, &self.here) else { return Ok(()) };
         let line = Line { here: here.clone(), trial: name(trial), measurement: measurement.clone() };
         let mut text = serde_json::to_string(&line).expect("figures are plain data");

@@ -1,7 +1,7 @@
 //! Progress of trials in turns, on standard error.
 
 use crate::report::grouped;
-use crate::trial::{Measurement, Plan};
+use crate::trial::{Measurement, Plan, Subject};
 use env::time::{Duration, Instant};
 
 /// How far the trials of a command are.
@@ -29,7 +29,7 @@ impl Progress {
     }
 
     /// A trial has been measured.
-    pub(super) fn show(&mut self, plan: &Plan, measurement: &Measurement) {
+    pub(super) fn show<S: Subject>(&mut self, plan: &Plan<S>, measurement: &Measurement) {
         self.run += 1;
         let (done, clients) = (self.passed + self.run, &measurement.clients);
         let left = match self.total.saturating_sub(done) {
