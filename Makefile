@@ -129,6 +129,21 @@ figures: tools ## The papers' experiments at full scale, and a page of them: tar
 	$(LAB) run all --scale full --resume target/trials.jsonl --format json > target/figures.json
 	$(LAB) report target/figures.json --out target/figures.html
 
+# Other stores are no part of the workspace, and neither tests nor continuous integration build them. --help lists the options.
+.PHONY: rivals rivals-tools
+rivals: tools rivals-tools ## Our engines beside RocksDB, LMDB, redb, fjall and SQLite; knob: RIVALS="--durability fsync"
+	cd rivals/stores && ROCKSDB_LIB_DIR=$$(dirname $$(cc -print-file-name=librocksdb.so)) $(CARGO) build --release $(LOCKED)
+	rivals/stores/target/release/stores $(RIVALS)
+
+# RocksDB and SQLite are the system's; the bindings of RocksDB are made from its header, by libclang.
+RIVALS_PACKAGES = librocksdb-dev libsqlite3-dev libclang-dev
+
+rivals-tools:
+	@if ls /usr/include/rocksdb/c.h /usr/include/sqlite3.h >/dev/null 2>&1 && ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends $(RIVALS_PACKAGES); \
+	else echo "RocksDB, SQLite or libclang is missing. On Debian or Ubuntu: apt-get install $(RIVALS_PACKAGES)" >&2; exit 1; fi
+
 fmt: tools ## Format the code
 	$(CARGO) fmt --all
 
