@@ -143,6 +143,19 @@ fn a_reader_keeps_a_writer_away() {
     pair([1, 2], read, Transaction::add, |(), (), row, word| assert_eq!((row, word), (1, Seen::Free)));
 }
 
+/// Two readers share a record, and neither waits.
+#[test]
+fn readers_do_not_wait_for_each_other() {
+    let read = |it: &Transaction| {
+        it.lock(LockMode::Shared).expect("nobody writes");
+        assert!(it.record.table.is_held_by(&it.record.word, &it.owner));
+        assert!(!it.record.table.is_exclusive_to_another(&it.record.word, &it.owner));
+        it.unlock(false);
+        it.record.waits.load(Relaxed)
+    };
+    pair([1, 2], read, read, |one, other, _, word| assert_eq!((one, other, word), (0, 0, Seen::Free)));
+}
+
 /// Two that have read and want to write: the younger gives way if both hold the lock, and nobody waits for ever.
 #[test]
 fn of_two_upgrades_the_younger_gives_way() {
