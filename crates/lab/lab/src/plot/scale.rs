@@ -71,8 +71,9 @@ fn steps(from: f64) -> impl Iterator<Item = f64> {
 pub(super) fn shown(value: f64) -> String {
     match value.abs() {
         10_000_000.0.. => format!("{:.0} M", value / 1e6),
-        1_000_000.0.. => format!("{:.1} M", value / 1e6),
-        10_000.0.. => format!("{:.0} K", value / 1e3),
+        1_000_000.0.. => format!("{:.2} M", value / 1e6),
+        100_000.0.. => format!("{:.0} K", value / 1e3),
+        10_000.0.. => format!("{:.1} K", value / 1e3),
         100.0.. => grouped(value),
         10.0.. => format!("{value:.0}"),
         0.0 => "0".to_owned(),
@@ -126,8 +127,8 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         assert_eq!(
-            [1_630_000.0, 83_000.0, 1_234.0, 54.4, 0.87, 0.004].map(shown),
-            ["1.6 M", "83 K", "1,234", "54", "0.87", "0.004"]
+            [1_630_000.0, 483_000.0, 14_730.0, 1_234.0, 54.4, 0.87, 0.004].map(shown),
+            ["1.63 M", "483 K", "14.7 K", "1,234", "54", "0.87", "0.004"]
         );
         assert_eq!([0.0, 2_000_000.0, 0.5, 1.0, 20_000.0].map(tick), ["0", "2 M", "0.5", "1", "20 K"]);
     }
