@@ -5,7 +5,8 @@
 //! - [`cli`] is the command line; [`command`] turns it into [`trial::Plan`]s, one per engine and number of threads; [`turns`]
 //!   runs them one after another, again and again, each in a process of its own ([`trial`]).
 //! - [`engines`] opens the engine that a plan names: the only place where engines have names. All else is generic over
-//!   `model`'s doors ([`engines::DoorName`]: the one that clients take).
+//!   `model`'s doors ([`engines::DoorName`]: the one that clients take). A program of its own puts other stores in their place
+//!   ([`trial::Subject`]; `rivals/stores` does).
 //! - [`driver`] fills the tables, starts the clients behind one starting line, and counts. A client draws a transaction,
 //!   the engine runs it until it commits ([`retry`]: what is done after an abort), its result is checked. Before that, the same clients
 //!   run for a moment without a database, so that a row says what the lab itself takes of a transaction.
