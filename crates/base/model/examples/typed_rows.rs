@@ -73,6 +73,16 @@ fn apply(count: u64, delta: &Delta) {
     });
 }
 
+/// What SQL does with the row of an INSERT or UPDATE.
+fn encode(count: u64) {
+    let (row, mut new) = (customer(), RowBuf::new());
+    let values: Vec<ValueRef<'_>> = row.row().values().collect();
+    repeat(count, || {
+        new.set_values(black_box(&values).iter().copied());
+        black_box(&new);
+    });
+}
+
 fn check_key(count: u64, schema: &Schema, key: &Key) {
     repeat(count, || schema.check_key(black_box(key)).expect("a key of the table"));
 }
@@ -103,6 +113,7 @@ fn run(operation: &str, count: u64) -> bool {
         "apply-integers" => apply(count, &payment()),
         "apply-text" => apply(count, &payment().set(17, "remarks of another length")),
         "apply-texts" => apply(count, &Delta::new().set(6, "3 Short Street").set(7, "City").set(17, "remarks")),
+        "encode" => encode(count),
         "change" => change(count, &payment()),
         "key-of-3" => push_integers(count, 3),
         "key-of-4" => push_integers(count, 4),

@@ -239,22 +239,34 @@ impl RowBuf {
         self.0.clear();
     }
 
-    /// Refills the buffer with a typed row of these values.
+    /// Refills the buffer with a typed row of these values, which are gone through twice.
     pub fn set_values<'v>(&mut self, values: impl Iterator<Item = ValueRef<'v>> + Clone) {
-        let width = values.clone().count();
+        let width = match values.size_hint() {
+            (least, Some(most)) if least == most => least,
+            _ => values.clone().count(),
+        };
+        let count = u16::try_from(width).expect("schemas have at most 65,535 columns");
+        let mut end = 2 + width * (1 + SLOT);
         self.0.clear();
-        self.0.extend_from_slice(&u16::try_from(width).expect("schemas have at most 65,535 columns").to_le_bytes());
-        let slots = 2 + width;
-        self.0.resize(slots + width * SLOT, 0);
-        for (column, value) in values.enumerate() {
-            self.0[2 + column] = tag_of(value);
-            let slot = match (fixed_slot(value), value) {
-                (Some(slot), _) => slot,
-                (None, ValueRef::Text(v)) => self.append(v.as_bytes()),
-                (None, ValueRef::Bytes(v)) => self.append(v),
-                (None, _) => unreachable!("only texts and byte strings stand behind the slots"),
+        self.0.resize(end, 0);
+        self.0[..2].copy_from_slice(&count.to_le_bytes());
+        let (tags, slots) = self.0[2..].split_at_mut(width);
+        let (slots, _) = slots.as_chunks_mut::<SLOT>();
+        for ((value, tag), slot) in values.clone().zip(tags).zip(slots) {
+            let (of_value, bits) = match value {
+                ValueRef::Text(v) => behind(ColumnType::Text, v.len(), &mut end),
+                ValueRef::Bytes(v) => behind(ColumnType::Bytes, v.len(), &mut end),
+                value => (tag_of(value), fixed_slot(value).unwrap_or_default()),
             };
-            self.set_slot(slots + column * SLOT, slot);
+            (*tag, *slot) = (of_value, bits.to_le_bytes());
+        }
+        self.0.reserve(end - self.0.len());
+        for value in values {
+            match value {
+                ValueRef::Text(v) => self.0.extend_from_slice(v.as_bytes()),
+                ValueRef::Bytes(v) => self.0.extend_from_slice(v),
+                _ => {}
+            }
         }
     }
 
@@ -334,11 +346,7 @@ impl RowBuf {
     /// Same as [`RowBuf::set`], where bytes behind the slots come or go: what stands behind them moves.
     fn replace(&mut self, column: usize, value: ValueRef<'_>) {
         let Some(Range { start, end }) = self.row().place_of(column) else { return self.rebuild(column, value) };
-        let new = match value {
-            ValueRef::Text(text) => text.as_bytes(),
-            ValueRef::Bytes(bytes) => bytes,
-            _ => &[],
-        };
+        let new = variable_bytes(value);
         let (length, new_end) = (self.0.len(), start + new.len());
         let new_length = length - end + new_end;
         self.0.resize(length.max(new_length), 0);
@@ -378,6 +386,14 @@ pub(crate) fn is_text(bytes: &[u8]) -> bool {
     bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
 }
 
+/// Tag and slot of so many bytes behind the slots, which end there so far.
+#[inline]
+fn behind(kind: ColumnType, length: usize, end: &mut usize) -> (u8, u64) {
+    let slot = slot_of(*end, length);
+    *end += length;
+    (kind as u8, slot)
+}
+
 fn is_variable(kind: Option<ColumnType>) -> bool {
     matches!(kind, Some(ColumnType::Text | ColumnType::Bytes))
 }
@@ -394,6 +410,15 @@ fn parts_of(slot: u64) -> (usize, usize) {
 
 fn tag_of(value: ValueRef<'_>) -> u8 {
     value.column_type().map_or(NULL_TAG, |kind| kind as u8)
+}
+
+/// The bytes of a text or byte string, which stand behind the slots; none of another value.
+fn variable_bytes(value: ValueRef<'_>) -> &[u8] {
+    match value {
+        ValueRef::Text(v) => v.as_bytes(),
+        ValueRef::Bytes(v) => v,
+        _ => &[],
+    }
 }
 
 /// The slot of a value that stands in it; `None` for texts and byte strings.
