@@ -22,8 +22,8 @@ use check::{Record, Status};
 use env::time::Duration;
 use env::{MonotonicClock, Randomness};
 use model::{
-    Begin, Committed, Completed, Durability, Error, LogPosition, Mode, Program, Reexecutable, Storage,
-    TableId, run_interactively,
+    Begin, Committed, Completed, Durability, Error, LogPosition, Mode, Program, Reexecutable, Storage, TableId,
+    run_interactively,
 };
 use passes::{Load, Look, Pass, Walk};
 use serde::{Deserialize, Serialize};
