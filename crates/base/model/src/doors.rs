@@ -20,7 +20,7 @@ pub use capabilities::{
 };
 pub use declared::{AsDeclared, Completed, Declared, Procedure, Ticket};
 pub use footprint::{Footprint, FootprintEntry, FootprintRange, Guarded, Touch};
-pub use interactive::Interactive;
+pub use interactive::{Got, Interactive, read_alone};
 pub use object::{Engine, Store, Transaction};
 pub use pending::{Later, Pending};
 pub use reexecutable::{AsReexecutable, Reexecutable, run_interactively};

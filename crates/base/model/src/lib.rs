@@ -41,9 +41,9 @@ pub use codec::Reader as Decoder;
 pub use doors::columns;
 pub use doors::{
     AnyProcedure, AsDeclared, AsReexecutable, Begin, Committed, Completed, Declared, Engine, Finish, Footprint,
-    FootprintEntry, FootprintRange, Guarded, Interactive, Later, LogUsage, LoggedCall, Mode, NameTaken, Pending,
+    FootprintEntry, FootprintRange, Got, Guarded, Interactive, Later, LogUsage, LoggedCall, Mode, NameTaken, Pending,
     Procedure, ReadView, Reexecutable, Registry, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots, Store,
-    Supervised, Tables, Ticket, Touch, Transaction, UnknownCall, Usage, encode_call, run_interactively,
+    Supervised, Tables, Ticket, Touch, Transaction, UnknownCall, Usage, encode_call, read_alone, run_interactively,
 };
 pub use draws::Draws;
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};

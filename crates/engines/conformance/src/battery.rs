@@ -108,6 +108,7 @@ macro_rules! battery {
             two_clients_on_eight_keys four_clients_with_small_parts eight_clients_over_several_leaves
             four_clients_that_own_at_commit four_clients_that_own_at_the_statement four_clients_that_think
             eight_clients_with_long_scans four_clients_that_never_wait four_clients_that_meet_limits
+            four_clients_that_read_single_rows two_clients_that_read_single_rows_beside_owners
             a_forged_read_is_refused
         }
     };

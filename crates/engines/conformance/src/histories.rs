@@ -26,6 +26,8 @@ pub struct Setting {
     pub modes: &'static [Mode],
     /// Operations of the whole history, about.
     pub operations: u32,
+    /// One in so many transactions is a single read ([`Interactive::get`]); 0: none.
+    pub single_reads_one_in: u64,
     /// Whether clients pause between statements.
     pub thinks: bool,
     /// Options with which the engine is opened.
@@ -51,6 +53,7 @@ impl Default for Setting {
             scan_rows: 16,
             modes: MIXED,
             operations: 50_000,
+            single_reads_one_in: 0,
             thinks: false,
             knobs: Knobs::patient(),
             commits_one_in: 4,
@@ -79,9 +82,16 @@ impl Statements {
         self.random.in_range(0..limit)
     }
 
+    fn table(&mut self) -> TableId {
+        if self.below(3) == 0 { self.hash } else { self.ordered }
+    }
+
+    fn key(&mut self) -> Key {
+        Key::from_u64(self.below(self.keys))
+    }
+
     pub fn one(&mut self, access: &mut impl Access) -> Result<()> {
-        let table = if self.below(3) == 0 { self.hash } else { self.ordered };
-        let key = Key::from_u64(self.below(self.keys));
+        let (table, key) = (self.table(), self.key());
         let mut row = RowBuf::new();
         match self.below(10) {
             0..=2 => access.read(table, &key, Columns::All, &mut row).map(drop),
@@ -143,12 +153,34 @@ impl<F: Sessions> Client<'_, F> {
         let mut operations = 0;
         let mut history = Vec::new();
         while operations < self.setting.operations / self.setting.threads {
-            let transaction = self.transaction();
+            let one_in = self.setting.single_reads_one_in;
+            let is_single = one_in > 0 && self.statements.below(one_in) == 0;
+            let transaction = if is_single { self.single_read() } else { self.transaction() };
             // Transactions that fail at once count too, so that every run ends.
             operations += transaction.operations.len().max(1) as u32;
             history.push(transaction);
         }
         history
+    }
+
+    /// A read without a transaction, written down as one that claims no serial point.
+    fn single_read(&mut self) -> history::Transaction {
+        let (table, key, client) = (self.statements.table(), self.statements.key(), self.statements.client);
+        let (start_ns, mut row) = (self.clock.now(), RowBuf::new());
+        let read = self.engine.get(table, &key, Columns::All, &mut row);
+        let end_ns = self.clock.now();
+        let (outcome, operations) = match read {
+            Ok(got) => {
+                let seen = got.found.then(|| row.bytes().to_vec());
+                (history::Outcome::Committed(None), vec![history::Operation::Read(table, key, seen)])
+            }
+            Err(error) => {
+                let may_abort = !F::READERS_COMMIT || self.setting.knobs == Knobs::impatient();
+                assert!(may_abort && error.is_retryable(), "a single read failed: {error}");
+                (history::Outcome::Aborted, Vec::new())
+            }
+        };
+        history::Transaction { client, start_ns, end_ns, outcome, operations }
     }
 
     fn transaction(&mut self) -> history::Transaction {
@@ -246,6 +278,12 @@ fn assert_run_serial<F: Sessions>(setting: &Setting, seed: u64) -> bool {
     let (records, was_exercised) = exercise::<F>(setting, seed);
     let operations: usize = records.iter().map(|record| record.operations.len()).sum();
     assert!(operations as u32 > setting.operations / 2, "only {operations} operations");
+    if setting.single_reads_one_in > 0 {
+        // Single reads claim no point, and then only dependencies are judged: the others are judged by their points too.
+        let is_single = |record: &Record| record.status == Status::Committed && record.serial_point.is_none();
+        let others = records.iter().filter(|record| !F::CLAIMS_SERIAL_POINTS || !is_single(record)).cloned().collect();
+        assert_serial(others, &seeds::replay(seed));
+    }
     let report = assert_serial(records, &seeds::replay(seed));
     let enough = report.counts.committed * setting.commits_one_in > report.counts.transactions;
     assert!(enough, "too few committed: {:?}", report.counts);
@@ -299,6 +337,28 @@ pub fn four_clients_that_never_wait<F: Sessions>() {
     assert_setting_serial::<F>(&Setting { knobs: Knobs::impatient(), commits_one_in: 20, ..Setting::default() });
 }
 
+/// Four clients on few keys, a third of whose transactions are single reads, in an engine whose internal sizes are small.
+pub fn four_clients_that_read_single_rows<F: Sessions>() {
+    let knobs = Knobs { has_small_parts: true, ..Knobs::patient() };
+    let setting = Setting { keys: 8, scan_rows: 8, single_reads_one_in: 3, knobs, ..Setting::default() };
+    assert_setting_serial::<F>(&setting);
+}
+
+/// Two clients, most of whose transactions are single reads beside owners at the statement.
+pub fn two_clients_that_read_single_rows_beside_owners<F: Sessions>() {
+    let modes = &[Mode::OwnAtStatement, Mode::ReadWrite];
+    let setting = Setting {
+        threads: 2,
+        keys: 4,
+        scan_rows: 4,
+        single_reads_one_in: 2,
+        modes,
+        thinks: true,
+        ..Setting::default()
+    };
+    assert_setting_serial::<F>(&setting);
+}
+
 /// Four clients that run into the limits on what they read and write.
 pub fn four_clients_that_meet_limits<F: Sessions>() {
     let knobs = Knobs { write_set_rows: Some(4), write_set_bytes: Some(100), read_set: Some(12), ..Knobs::patient() };
@@ -312,6 +372,7 @@ pub(crate) const SHORT: Setting = Setting {
     scan_rows: 8,
     modes: MIXED,
     operations: 2_000,
+    single_reads_one_in: 0,
     thinks: false,
     knobs: Knobs {
         wait_limit: None,

@@ -37,6 +37,13 @@ impl Log {
         ended
     }
 
+    /// Notes a read that was a transaction of its own.
+    pub fn note_single_read(&mut self, table: TableId, key: Key, seen: Option<Vec<u8>>) {
+        let mut observed = self.begin(());
+        observed.operations.push(Operation::Read(table, key, seen));
+        self.end(observed, |()| (), |()| Outcome::Committed(None));
+    }
+
     /// The transactions that have ended.
     pub fn into_history(self) -> Vec<Transaction> {
         self.history

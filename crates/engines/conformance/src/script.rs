@@ -22,6 +22,7 @@
 //! | `t1 scan people by name` (or `age`) | people in the order of an index |
 //! | `t1 savepoint s`, `rollback s` | savepoints by name |
 //! | `t1 commit`, `abort`, `drop` | the end |
+//! | `get x` | reads a row without a transaction ([`Interactive::get`]) |
 //! | `collect` | collects what can be collected |
 //! | `state` | the rows of all ordered tables, in a new read-only transaction |
 
@@ -122,6 +123,7 @@ impl<F: Sessions> Stage<F> {
             ["setup", rows @ ..] => self.setup(rows),
             ["collect"] => Ok(format!("collected {}", F::collect(&self.engine))),
             ["state"] => self.state(),
+            ["get", name] => self.get(name),
             [who, "begin", how @ ..] => self.begin(who, how),
             [who, "commit"] => self.commit(who),
             [who, "abort"] => {
@@ -225,6 +227,15 @@ impl<F: Sessions> Stage<F> {
             [verb, key, rest @ ..] => self.access(open, verb, key, rest),
             other => panic!("no statement: {other:?}"),
         }
+    }
+
+    fn get(&mut self, name: &str) -> Shown {
+        let (Named { table, key }, mut row) = (self.named(name), RowBuf::new());
+        let table = table.rows;
+        let got = self.engine.get(table, &key, Columns::All, &mut row)?;
+        let shown = self.shown(got.found, name, table, &row);
+        self.log.note_single_read(table, key, got.found.then(|| row.bytes().to_vec()));
+        Ok(shown)
     }
 
     fn access(&self, transaction: &mut Observed<Open<F>>, verb: &str, name: &str, rest: &[&str]) -> Shown {
@@ -393,8 +404,8 @@ impl<F: Sessions> Stage<F> {
             shown += &target;
         }
         if let Some(other) = abort.other {
-            let unknown = || format!("unknown {other}");
-            write!(shown, ", other {}", self.names.get(&other).cloned().unwrap_or_else(unknown))
+            // Not the number, which differs from run to run: of a single read, whose stamp is no transaction's name.
+            write!(shown, ", other {}", self.names.get(&other).map_or("unknown", String::as_str))
                 .expect("a string takes all");
         }
         shown

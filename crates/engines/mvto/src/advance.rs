@@ -89,25 +89,28 @@ impl<C: Clock> Mvto<C> {
             write.tuple.as_ref().expect("owned").ownership.start_commit();
         }
         for _ in 0..DRAWS {
-            if self.stamp_above(core).is_none() {
-                return Ok(());
+            let Some((_, stamp)) = self.stamp_above(core) else { return Ok(()) };
+            let mut to = self.draw_later(core)?;
+            if to < stamp {
+                self.time.wait_out(stamp); // A single read's.
+                to = self.draw_later(core)?;
             }
-            let to = self.draw_later(core)?;
             assert!(to > core.view.at, "M10: it moves later");
             self.move_words(core, to);
             self.refresh(core, to)?;
             core.view.at = to;
         }
-        self.stamp_above(core).map_or(Ok(()), Err)
+        self.stamp_above(core).map_or(Ok(()), |(conflict, _)| Err(conflict))
     }
 
-    /// The conflict with a later transaction that has read what this one is about to write, if there is any.
-    fn stamp_above(&self, core: &Core) -> Option<model::Error> {
+    /// The conflict with a later transaction that has read what this one is about to write, if there is any, and its stamp.
+    fn stamp_above(&self, core: &Core) -> Option<(model::Error, Timestamp)> {
         let Core { view, work, .. } = core;
         work.writes.entries.iter().filter(|write| is_installed(write)).find_map(|write| {
             let last_read = write.tuple.as_ref().expect("owned").ownership.last_read();
             let table = table_of(&work.catalog, write);
-            (last_read > view.at).then(|| conflict(Reason::LaterReader, view, table, &write.key, last_read))
+            let conflict = || conflict(Reason::LaterReader, view, table, &write.key, last_read);
+            (last_read > view.at).then(|| (conflict(), last_read))
         })
     }
 

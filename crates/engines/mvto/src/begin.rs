@@ -223,7 +223,7 @@ impl<C: Clock> Mvto<C> {
     }
 
     #[cold]
-    fn new_workspace(&self) -> Box<Workspace> {
+    pub(crate) fn new_workspace(&self) -> Box<Workspace> {
         Box::new(Workspace::new(&self.memory.meter))
     }
 
@@ -306,7 +306,7 @@ impl<C: Clock> Mvto<C> {
         Ok(())
     }
 
-    fn refresh_catalog(&self, work: &mut Workspace) {
+    pub(crate) fn refresh_catalog(&self, work: &mut Workspace) {
         // Acquire, partner of the Release in `publish`: whoever was told of a table finds it.
         if self.catalog_version.load(Ordering::Acquire) != work.catalog.version {
             work.catalog = self.catalog();

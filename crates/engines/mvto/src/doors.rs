@@ -9,9 +9,10 @@ use env::time::Duration;
 use env::{Clock, Retries};
 use model::retry::{self, Failure};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Draws, Error, Finish, Interactive, Invalid, Item, Key, Later, Limit,
+    Access, Begin, Columns, Committed, Delta, Draws, Error, Finish, Got, Interactive, Invalid, Item, Key, Later, Limit,
     LimitKind, LogPosition, LogUsage, Pending, Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan,
     ScanEnd, Schema, SharedReads, SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
+    read_alone,
 };
 use parts::promise::promise;
 use std::future::Future;
@@ -335,6 +336,14 @@ impl<C: Clock> Interactive for Mvto<C> {
 
     fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Transaction<Arc<Mvto<C>>>> {
         Ok(Transaction::new(self.clone(), how))
+    }
+
+    #[inline]
+    fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<Got> {
+        match self.get_now(table, key, columns, row) {
+            Some(got) => Ok(got),
+            None => read_alone(self, table, key, columns, row),
+        }
     }
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {

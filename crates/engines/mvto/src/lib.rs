@@ -31,7 +31,7 @@
 //!   the mutex bars the lane. Timestamps are unique. They stay so, and rise, where the
 //!   clock steps back: engine time then goes on above all that were drawn, and above the floors of all surveys.
 //! - **M3** A reader stamps a tuple and then looks at its owner; a writer owns it and then checks its stamp. At least one of the
-//!   two sees the other.
+//!   two sees the other. A single read, in no transaction, stamps with an upper bound of all timestamps drawn so far (`get.rs`).
 //! - **M4** A chain is strictly ordered, newest first; a reader sees only versions below its own timestamp; a writer installs
 //!   above every version and every last-read stamp.
 //! - **M5** No registered or future transaction has a timestamp below the bound. None has one below a horizon's floor that is
@@ -69,9 +69,9 @@
 //! | --- | --- | --- | --- |
 //! | M1 | | `sites.rs` `draw`, `ownership.rs` `word` | `loom_sites`, `clock`; `round_down`, `skip_clock_wait` |
 //! | M2 | `sites.rs` `draw` | | `loom_sites`, `clock`; `draw_beside_the_lane` |
-//! | M3 | | `read.rs` `look`, after the stamp | `loom_ownership`, `shuttle_engine`; `stamp_not_raised`, `look_before_stamp`, `skip_owner_wait`, `release_before_install` |
+//! | M3 | | `read.rs` `look`, after the stamp | `loom_ownership`, `shuttle_engine`, `get`; `single_read_*`, `draw_above_the_limit`, `stamp_not_raised`, `look_before_stamp`, `skip_owner_wait`, `release_before_install` |
 //! | M4 | `commit.rs` `install`, `read.rs` `rest_on` | `store.rs` `install`, `splice` | `conformance`; `skip_later_writer` |
-//! | M5 | `begin.rs` `prepare` | `gc.rs` `advance_bound` (its partner), `remove_dead`; `store.rs` `cut` | `loom_sites`, `versions`; `infinite_bound`, `lane_*`, `survey_reads_the_clock_last`, `prune_one_too_many`, `splice_*` |
+//! | M5 | `begin.rs` `prepare` | `gc.rs` `advance_bound` (its partner), `remove_dead`; `store.rs` `cut` | `loom_sites`, `versions`; `infinite_bound`, `lane_*`, `survey_*`, `prune_one_too_many`, `splice_*` |
 //! | M6 | | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |
 //! | M7 | | `wait.rs` `sleep_while` | `waits`, `push`, `conformance` |
 //! | M9 | `commit.rs` `commit` | `commit.rs` `install` | `answers`, `recovery`, `sim`; `error_without_wait` (in `model`) |
@@ -90,6 +90,7 @@
 //! | vMVCC | here | test |
 //! | --- | --- | --- |
 //! | 2 `Begin`, 4.5 timestamps | `sites.rs` `Time::draw`, `begin.rs` | `tests/paper.rs` `sec_4_5_*`, `tests/loom_sites.rs` |
+//! | beyond: single reads without a timestamp | `get.rs`, `sites.rs` `hold` | `tests/get.rs`, `tests/loom_sites.rs` |
 //! | beyond: registration without a mutex | `sites/lane.rs` | `tests/loom_sites.rs` |
 //! | beyond: a clock that steps back | `sites.rs` `continue_time` | `tests/clock.rs`, `tests/loom_sites.rs` |
 //! | 2 `Read`, `tslast` | `read.rs` `look`, `ownership.rs` | `sec_2_read_*`, `tests/loom_ownership.rs` |
@@ -111,8 +112,8 @@
 //! # Files
 //! - `engine.rs`: what all transactions share. `doors.rs`: the interface of `model`. `options.rs`: knobs.
 //! - The path of a transaction: `begin.rs`, `view.rs` (what its reads need of it; parallel reads), `read.rs`, `scan.rs`, `write.rs`
-//!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; sleeping: `wait.rs`; why it aborts:
-//!   `reason.rs`.
+//!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; reads without one: `get.rs`; sleeping:
+//!   `wait.rs`; why it aborts: `reason.rs`.
 //! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`.
 //! - Memory and disk: `store.rs`, `gc.rs`, `horizon.rs`, `memory.rs` (its limit), `catalog.rs` (tables), `recover.rs`, `checkpoint.rs`.
 
@@ -132,6 +133,8 @@ mod doors;
 mod engine;
 #[cfg(not(loom))]
 mod gc;
+#[cfg(not(loom))]
+mod get;
 #[cfg(not(loom))]
 mod horizon;
 #[cfg(not(loom))]

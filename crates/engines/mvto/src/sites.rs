@@ -36,7 +36,7 @@ use parts::sync::{Condvar, Mutex, MutexGuard, spin_loop};
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
-pub use lane::InLane;
+pub use lane::{Held, InLane};
 use lane::{Lane, Occupant};
 
 /// Readings without passing a timestamp after which a clock counts as stalled: about a second.
@@ -55,6 +55,11 @@ pub struct Time<C> {
     /// A lower bound of all later draws: the greatest floor of a survey, and from time to time a drawn timestamp. Rarely written.
     /// Loaded with the site locked, or in its lane, and before the clock is read, so a reading below it shows a fault of the clock.
     noted: AtomicU64,
+    /// An upper bound of all drawn timestamps, and of the floors of all surveys. Raised before either is used, by [`LEAD`] more than is
+    /// needed, so that few draws write to it. Partner of the lanes' words ([`Sites::hold`]).
+    limit: AtomicU64,
+    /// Ticks by which it is raised ahead.
+    lead_ticks: u64,
     /// Ticks after which drawing raises `noted` again.
     coarse_ticks: u64,
     /// Number of sites, a power of two; timestamps are congruent to their site modulo this.
@@ -63,6 +68,10 @@ pub struct Time<C> {
 
 /// Interval at which draws raise `noted`. A smaller step back is not detected at a site that has been idle since before it.
 const COARSE_STEP: Duration = Duration::from_micros(20);
+
+/// Time by which the limit is raised ahead. Longer: fewer stores that all threads share. Shorter: fewer writers that abort because
+/// [`crate::Mvto::get`] has stamped their key with a time to come.
+const LEAD: Duration = Duration::from_micros(1);
 
 /// Fault of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +114,9 @@ impl<C: Clock> Time<C> {
     pub fn starting_at(start: u64, clock: C, sites: u64) -> Time<C> {
         assert!(sites.is_power_of_two(), "residues are bits");
         let (offset, coarse_ticks) = (start.wrapping_sub(clock.now()), clock.ticks_in(COARSE_STEP));
-        Time { clock, offset: AtomicU64::new(offset), noted: AtomicU64::new(start), coarse_ticks, sites }
+        let lead_ticks = clock.ticks_in(LEAD);
+        let (offset, noted, limit) = (AtomicU64::new(offset), AtomicU64::new(start), AtomicU64::new(start));
+        Time { clock, offset, noted, limit, lead_ticks, coarse_ticks, sites }
     }
 
     /// The present. Zero where the clock shows less than ever.
@@ -133,6 +144,14 @@ impl<C: Clock> Time<C> {
             return noted;
         }
         self.noted.fetch_max(now, SeqCst).max(now)
+    }
+
+    /// Raises the limit to a timestamp that was drawn, or to the floor of a survey, before either is used.
+    #[inline]
+    fn raise_limit(&self, to: u64, lead: u64) {
+        if load_in_total_order(&self.limit) < to {
+            self.limit.fetch_max(to.saturating_add(lead), SeqCst);
+        }
     }
 
     /// Returns the lower bound of later draws.
@@ -166,10 +185,23 @@ impl<C: Clock> Time<C> {
         debug_assert!(timestamp > reading && timestamp & (self.sites - 1) == site, "M1");
         self.wait_until_passed(timestamp, reading)?;
         assert!(timestamp > last, "M2: timestamps of a site rise");
+        self.raise_limit(timestamp, self.lead_ticks);
         if timestamp > noted.saturating_add(self.coarse_ticks) {
             self.noted.fetch_max(timestamp, SeqCst);
         }
         Ok(timestamp)
+    }
+
+    /// Waits until the clock has passed a stamp that a single read has left, no further ahead than the limit is raised. Others lie in
+    /// the past.
+    pub fn wait_out(&self, stamp: Timestamp) {
+        for _ in 0..STALL_READINGS {
+            let now = self.now();
+            if now > stamp.0 || stamp.0 - now > self.lead_ticks + self.sites {
+                return;
+            }
+            spin_loop();
+        }
     }
 
     fn wait_until_passed(&self, timestamp: u64, mut before: u64) -> Result<(), ClockFault> {
@@ -292,6 +324,20 @@ impl<X, K: Default, S> Sites<X, K, S> {
         Ok(entered.map(|(at, right, kept)| (Timestamp(at), right, kept)))
     }
 
+    /// Takes the lane of a site, if it is free, to look at newest versions without a timestamp, and what the lane keeps. No mutex is
+    /// locked, and no clock read. The holder waits for nobody.
+    ///
+    /// Every timestamp that was drawn before lies below the returned limit or at it. So does the floor of every survey that does not
+    /// find the lane held; one that does has a floor no higher either. (The survey raises the limit and then looks at the lanes; the
+    /// holder takes the lane and then loads the limit. All four are sequentially consistent.) So until the lane is given back, nothing
+    /// is collected that was replaced above the limit.
+    #[inline]
+    pub fn hold<C: Clock>(&self, site: u32, time: &Time<C>) -> Option<Held<'_, K>> {
+        // Relaxed: the limit only grows.
+        let lower = time.limit.load(Relaxed);
+        self.sites[site as usize].lane.hold(lower, || load_in_total_order(&time.limit))
+    }
+
     /// Ends a transaction in a lane, and leaves something for the next one.
     #[inline]
     pub fn leave(&self, right: InLane, kept: K) {
@@ -409,6 +455,7 @@ impl<X, K, S> Sites<X, K, S> {
     ) -> u64 {
         // Whoever is not found active below draws later, and not below this, whatever the clock shows then.
         let mut floor = time.note_now();
+        time.raise_limit(floor, 0);
         let oldest_allowed = age_limit.map_or(0, |limit| floor.saturating_sub(limit));
         #[cfg(loom)]
         parts::sync::fence(SeqCst); // As in `load_in_total_order`.

@@ -39,6 +39,7 @@ scripts! {
     push_phantom
     push_write_skew
     reader_pushes_older_owner
+    single_read
     writer_meets_younger_owner
     own_at_statement
     timestamp_at_first_statement

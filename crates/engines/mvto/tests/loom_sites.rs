@@ -138,6 +138,75 @@ fn what_a_lane_keeps_is_handed_over() {
     });
 }
 
+/// M5 for a single read: while it holds its lane, no floor goes above its limit, so nothing is collected that is replaced above that.
+#[test]
+fn no_floor_goes_above_the_limit_of_a_held_lane() {
+    loom::model(|| {
+        let world = World::new(2);
+        world.sites.assign(0);
+        let holder = thread::spawn({
+            let world = world.clone();
+            move || {
+                let held = world.sites.hold(world.sites.assign(0), &world.time).expect("nobody else is there");
+                let limit = held.limit;
+                std::mem::forget(held); // It holds the lane until the end.
+                limit
+            }
+        });
+        let floor = world.sites.survey(&world.time, None, &mut Vec::new(), |_| {});
+        let limit = holder.join().unwrap();
+        assert!(floor <= limit, "the floor {floor} is above the limit {limit}");
+    });
+}
+
+/// A single read's limit lies above every transaction that it can know of: of the lane and of the mutex.
+#[test]
+fn the_limit_lies_above_all_that_was_drawn() {
+    loom::model(|| {
+        let world = World::new(2);
+        let told = Arc::new(AtomicU64::new(0));
+        let other = thread::spawn({
+            let (world, told) = (world.clone(), told.clone());
+            move || {
+                told.store(world.enter(0).expect("nobody else enters").0, Release);
+                told.store(world.begin(0).0, Release);
+            }
+        });
+        let known = loop {
+            match told.load(Acquire) {
+                0 => thread::yield_now(),
+                known => break known,
+            }
+        };
+        let held = world.sites.hold(world.sites.assign(1), &world.time).expect("nobody else is there");
+        assert!(known <= held.limit, "{known} was drawn, and the limit is {}", held.limit);
+        drop(held);
+        other.join().unwrap();
+    });
+}
+
+/// A held lane is given back with what it keeps, and nobody draws in it or under the mutex meanwhile.
+#[test]
+fn a_held_lane_is_given_back() {
+    loom::model(|| {
+        let world = World::new(1);
+        let other = thread::spawn({
+            let world = world.clone();
+            move || {
+                world.sites.hold(0, &world.time).is_some_and(|mut held| {
+                    held.kept += 1;
+                    true
+                })
+            }
+        });
+        let (_, slot) = world.begin(0);
+        let entered = world.enter(0).map(|(_, right, kept)| world.sites.leave(right, kept + 1)).is_some();
+        let passed = u64::from(entered) + u64::from(other.join().unwrap());
+        world.sites.end(slot, &mut world.sites.lock(slot.site));
+        assert_eq!(world.sites.with_kept(0, |kept| *kept), Some(passed), "nothing is lost");
+    });
+}
+
 /// M2 on a clock that has stepped back: time is continued while nobody draws in a lane.
 #[test]
 fn time_is_continued_while_nobody_draws_in_a_lane() {

@@ -4,11 +4,11 @@
 
 mod support;
 
-use model::{Begin, Finish, Interactive, Mode, Storage};
+use model::{Begin, Columns, Finish, Interactive, Key, Mode, RowBuf, Storage};
 use seriatim_mvto::{Options, RetryPolicy};
 use support::{
-    all, at, begin, begin_as, delete, engine_and_clock, get, impatient, insert, now, put, read_during_a_commit,
-    reading, registers, rule, set, with_hooked_clock, with_registers,
+    all, at, begin, begin_as, begin_beside_the_lane, delete, engine_and_clock, get, impatient, insert, now, put,
+    read_during_a_commit, reading, registers, rule, set, single_read, with_hooked_clock, with_registers,
 };
 
 /// M1: above the clock's reading at the call, below its reading at the return.
@@ -90,6 +90,37 @@ fn a_read_forbids_older_writes() {
     put(&mut writer, table, 1, 11).expect("buffered");
     assert_eq!(rule(writer.commit()), "later-reader");
     assert_eq!(get(&mut reader, table, 1).expect("nobody in the way"), Some(10));
+}
+
+/// M3 for a single read, which is in no transaction: T10 would precede T20 by row 2, T20 the read by real time, and the read T10 by row 1.
+#[test]
+fn a_single_read_forbids_older_writes() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20)]);
+    let mut writer = begin_beside_the_lane(&engine);
+    assert_eq!(get(&mut writer, table, 2).expect("nobody in the way"), Some(20));
+    set(&engine, table, 2, 21);
+    assert_eq!(single_read(&engine, table, 1), Some(10));
+    put(&mut writer, table, 1, 11).expect("buffered");
+    assert_eq!(rule(writer.commit()), "later-reader");
+}
+
+/// The same of a key that is not there.
+#[test]
+fn a_single_read_of_nothing_forbids_older_inserts() {
+    let (engine, _, table) = with_registers(impatient(), &[(2, 20)]);
+    let mut writer = begin_beside_the_lane(&engine);
+    assert_eq!(single_read(&engine, table, 1), None);
+    put(&mut writer, table, 1, 11).expect("buffered");
+    assert_eq!(rule(writer.commit()), "later-gap-reader");
+}
+
+/// A single read does not pass over a transaction that commits: its other rows may be seen already.
+#[test]
+fn a_single_read_waits_for_who_commits() {
+    let read = read_during_a_commit(impatient(), |engine, table| {
+        engine.get(table, &Key::from_u64(1), Columns::All, &mut RowBuf::new())
+    });
+    assert_eq!(rule(read), "wait-limit", "it may not read past the owner");
 }
 
 /// M4: a chain is in order.

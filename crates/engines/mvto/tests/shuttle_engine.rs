@@ -19,7 +19,7 @@ use shuttle::thread;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use support::statements::{Content, Edge, Shape, Statement, answer};
-use support::{Engine, all, begin, begin_as, delete, get, insert, integer, put, registers, rule};
+use support::{Engine, all, begin, begin_as, delete, get, insert, integer, put, registers, rule, single_read};
 
 /// So few that every transaction meets another.
 const KEYS: u64 = 3;
@@ -217,6 +217,33 @@ fn delete_committed(engine: &Engine, table: TableId) {
     let mut transaction = begin(engine);
     delete(&mut transaction, table, 1).expect("alone");
     transaction.commit().expect("alone");
+}
+
+/// M3 for a single read, between the begin of an older transaction and its end: T10 precedes what has ended by the row that it has
+/// read, and that precedes the read by real time. So T10's write is forbidden where it was not seen.
+#[test]
+fn a_single_read_sees_an_older_write_or_forbids_it() {
+    check(6, 3_000, || {
+        let engine = fresh_engine();
+        let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+        let mut load = begin(&engine);
+        (1..=2).for_each(|key| put(&mut load, table, key, 10).expect("alone"));
+        load.commit().expect("alone");
+        let mut older = begin(&engine);
+        assert_eq!(get(&mut older, table, 2).expect("alone"), Some(10));
+        let mut younger = begin(&engine);
+        put(&mut younger, table, 2, 20).expect("alone");
+        younger.commit().expect("nobody later has read it");
+        begin(&engine).abort(); // Sites are taken in turn: the read's is not the one whose lane T10 is in.
+        let reader = {
+            let engine = engine.clone();
+            thread::spawn(move || single_read(&engine, table, 1))
+        };
+        put(&mut older, table, 1, 11).expect("buffered");
+        let committed = older.commit().is_ok();
+        let read = reader.join().expect("no panic");
+        assert!(!committed || read == Some(11), "T10 has committed below a read that has not seen it");
+    });
 }
 
 /// M3, on the engine: of an older writer and a reader at least one sees the other.

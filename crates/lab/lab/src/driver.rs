@@ -6,6 +6,7 @@
 
 mod bare;
 mod passes;
+mod single;
 mod tally;
 mod worker;
 
@@ -134,7 +135,8 @@ impl<W: Workload> OnEngine for Run<'_, W> {
     type Output = Result<Outcome, RunError>;
 
     fn run<E: Engine>(self, engine: E, tables: Vec<TableId>) -> Self::Output {
-        if self.door == DoorName::Interactive && engine.interactive().is_none() {
+        let needs_interactive = matches!(self.door, DoorName::Interactive | DoorName::Get);
+        if needs_interactive && engine.interactive().is_none() {
             return Err(RunError::NoDoor(self.door));
         }
         let forms = Forms::new(&tables, self.workload.forms());
@@ -212,7 +214,14 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
                 break;
             }
             samples.take_from(&self.tables, batch.records());
-            let (_, committed) = self.execute(&mut batch, how, &mut retrying, log.as_mut(), |_| Ok(()))?;
+            let (_, committed) = self.execute(
+                &mut batch,
+                self.run.door.of_transactions(),
+                how,
+                &mut retrying,
+                log.as_mut(),
+                |_| Ok(()),
+            )?;
             last = committed.log_position;
             loaded += batch.len() as u64;
             (self.run.on_load)(loaded);
@@ -329,7 +338,8 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         let how = Begin { mode: Mode::ReadOnly, durability: Some(self.run.durability), ..Begin::default() };
         while pass.has_more() {
             let acknowledge = |committed: Committed| self.acknowledge(committed.log_position);
-            let (rows, _) = self.execute(pass, how, &mut retrying, log.as_mut(), acknowledge)?;
+            let (rows, _) =
+                self.execute(pass, self.run.door.of_transactions(), how, &mut retrying, log.as_mut(), acknowledge)?;
             for (key, row) in &rows {
                 audit.see(position, key, row.row()).map_err(RunError::Wrong)?;
             }
@@ -352,18 +362,18 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         Worker { stage: self, client, quota, control: control.clone(), retrying, submitted, log, tally, interval }
     }
 
-    /// Runs a program through the run's door. The driver's own programs have no footprint.
+    /// Runs a program through a door. The driver's own programs have no footprint.
     fn enter<P: Program<Error = Error>>(
         &self,
         program: &mut P,
+        door: DoorName,
         how: Begin,
         retry: &mut dyn model::Retry,
     ) -> Result<(P::Output, Committed), Error> {
-        match self.run.door {
-            DoorName::Interactive => {
-                let engine = self.engine.interactive().expect("the run has begun: its door is there");
-                run_interactively(engine, program, how, retry)
-            }
+        let interactive = || self.engine.interactive().expect("the run has begun: its door is there");
+        match door {
+            DoorName::Get => single::read_one(interactive(), program, retry),
+            DoorName::Interactive => run_interactively(interactive(), program, how, retry),
             DoorName::Program | DoorName::Declared => self.engine.programs().execute(program, how, retry),
         }
     }
@@ -397,13 +407,14 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
     fn execute<P: Program<Error = Error>>(
         &self,
         program: &mut P,
+        door: DoorName,
         how: Begin,
         retrying: &mut Retrying,
         log: Option<&mut Log<'_>>,
         acknowledge: impl Fn(Committed) -> Result<(), Error>,
     ) -> Result<(P::Output, Committed), Error> {
         let Some(log) = log else {
-            let (output, committed) = self.enter(program, how, retrying)?;
+            let (output, committed) = self.enter(program, door, how, retrying)?;
             acknowledge(committed)?;
             return Ok((output, committed));
         };
@@ -414,7 +425,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
                 attempt_begins();
                 again
             };
-            let (output, committed) = self.enter(observed, how, &mut retry)?;
+            let (output, committed) = self.enter(observed, door, how, &mut retry)?;
             acknowledge(committed)?;
             Ok((output, committed))
         })

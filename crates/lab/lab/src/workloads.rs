@@ -98,6 +98,11 @@ pub trait Client: Send {
         None
     }
 
+    /// Returns whether the transaction that was drawn last reads one row and does nothing else.
+    fn reads_one_row(&self) -> bool {
+        false
+    }
+
     /// Submits the transaction that was drawn last. `None`: it has no footprint.
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Self::Call>> {
         let _ = (door, submission);

@@ -1,7 +1,10 @@
 //! The interactive door: the caller holds the transaction open.
 
 use crate::retry::Failure;
-use crate::{Access, Begin, Committed, Error, Finish, LogPosition, Pending, Result, Snapshots, Tables};
+use crate::{
+    Access, Begin, Columns, Committed, Error, Finish, LogPosition, Mode, Pending, Result, RowBuf, Snapshots, TableId,
+    Tables,
+};
 use std::sync::Arc;
 
 /// The interactive door: the caller holds the transaction open. SQL needs it.
@@ -24,6 +27,16 @@ pub trait Interactive: Send + Sync + 'static {
     /// # Errors
     /// Same as [`Interactive::begin`].
     fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Self::Owned>;
+
+    /// Reads one row as it is now, as a read-only transaction with this one read does: strictly serializable. Provided by such a
+    /// transaction; engines with a shorter way for one read override it. It claims no serial point. The answer waits for
+    /// [`Got::log_position`], by [`Interactive::wait_durable`].
+    ///
+    /// # Errors
+    /// Same as of a transaction that reads. An abort may be tried again; engines without readers that always commit have them.
+    fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<Got> {
+        read_alone(self, table, key, columns, row)
+    }
 
     /// Blocks until the log is durable up to `position`; returns at once if it is.
     ///
@@ -90,6 +103,37 @@ pub trait Interactive: Send + Sync + 'static {
                 self.abort_durably(transaction)?;
                 Err(Failure::Final(error))
             }
+        }
+    }
+}
+
+/// Result of a read of one row ([`Interactive::get`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Got {
+    /// Whether there is a row.
+    pub found: bool,
+    /// Log position that the answer must wait for. Zero: no wait.
+    pub log_position: LogPosition,
+}
+
+/// Reads one row in a read-only transaction: [`Interactive::get`] of engines, and of cases, without a shorter way. An error waits until
+/// what was read is durable.
+///
+/// # Errors
+/// Same as [`Interactive::get`].
+pub fn read_alone<I: Interactive + ?Sized>(
+    engine: &I,
+    table: TableId,
+    key: &[u8],
+    columns: Columns<'_>,
+    row: &mut RowBuf,
+) -> Result<Got> {
+    let mut transaction = engine.begin(Begin { mode: Mode::ReadOnly, ..Begin::default() })?;
+    match transaction.read(table, key, columns, row) {
+        Ok(found) => transaction.commit().map(|committed| Got { found, log_position: committed.log_position }),
+        Err(error) => {
+            engine.abort_durably(transaction)?;
+            Err(error)
         }
     }
 }

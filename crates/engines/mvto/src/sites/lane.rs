@@ -6,6 +6,7 @@
 //! ```text
 //! enter     word: 0 -> DRAWING | lower bound    compare-exchange, SeqCst     then load `noted`, read the clock
 //!           word := timestamp                   store by the one who draws
+//! hold      word: 0 -> DRAWING | limit          compare-exchange, SeqCst     then load `limit`; given back by a store of 0
 //! leave     word: timestamp -> 0                compare-exchange; a bit beside the timestamp makes it fail, and is looked at
 //! survey    raise `noted` to the clock's reading     then load the word
 //! bar       word: w -> w | BARRED               only where nobody draws      nobody enters, so nobody else draws at the site
@@ -33,7 +34,8 @@ use parts::sync::cell::UnsafeCell;
 use super::Beginner;
 use crate::ownership::{TIMESTAMP_LIMIT, load_in_total_order};
 
-/// The timestamp is being drawn; the rest of the word is a lower bound of it.
+/// The timestamp is being drawn, or a single read looks at newest versions; the rest of the word is a lower bound of it, or of what
+/// may be collected.
 const DRAWING: u64 = TIMESTAMP_LIMIT;
 /// Nobody may enter.
 const BARRED: u64 = 1 << 62;
@@ -65,6 +67,26 @@ pub struct InLane {
     at: u64,
     /// Address of the lane: a right to one lane is none to another.
     lane: usize,
+}
+
+/// A lane that is held by somebody who has no timestamp, until dropped.
+#[derive(Debug)]
+pub struct Held<'a, K: Default> {
+    lane: &'a Lane<K>,
+    /// What the lane keeps.
+    pub kept: K,
+    /// An upper bound of all timestamps that were drawn before the lane was taken.
+    pub limit: u64,
+}
+
+impl<K: Default> Drop for Held<'_, K> {
+    fn drop(&mut self) {
+        let kept = std::mem::take(&mut self.kept);
+        // SAFETY: it holds the lane.
+        self.lane.kept.with_mut(|place| unsafe { *place = kept });
+        // A store: nobody else changes a word that is DRAWING. Release: `kept`, and what the holder has looked at.
+        self.lane.word.store(0, Release);
+    }
 }
 
 /// Transaction that was found in a lane.
@@ -109,6 +131,16 @@ impl<K: Default> Lane<K> {
         // SAFETY: in the lane.
         let kept = self.kept.with_mut(|kept| unsafe { std::mem::take(&mut *kept) });
         Ok(Some((at, InLane { site, at, lane: std::ptr::from_ref(self).addr() }, kept)))
+    }
+
+    /// Holds the lane if it is free. `limit` is loaded once it is held; `lower` is at most that.
+    #[inline]
+    pub(super) fn hold(&self, lower: u64, limit: impl FnOnce() -> u64) -> Option<Held<'_, K>> {
+        self.word.compare_exchange(0, DRAWING | lower, SeqCst, Relaxed).ok()?;
+        let limit = limit();
+        // SAFETY: the lane is held.
+        let kept = self.kept.with_mut(|kept| unsafe { std::mem::take(&mut *kept) });
+        Some(Held { lane: self, kept, limit })
     }
 
     /// Leaves the lane, and something for the next transaction. Returns whether somebody waits for that.

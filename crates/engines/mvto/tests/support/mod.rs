@@ -7,7 +7,7 @@ pub use conformance::registers::{all, delete, get, insert, integer, put, range, 
 pub use conformance::statements;
 
 use env::{Clock, SimClock};
-use model::{Begin, Error, Finish, Interactive, Mode, Storage, TableId};
+use model::{Begin, Columns, Error, Finish, Interactive, Key, Mode, RowBuf, Storage, TableId};
 use seriatim_mvto::{Mvto, Options, RetryPolicy, Transaction};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -187,6 +187,21 @@ pub fn set(engine: &Engine, table: TableId, key: u64, value: u64) -> u64 {
     let mut transaction = begin(engine);
     put(&mut transaction, table, key, value).expect("nobody in the way");
     transaction.commit().expect("nobody in the way").claimed().0
+}
+
+/// Begins a transaction that is not in its site's lane, which is free afterwards.
+pub fn begin_beside_the_lane(engine: &Engine) -> Open {
+    let in_lane = begin(engine);
+    let beside = begin(engine);
+    in_lane.abort();
+    beside
+}
+
+/// Reads one register without a transaction. The lane is free.
+pub fn single_read(engine: &Engine, table: TableId, key: u64) -> Option<u64> {
+    let mut row = RowBuf::new();
+    let got = engine.get(table, &Key::from_u64(key), Columns::All, &mut row).expect("nobody in the way");
+    got.found.then(|| integer(row.bytes()))
 }
 
 /// Reads one register in a transaction of its own.

@@ -127,7 +127,9 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
             stage.submit(&mut self.client, how, &self.submitted, self.log.as_mut())?
         } else {
             let acknowledge = |committed: Committed| stage.acknowledge(committed.log_position);
-            stage.execute(self.client.call(), how, &mut self.retrying, self.log.as_mut(), acknowledge)
+            let door = stage.run.door;
+            let door = if self.client.reads_one_row() { door } else { door.of_transactions() };
+            stage.execute(self.client.call(), door, how, &mut self.retrying, self.log.as_mut(), acknowledge)
         };
         match completed {
             Ok((output, _)) => {

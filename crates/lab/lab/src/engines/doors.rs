@@ -21,15 +21,23 @@ pub enum DoorName {
     Program,
     /// The client submits a procedure with its footprint, and waits for the ticket
     Declared,
+    /// Reads of one row enter without a transaction; the others are programs
+    Get,
 }
 
 impl DoorName {
+    /// The door of what is more than one read.
+    pub fn of_transactions(self) -> DoorName {
+        if self == DoorName::Get { DoorName::Program } else { self }
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             DoorName::Interactive => "interactive",
             DoorName::Program => "program",
             DoorName::Declared => "declared",
+            DoorName::Get => "get",
         }
     }
 }

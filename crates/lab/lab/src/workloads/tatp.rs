@@ -182,6 +182,10 @@ impl Client for Transactions {
         Some(self.call.kind().name())
     }
 
+    fn reads_one_row(&self) -> bool {
+        matches!(self.call.kind(), Kind::GetSubscriberData { .. } | Kind::GetAccessData { .. })
+    }
+
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
         Some(submit(&mut self.call, door, submission))
     }

@@ -326,6 +326,10 @@ impl Client for Transactions {
         &mut self.call
     }
 
+    fn reads_one_row(&self) -> bool {
+        matches!(self.call.steps[..], [Step::Read(_)]) && self.call.scan.is_none()
+    }
+
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
         Some(submit(&mut self.call, door, submission))
     }
