@@ -265,11 +265,12 @@ impl<C: Clock> Mvto<C> {
     /// Checks that a row (`None`: its deletion) fits the limits.
     fn check_write(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<()> {
         let (options, writes) = (&self.options, &core.work.writes);
-        let new = usize::from(writes.find(id, key).is_none());
         let row_bytes = row.map_or(0, |row| row.bytes().len());
         check_limit(LimitKind::KeyBytes, options.key_bytes, key.len())?;
         check_limit(LimitKind::RowBytes, options.row_bytes, row_bytes)?;
-        check_limit(LimitKind::WriteSetRows, options.write_set_rows, writes.entries.len() + new)?;
+        if writes.entries.len() >= options.write_set_rows && writes.find(id, key).is_none() {
+            check_limit(LimitKind::WriteSetRows, options.write_set_rows, writes.entries.len() + 1)?;
+        }
         check_limit(LimitKind::WriteSetBytes, options.write_set_bytes, writes.bytes + key.len() + row_bytes)?;
         self.check_memory(core, id, key, row)
     }

@@ -1,6 +1,7 @@
 //! The write buffer of a transaction, and the workspace that it borrows from its site.
 
 mod arena;
+mod marks;
 mod order;
 mod read_for_update;
 
@@ -16,16 +17,19 @@ use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::sync::Arc;
 
 use arena::Arena;
+use marks::{Marks, mark};
 use order::Order;
 pub(crate) use read_for_update::ReadForUpdate;
 
-/// Write sets up to this size are searched from front to back.
-const LINEAR: usize = 16;
+/// Write sets up to this size are searched from front to back, by marks.
+const LINEAR: usize = 64;
 
 /// Writes of one transaction, in the order of first writing.
 #[derive(Debug, Default)]
 pub(crate) struct WriteSet {
     pub entries: Vec<Write>,
+    /// Marks of the first [`LINEAR`] entries.
+    marks: Marks,
     /// The bytes of all buffered rows.
     arena: Arena,
     /// The entries of each table in the order of their keys, once there are more than [`LINEAR`] in all.
@@ -91,7 +95,8 @@ impl WriteSet {
     #[inline]
     pub fn find(&self, table: TableId, key: &[u8]) -> Option<usize> {
         if self.entries.len() <= LINEAR {
-            return self.entries.iter().position(|write| write.table == table && write.key[..] == *key);
+            let is_sought = |at: usize| self.entries[at].table == table && self.entries[at].key[..] == *key;
+            return self.marks.find(mark(table, key), is_sought);
         }
         self.orders.get(&table)?.find(&self.entries, key)
     }
@@ -139,6 +144,9 @@ impl WriteSet {
     pub fn entry(&mut self, table: TableId, key: &[u8], find_tuple: impl FnOnce() -> Option<Pinned>) -> usize {
         if let Some(at) = self.find(table, key) {
             return at;
+        }
+        if self.entries.len() < LINEAR {
+            self.marks.push(mark(table, key));
         }
         let (key, tuple) = (Key::from_bytes(key), find_tuple());
         let (owned, expected_row, buffered) = (false, None, Buffered::Unchanged);
@@ -266,6 +274,7 @@ impl WriteSet {
     pub fn clear(&mut self) -> usize {
         debug_assert!(self.entries.is_empty(), "entries are given up one by one");
         self.arena.clear();
+        self.marks.clear();
         if !self.orders.is_empty() {
             self.orders.clear(); // A map takes itself apart even where it is empty.
         }
