@@ -32,6 +32,13 @@ pub trait Access {
         Ok(())
     }
 
+    /// Announces rows of a table that will be read or written soon. A hint: an engine may look the keys up side by side, so that
+    /// its waits for memory overlap. What is wrong with the table or a key is reported by the read or the write.
+    #[inline]
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        let _ = (table, keys);
+    }
+
     /// Same as [`Access::read`] of the whole row, and announces that it will be written: engines that can, lock the row now, so
     /// that on hot rows transactions queue instead of aborting.
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
@@ -94,6 +101,9 @@ macro_rules! forward {
                 each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
             ) -> Result<()> {
                 (**self).read_many(table, keys, columns, each)
+            }
+            fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+                (**self).prefetch(table, keys);
             }
             fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
                 (**self).read_for_update(table, key, row)

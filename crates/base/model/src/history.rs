@@ -125,6 +125,10 @@ impl<A: Access> Access for Recorder<A> {
         Ok(found)
     }
 
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        self.inner.prefetch(table, keys);
+    }
+
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         let found = self.inner.read_for_update(table, key, row)?;
         self.note_read(table, key, found, row);

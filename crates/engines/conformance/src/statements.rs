@@ -340,6 +340,7 @@ pub fn answer(access: &mut impl Access, table: &Indexed, shape: Shape, statement
         Statement::ReadMany { keys, columns } => {
             let keys: Vec<Key> = keys.iter().map(|key| shape.key(*key)).collect();
             let mut rows: Vec<(usize, Option<RowBuf>)> = Vec::new();
+            access.prefetch(table.rows, &keys);
             let read = access.read_many(table.rows, &keys, shape.asked(*columns), &mut |at, row| {
                 rows.push((at, row.map(|row| RowBuf::from_bytes(row.bytes()))));
             });

@@ -137,6 +137,11 @@ impl<H: Handle> Access for Transaction<H> {
         self.on_table(table, |engine, core| engine.read_many(core, table, keys, columns, each))
     }
 
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        // What fails here fails again where it is reported.
+        let _ = self.on_table(table, |engine, core| engine.prefetch(core, table, keys));
+    }
+
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         self.on_table(table, |engine, core| engine.read_for_update(core, table, key, row))
     }

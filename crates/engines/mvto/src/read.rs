@@ -100,6 +100,13 @@ impl<C: Clock> Mvto<C> {
         read
     }
 
+    /// Prefetches rows that will be read or written into the CPU's cache.
+    pub(crate) fn prefetch(&self, core: &mut Core, id: TableId, keys: &[Key]) -> Result<()> {
+        self.start(core)?;
+        keys.chunks(SIDE_BY_SIDE).for_each(|together| prefetch(&core.work.catalog, id, together));
+        Ok(())
+    }
+
     /// Read set for its reads of a table, if the transaction may have to move and rests on them.
     pub(crate) fn notes<'a>(&self, view: &View, reads: &'a mut ReadSet, table: TableId) -> Option<&'a mut ReadSet> {
         (view.moves && view.skips(table).is_none()).then(|| {

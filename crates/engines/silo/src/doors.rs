@@ -8,6 +8,7 @@ use model::{
     LogPosition, Pending, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd,
     Schema, TableId, Tables, Timestamp,
 };
+use parts::index::prefetch::SIDE_BY_SIDE;
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,10 @@ impl<H: Deref<Target = Silo>> Access for Transaction<H> {
         each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
         self.read_points(table, keys, columns, each)
+    }
+
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        keys.chunks(SIDE_BY_SIDE).for_each(|keys| self.prefetch_points(table, keys));
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

@@ -199,6 +199,10 @@ impl<A: Access + ?Sized> Access for Guarded<'_, A> {
         self.inner.read(table, key, columns, row)
     }
 
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        self.inner.prefetch(table, keys);
+    }
+
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
         self.check(table, key, Touch::Update)?;
         self.inner.read_for_update(table, key, row)

@@ -7,7 +7,8 @@ use super::schema::{
     in_district, line_key, order_entry, stock_key,
 };
 use crate::workloads::give_up;
-use model::{Access, Delta, Result, RowBuf, ValueRef};
+use model::{Access, Delta, Key, Result, RowBuf, ValueRef};
+use smallvec::SmallVec;
 use std::hint::black_box;
 
 impl Transaction {
@@ -21,6 +22,7 @@ impl Transaction {
             return Ok(Seen::Missing("warehouse"));
         }
         let warehouse_tax = self.int(W_TAX);
+        self.prefetch_lines(access);
         let district = district_key(w, d);
         if !self.hold(access, DISTRICT, district)? {
             return Ok(Seen::Missing("district"));
@@ -42,6 +44,14 @@ impl Transaction {
         }
         black_box(total * (10_000 - discount) / 10_000 * (10_000 + tax) / 10_000);
         Ok(Seen::NewOrder { pieces })
+    }
+
+    /// Announces the rows that the lines of the order need.
+    fn prefetch_lines<A: Access + ?Sized>(&self, access: &mut A) {
+        let items: SmallVec<[Key; 16]> = self.lines.iter().map(|line| Key::from_u64(line.item)).collect();
+        access.prefetch(self.table(ITEM), &items);
+        let stocks = self.lines.iter().map(|line| Key::from_u64(stock_key(line.supplier, line.item)));
+        access.prefetch(self.table(STOCK), &stocks.collect::<SmallVec<[Key; 16]>>());
     }
 
     /// The order, its new order, and its entry.

@@ -144,6 +144,10 @@ impl Program for Transaction {
             return self.scan(access, range);
         }
         let mut seen = Seen::default();
+        if self.steps.len() > 1 {
+            let keys: SmallVec<[Key; 16]> = self.steps.iter().map(|step| Key::from_u64(step.key())).collect();
+            access.prefetch(self.table(), &keys);
+        }
         for position in 0..self.steps.len() {
             let step = self.steps[position];
             match step {
