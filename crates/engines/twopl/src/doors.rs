@@ -10,6 +10,7 @@ use model::{
     Key, LogPosition, Mode, Pending, Procedure, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint,
     Savepoints, Scan, ScanEnd, Schema, Supervised, Supervisor, TableId, Tables, Ticket, Timestamp, Touch,
 };
+use parts::index::prefetch::SIDE_BY_SIDE;
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,10 @@ impl<H: Deref<Target = TwoPhaseLocking>> Access for Transaction<H> {
         each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
         self.read_points(table, keys, columns, each)
+    }
+
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        keys.chunks(SIDE_BY_SIDE).for_each(|keys| self.prefetch_points(table, keys));
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {

@@ -63,16 +63,21 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
     ) -> Result<()> {
         let mut row = RowBuf::new();
         for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
-            let place = self.table(table)?;
-            if keys.iter().all(|key| place.schema.check_key(key).is_ok()) {
-                place.index.prefetch(keys);
-            }
+            self.prefetch_points(table, keys);
             for (at, key) in keys.iter().enumerate() {
                 let found = self.read_point(table, key, (LockMode::Shared, Touch::Read), columns, &mut row)?;
                 each(chunk * SIDE_BY_SIDE + at, found.then(|| row.row()));
             }
         }
         Ok(())
+    }
+
+    /// Prefetches the rows of a few keys into the CPU's cache. A hint: the read itself reports an error in the table or a key.
+    pub(super) fn prefetch_points(&mut self, table: TableId, keys: &[Key]) {
+        let Ok(place) = self.table(table) else { return };
+        if keys.iter().all(|key| place.schema.check_key(key).is_ok()) {
+            place.index.prefetch(keys);
+        }
     }
 
     /// Visits the rows of a range; see [`model::Access::scan`].
