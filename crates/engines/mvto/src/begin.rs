@@ -315,10 +315,16 @@ impl<C: Clock> Mvto<C> {
 
     /// Lets an open transaction use a table that was created, unlisted, after it began. Its other tables stay as they were:
     /// it may hold tuples of ones that were dropped since.
+    #[inline]
     pub(crate) fn add_unlisted_table(&self, core: &mut Core, id: TableId) {
         if core.is_open() && id >= core.work.catalog.next_id() {
-            core.work.catalog = Arc::new(core.work.catalog.with_newer(&self.catalog()));
+            self.add_newer_tables(core);
         }
+    }
+
+    #[cold]
+    fn add_newer_tables(&self, core: &mut Core) {
+        core.work.catalog = Arc::new(core.work.catalog.with_newer(&self.catalog()));
     }
 
     /// Enters a statement of an open transaction. If ages are limited, a transaction that is too old is aborted here; one that
@@ -367,8 +373,10 @@ impl<C: Clock> Mvto<C> {
         let is_doomed = self.age_limit_ticks.is_some() && self.is_doomed(&place);
         assert!(!is_doomed || !matches!(outcome, Outcome::Committed { .. }), "M12: who is doomed does not commit");
         self.release_writes(&mut work, &core.view, is_doomed);
-        for (space, tuple) in work.kept.drain() {
-            work.garbage.extend(leftover(space, tuple, core.view.at));
+        if !work.kept.is_empty() {
+            for (space, tuple) in work.kept.drain() {
+                work.garbage.extend(leftover(space, tuple, core.view.at));
+            }
         }
         if !work.ready.is_empty() {
             self.reclaim(&mut work);

@@ -436,8 +436,10 @@ impl<C> Mvto<C> {
     }
 
     /// Refuses work on a failed log (design, rule 4).
+    #[inline]
     pub(crate) fn check_log(&self) -> Result<()> {
-        match self.log.as_ref().and_then(Log::failed) {
+        let Some(log) = &self.log else { return Ok(()) };
+        match log.failed() {
             None => Ok(()),
             Some(failure) => Err(Fault::LogFailed { detail: failure.to_string() }.into()),
         }

@@ -271,8 +271,21 @@ impl WriteSet {
     }
 
     /// Ready for the next transaction. The entries' tuples have been given up. Returns how many bytes were counted.
+    #[inline]
     pub fn clear(&mut self) -> usize {
         debug_assert!(self.entries.is_empty(), "entries are given up one by one");
+        // Most transactions have written nothing.
+        if self.arena.is_empty()
+            && (self.next_savepoint, self.bytes, self.counted) == (0, 0, 0)
+            && self.orders.is_empty()
+        {
+            debug_assert!(self.undo.is_empty() && self.savepoints.is_empty(), "no savepoint was open");
+            return 0;
+        }
+        self.clear_used()
+    }
+
+    fn clear_used(&mut self) -> usize {
         self.arena.clear();
         self.marks.clear();
         if !self.orders.is_empty() {

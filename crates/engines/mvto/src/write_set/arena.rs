@@ -73,6 +73,12 @@ impl Arena {
         }
     }
 
+    /// Returns whether no row is held.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.first().is_none_or(Vec::is_empty) && self.chunks.len() <= 1
+    }
+
     /// Forgets all rows, and keeps the first chunk's memory.
     pub fn clear(&mut self) {
         self.chunks.truncate(1);

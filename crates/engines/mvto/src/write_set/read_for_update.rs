@@ -27,6 +27,12 @@ impl ReadForUpdate {
         Some(self.0.swap_remove(at).1)
     }
 
+    /// Returns whether none is kept.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Gives up the others, at the end of the transaction. Their pins are the caller's.
     pub fn drain(&mut self) -> impl Iterator<Item = (TableId, Pinned)> {
         self.0.drain(..)
