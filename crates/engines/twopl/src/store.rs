@@ -192,7 +192,8 @@ impl Index {
         });
         let weighed = &batch[..batch.len().min(WEIGHED)];
         let bytes: usize = weighed.iter().map(|record| record.size()).sum();
-        count.max(weighed.len() as u64).saturating_mul(bytes as u64) / (weighed.len() as u64).max(1)
+        // A sample may have one record several times.
+        count.max(weighed.len().min(1) as u64).saturating_mul(bytes as u64) / (weighed.len() as u64).max(1)
     }
 
     /// Returns the number of records, for tests and figures.
