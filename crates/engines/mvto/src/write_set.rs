@@ -95,6 +95,7 @@ impl WriteSet {
     #[inline]
     pub fn find(&self, table: TableId, key: &[u8]) -> Option<usize> {
         if self.entries.len() <= LINEAR {
+            debug_assert!(self.marks.len() == self.entries.len(), "each entry has its mark");
             let is_sought = |at: usize| self.entries[at].table == table && self.entries[at].key[..] == *key;
             return self.marks.find(mark(table, key), is_sought);
         }
@@ -274,12 +275,10 @@ impl WriteSet {
     #[inline]
     pub fn clear(&mut self) -> usize {
         debug_assert!(self.entries.is_empty(), "entries are given up one by one");
-        // Most transactions have written nothing.
-        if self.arena.is_empty()
-            && (self.next_savepoint, self.bytes, self.counted) == (0, 0, 0)
-            && self.orders.is_empty()
-        {
-            debug_assert!(self.undo.is_empty() && self.savepoints.is_empty(), "no savepoint was open");
+        // Most transactions have written nothing, and own nothing.
+        if self.marks.is_empty() && self.next_savepoint == 0 {
+            debug_assert!(self.arena.is_empty() && self.orders.is_empty() && self.undo.is_empty(), "without an entry");
+            debug_assert!((self.bytes, self.counted, self.savepoints.len()) == (0, 0, 0), "without an entry");
             return 0;
         }
         self.clear_used()

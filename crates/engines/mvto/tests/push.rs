@@ -3,7 +3,7 @@
 
 mod support;
 
-use model::{Access, Begin, Columns, Finish, Interactive, Key, Mode, RowBuf};
+use model::{Access, Begin, Columns, Error, Finish, Interactive, Key, Mode, RowBuf};
 use seriatim_mvto::Options;
 use std::thread;
 use std::time::Duration;
@@ -160,4 +160,19 @@ fn a_transaction_that_moves_keeps_its_number() {
     assert_eq!(Finish::timestamp(&early), number);
     early.abort();
     assert_eq!(engine.stats().moved, 0, "only commits count");
+}
+
+/// Workspaces are lent to one transaction after another.
+#[test]
+fn a_row_that_is_owned_and_not_written_leaves_nothing_for_the_next_transaction() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 1), (2, 2)]);
+    for _ in 0..3 {
+        for key in [1, 2] {
+            let how = Begin { mode: Mode::OwnAtStatement, ..Begin::default() };
+            let mut open = engine.begin(how).expect("room for one more");
+            assert!(matches!(insert(&mut open, table, key, 9), Err(Error::Duplicate(_))), "it is there");
+            open.commit().expect("nobody in the way");
+        }
+    }
+    assert_eq!((now(&engine, table, 1), now(&engine, table, 2)), (Some(1), Some(2)));
 }

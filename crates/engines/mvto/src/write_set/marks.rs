@@ -10,6 +10,17 @@ const SIDE_BY_SIDE: usize = 8;
 pub(super) struct Marks(Vec<u32>);
 
 impl Marks {
+    /// Returns whether there is none: no entry was made.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Adds the mark of the next entry.
     pub fn push(&mut self, mark: u32) {
         self.0.push(mark);
