@@ -94,7 +94,8 @@
 //! | beyond: registration without a mutex | `sites/lane.rs` | `tests/loom_sites.rs` |
 //! | beyond: a clock that steps back | `sites.rs` `continue_time` | `tests/clock.rs`, `tests/loom_sites.rs` |
 //! | 2 `Read`, `tslast` | `read.rs` `look`, `ownership.rs` | `sec_2_read_*`, `tests/loom_ownership.rs` |
-//! | beyond: several keys side by side | `read.rs` `read_many` | `tests/conformance.rs` (twin) |
+//! | beyond: a short row beside its key | `store.rs` `take_home` | `store.rs` (its tests), `tests/memory_model.rs` |
+//! | beyond: several keys side by side | `read.rs` `read_many`, `prefetch` | `tests/conformance.rs` (twin) |
 //! | 2 `Write`, `Delete`, write buffer | `write.rs`, `write_set.rs` | `sec_2_write_buffer_*` |
 //! | 2 `Commit`, figure 2 | `commit.rs`, `write.rs` `own` | `sec_2_fig_2a_*`, `sec_2_fig_2b_*` |
 //! | 2 garbage collection, 5.1 its bug | `gc.rs`, `sites.rs` `survey` | `sec_2_gc_*`, `sec_5_1_*` |
