@@ -174,9 +174,12 @@ struct Stored<'v>(Mutex<std::slice::Iter<'v, i64>>);
 impl Batches for Stored<'_> {
     fn next(&self, batch: &mut Batch) -> Result<bool> {
         batch.restart(&[ColumnType::Int]);
-        for &value in self.0.lock().unwrap().by_ref().take(2) {
-            batch.push(RowBuf::from_values(&[ValueRef::Int(value)]).row());
-        }
+        let next: Vec<i64> = self.0.lock().unwrap().by_ref().take(2).copied().collect();
+        batch.extend(next.len(), |columns| {
+            let (Values::Int(values), is_null) = columns[0].parts_mut() else { panic!("one column of integers") };
+            values.extend_from_slice(&next);
+            is_null.resize(values.len(), false);
+        });
         Ok(!batch.is_empty())
     }
 }
@@ -189,4 +192,18 @@ fn columns_are_asked_for_first() {
     let scan = Scan::table(table).columns(Columns::Some(&[0]));
     let found = drain(&*batches(&view, &schema(), scan).expect("columns"), 1);
     assert_eq!(found, [3, 1, 4].map(|value| vec![Value::Int(value)]));
+}
+
+#[test]
+#[should_panic(expected = "each column has a value for each of 3 rows")]
+fn a_column_that_is_too_short_is_noticed() {
+    let mut batch = Batch::default();
+    batch.restart(&[ColumnType::Text, ColumnType::Text]);
+    batch.extend(3, |columns| {
+        for (column, length) in columns.iter_mut().zip([3, 2]) {
+            let (Values::Text(texts), is_null) = column.parts_mut() else { panic!("texts") };
+            (0..length).for_each(|_| texts.push(b"text"));
+            is_null.resize(length, false);
+        }
+    });
 }

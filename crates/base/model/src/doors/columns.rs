@@ -112,6 +112,18 @@ impl Batch {
         }
         self.rows += 1;
     }
+
+    /// Appends rows by column, for an engine that stores columns: `append` appends as many values to each of the vectors, in the order
+    /// of the scan's columns, by [`Vector::parts_mut`].
+    ///
+    /// # Panics
+    /// If a vector has another number of values, or of NULL marks, afterwards.
+    pub fn extend(&mut self, rows: usize, append: impl FnOnce(&mut [Vector])) {
+        append(&mut self.columns);
+        self.rows += rows;
+        let whole = |column: &Vector| column.values.len() == self.rows && column.is_null.len() == self.rows;
+        assert!(self.columns.iter().all(whole), "each column has a value for each of {} rows", self.rows);
+    }
 }
 
 impl Vector {
@@ -136,6 +148,11 @@ impl Vector {
     /// Which rows have NULL.
     pub fn is_null(&self) -> &[bool] {
         &self.is_null
+    }
+
+    /// The values and which of them are NULL, to append to both ([`Batch::extend`]). A row with NULL has any value.
+    pub fn parts_mut(&mut self) -> (&mut Values, &mut Vec<bool>) {
+        (&mut self.values, &mut self.is_null)
     }
 
     /// The value of one row.
@@ -190,6 +207,17 @@ impl Vector {
 }
 
 impl Values {
+    /// Number of values.
+    fn len(&self) -> usize {
+        match self {
+            Values::Bool(values) => values.len(),
+            Values::Int(values) | Values::Timestamp(values) => values.len(),
+            Values::Float(values) => values.len(),
+            Values::Text(values) | Values::Bytes(values) => values.ends.len(),
+            Values::Date(values) => values.len(),
+        }
+    }
+
     /// Type of the values.
     pub fn kind(&self) -> ColumnType {
         match self {
@@ -214,7 +242,8 @@ impl Strings {
         &self.bytes[start..self.ends[row]]
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    /// Appends one. What is appended to texts is UTF-8.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
     }
