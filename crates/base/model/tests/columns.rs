@@ -4,7 +4,7 @@ use seriatim_model::columns::{BATCH_ROWS, Batch, Batches, ColumnReads, Values, b
 use seriatim_model::twin::Twin;
 use seriatim_model::{
     Access, ColumnType, Columns, Comparison, Invalid, Item, Key, Predicate, ReadView, Result, RowBuf, Scan, ScanEnd,
-    Schema, TableId, Value, ValueRef,
+    Schema, TableId, Value,
 };
 use std::ops::{Bound, ControlFlow};
 use std::sync::Mutex;
