@@ -208,6 +208,7 @@ fn plan(comparison: &Comparison, workload: &WorkloadPlan, threads: u32, system: 
         long_reader_interval: Duration::ZERO,
         extent,
         door: DoorName::Program,
+        batch: 1,
         durability,
         history: None,
         seed: comparison.seed,

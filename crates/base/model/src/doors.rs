@@ -18,7 +18,7 @@ mod transaction;
 pub use capabilities::{
     LogUsage, ReadView, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots, Supervised, Tables, Usage,
 };
-pub use declared::{AsDeclared, Completed, Declared, Procedure, Ticket};
+pub use declared::{AsDeclared, BatchEntry, Completed, Declared, FootprintChecked, Procedure, Ticket};
 pub use footprint::{Footprint, FootprintEntry, FootprintRange, Guarded, Touch};
 pub use interactive::{Got, Interactive, read_alone};
 pub use object::{Engine, Store, Transaction};

@@ -118,6 +118,8 @@ pub enum LimitKind {
     Tables,
     /// Attempts of a transaction that is run again after conflicts.
     Attempts,
+    /// Procedures submitted in one batch.
+    Batch,
     /// Keys locked by one transaction.
     Locks,
     /// Rows, gaps and ranges read by one transaction.
@@ -519,6 +521,7 @@ impl fmt::Display for Limit {
             LimitKind::Transactions => "open transactions",
             LimitKind::Tables => "tables",
             LimitKind::Attempts => "attempts of one transaction",
+            LimitKind::Batch => "procedures of one batch",
             LimitKind::Locks => "keys locked by one transaction",
             LimitKind::ReadSet => "rows and gaps read by one transaction",
             LimitKind::Memory => return self.write_memory(f),

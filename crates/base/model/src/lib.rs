@@ -40,10 +40,11 @@ pub use access::{Access, Program};
 pub use codec::Reader as Decoder;
 pub use doors::columns;
 pub use doors::{
-    AnyProcedure, AsDeclared, AsReexecutable, Begin, Committed, Completed, Declared, Engine, Finish, Footprint,
-    FootprintEntry, FootprintRange, Got, Guarded, Interactive, Later, LogUsage, LoggedCall, Mode, NameTaken, Pending,
-    Procedure, ReadView, Reexecutable, Registry, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots, Store,
-    Supervised, Tables, Ticket, Touch, Transaction, UnknownCall, Usage, encode_call, read_alone, run_interactively,
+    AnyProcedure, AsDeclared, AsReexecutable, BatchEntry, Begin, Committed, Completed, Declared, Engine, Finish,
+    Footprint, FootprintChecked, FootprintEntry, FootprintRange, Got, Guarded, Interactive, Later, LogUsage,
+    LoggedCall, Mode, NameTaken, Pending, Procedure, ReadView, Reexecutable, Registry, Savepoint, Savepoints,
+    SharedReads, SkipsLocked, Snapshots, Store, Supervised, Tables, Ticket, Touch, Transaction, UnknownCall, Usage,
+    encode_call, read_alone, run_interactively,
 };
 pub use draws::Draws;
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};

@@ -168,7 +168,7 @@ macro_rules! battery {
         $crate::battery! { @parts tickets $fixture:
             other_threads_take_the_tickets the_order_of_a_caller_is_kept a_chain_of_procedures_is_not_awaited
             every_ticket_calls_back a_dropped_ticket_withdraws_nothing a_procedure_that_fails_has_no_effect
-            an_undeclared_write_is_refused draws_are_the_same_in_every_attempt a_log_of_calls_runs_again
+            batches_are_procedures_one_by_one batches_pass_money_on an_undeclared_write_is_refused draws_are_the_same_in_every_attempt a_log_of_calls_runs_again
         }
     };
     (@twin $fixture:ty) => {

@@ -8,7 +8,8 @@ use check::KeyForm;
 use env::{Clock, MonotonicClock, Randomness};
 use model::history::{Operation, Outcome, Recorder, Transaction};
 use model::{
-    Access, Begin, Declared, Decoder, Error, Footprint, Malformed, Procedure, Program, Result, Storage, TableId,
+    Access, BatchEntry, Begin, Declared, Decoder, Error, Footprint, Malformed, Procedure, Program, Result, Storage,
+    TableId,
 };
 use std::sync::Arc;
 use std::thread;
@@ -188,7 +189,7 @@ pub fn concurrent_procedures_are_serializable<F: Procedures>() {
     let (clock, seed) = (MonotonicClock::new(), seeds::fixed());
     let client = |number: u32| {
         let mut random = Randomness::from_seed(seed ^ u64::from(number) << 32);
-        let mut history = Vec::new();
+        let (mut history, mut batch) = (Vec::new(), Vec::new());
         for turn in 0..1_000u64 {
             let mut keys =
                 |most: u64| -> Vec<u64> { (0..random.in_range(0..most)).map(|_| random.in_range(0..8)).collect() };
@@ -196,11 +197,23 @@ pub fn concurrent_procedures_are_serializable<F: Procedures>() {
             let value = |(at, key): (usize, u64)| (key, turn << 16 | (at as u64) << 8 | u64::from(number));
             let writes = written.into_iter().enumerate().map(value).collect();
             let touch = Touch { table, reads, writes };
+            batch.push(BatchEntry { procedure: touch, how: Begin::default(), retry: Box::new(keep_trying) });
+            // Most come alone.
+            let size = if turn % 40 < 30 { 1 } else { 10 };
+            if batch.len() < size {
+                continue;
+            }
             let start_ns = clock.now();
-            let ((_, operations), committed) = door.call(touch, Begin::default(), keep_trying).expect("it is retried");
-            let outcome = Outcome::Committed(claim::<F>(&committed));
-            history.push(Transaction { client: number, start_ns, end_ns: clock.now(), outcome, operations });
+            let done: Vec<_> =
+                door.submit_batch(std::mem::take(&mut batch)).into_iter().map(|ticket| ticket.wait()).collect();
+            let end_ns = clock.now();
+            history.extend(done.into_iter().map(|done| {
+                let ((_, operations), committed) = done.expect("it is retried");
+                let outcome = Outcome::Committed(claim::<F>(&committed));
+                Transaction { client: number, start_ns, end_ns, outcome, operations }
+            }));
         }
+        assert!(batch.is_empty(), "the last batch is full");
         history
     };
     let history: Vec<Transaction> = thread::scope(|scope| {

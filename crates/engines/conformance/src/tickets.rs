@@ -5,8 +5,9 @@ use crate::fixture::{Knobs, Procedures, claim};
 use crate::registers::{get, put, registers};
 use crate::ways::ways;
 use model::{
-    AbortClass, Access, AnyProcedure, Begin, Completed, Declared, Decoder, Draws, Error, Footprint, Invalid, Malformed,
-    Procedure, Program, Registry, Result, Storage, TableId, Ticket, Touch, UnknownCall, encode_call,
+    AbortClass, Access, AnyProcedure, BatchEntry, Begin, Completed, Declared, Decoder, Draws, Error, Footprint,
+    Invalid, Malformed, Procedure, Program, Registry, Result, Storage, TableId, Ticket, Touch, UnknownCall,
+    encode_call,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, mpsc};
@@ -295,6 +296,105 @@ pub fn an_undeclared_write_is_refused<F: Procedures>() {
     assert!(is_mistake || is_miss, "{error}");
     assert_eq!((stage.value(1), stage.value(2)), (None, None));
 }
+
+/// Procedures that are submitted together: each has its own result, its own error, its own draws, and its own place.
+pub fn batches_are_procedures_one_by_one<F: Procedures>() {
+    let stage = Stage::<F>::open();
+    let end = |n: u64| match n % 10 {
+        3 => End::Refuse,
+        6 => End::Stray,
+        _ => End::Commit,
+    };
+    let draws = |n: u64| n.is_multiple_of(2).then(|| Draws::new(n, 7));
+    let mut claimed = BTreeSet::new();
+    for batch in 0..4 {
+        let entry = |n: u64| BatchEntry {
+            procedure: Step { from: n, ..stage.step(100 * batch + n, n + 1) }.ending(end(n)),
+            how: Begin { draws: draws(n), ..Begin::default() },
+            retry: Box::new(|failed: u32, _: &Error| failed < 50),
+        };
+        let tickets = stage.door.submit_batch((0..IN_A_BATCH).map(entry).collect());
+        assert_eq!(tickets.len() as u64, IN_A_BATCH);
+        for (n, ticket) in (0..).zip(tickets) {
+            match (end(n), ticket.wait()) {
+                (End::Commit, Ok((seen, committed))) => {
+                    assert_eq!(seen.drawn, draws(n).as_mut().map(drawn), "procedure {n}");
+                    let place = claim::<F>(&committed);
+                    assert!(place.is_none_or(|place| claimed.insert(place)), "{n} has the place of another one");
+                }
+                (End::Refuse, Err(Refused::SoldOut)) | (End::Stray, Err(Refused::Engine(_))) => {}
+                (end, completed) => panic!("procedure {n}, {end:?}: {completed:?}"),
+            }
+        }
+    }
+    for batch in 1..4 {
+        let written = |n| stage.value(100 * batch + n).is_some();
+        assert!((0..IN_A_BATCH).all(|n| written(n) == (end(n) == End::Commit)), "batch {batch}");
+    }
+}
+
+/// Procedures of a batch.
+const IN_A_BATCH: u64 = 20;
+
+/// Takes one from a register, if it can, and gives it to another one.
+#[derive(Clone, Debug)]
+struct Give(TableId, u64, u64);
+
+impl Program for Give {
+    type Output = ();
+    type Error = Error;
+
+    fn run<A: Access + ?Sized>(&mut self, mut access: &mut A) -> Result<()> {
+        let Give(table, from, to) = *self;
+        let (left, there) = (get(&mut access, table, from)?, get(&mut access, table, to)?);
+        if let (Some(left @ 1..), Some(there)) = (left, there) {
+            put(&mut access, table, from, left - 1)?;
+            put(&mut access, table, to, there + 1)?;
+        }
+        Ok(())
+    }
+}
+
+impl Procedure for Give {
+    const NAME: &'static str = "give";
+    fn encode_arguments(&self, _: &mut Vec<u8>) {}
+    fn decode_arguments(_: &[u8]) -> std::result::Result<Give, Malformed> {
+        Err(Malformed)
+    }
+    fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> Result<Footprint> {
+        let Give(table, from, to) = *self;
+        Ok(Footprint::default().touches(table, from, Touch::Update).touches(table, to, Touch::Update))
+    }
+}
+
+/// Threads submit batches of transfers between a few accounts, which meet within a batch as well as across. Nothing is lost.
+pub fn batches_pass_money_on<F: Procedures>() {
+    let stage = Stage::<F>::open();
+    (0..ACCOUNTS).for_each(|n| _ = seen(stage.next(stage.step(n, 100)).wait()));
+    let sum = || (0..ACCOUNTS).map(|n| stage.value(n).expect("an account")).sum::<u64>();
+    let before = sum();
+    thread::scope(|scope| {
+        for thread in 0..3_u64 {
+            let (table, door) = (stage.table, stage.door.clone());
+            scope.spawn(move || {
+                for round in 0..40 {
+                    let entry = |n: u64| {
+                        let (from, to) = ((thread + n) % ACCOUNTS, (round + 2 * n + 1) % ACCOUNTS);
+                        let to = if to == from { (to + 1) % ACCOUNTS } else { to };
+                        let procedure = Give(table, from, to);
+                        BatchEntry { procedure, how: Begin::default(), retry: Box::new(keep_trying) }
+                    };
+                    let tickets = door.submit_batch((0..IN_A_BATCH).map(entry).collect());
+                    tickets.into_iter().for_each(|ticket| _ = ticket.wait().expect("it is retried"));
+                }
+            });
+        }
+    });
+    assert_eq!(sum(), before);
+}
+
+/// Accounts that batches of transfers meet at.
+const ACCOUNTS: u64 = 5;
 
 /// Draws follow from the seed of the procedure, however often it runs; one that is begun without has none.
 pub fn draws_are_the_same_in_every_attempt<F: Procedures>() {

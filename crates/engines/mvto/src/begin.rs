@@ -32,6 +32,17 @@ pub(crate) struct Core {
     pub draws: Option<Draws>,
     /// Notes that its read views leave, once it has had one.
     pub shared: Option<Box<SharedNotes>>,
+    /// Whether its end keeps its place and its workspace for the next transaction of its batch.
+    pub in_batch: bool,
+    /// What its end has kept.
+    pub seat: Option<Seat>,
+}
+
+/// What the transactions of a batch have one after the other: the lane, in which all of them are registered, and a workspace.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub right: InLane,
+    pub work: Box<Workspace>,
 }
 
 /// Registration of a transaction at its site.
@@ -74,7 +85,18 @@ impl Core {
             poison: None,
             draws: how.draws,
             shared: None,
+            in_batch: false,
+            seat: None,
         }
+    }
+
+    /// The same for the transaction of a batch that has this timestamp.
+    pub fn seated(how: Begin, durability: Durability, wait_limit: Duration, at: Timestamp, seat: Seat) -> Core {
+        let mut core = Core::new(how, durability, wait_limit);
+        (core.view.at, core.view.name, core.began) = (at, at, at);
+        (core.place, core.work) = (Some(Place::Lane(seat.right)), BorrowedWorkspace::new(seat.work));
+        core.in_batch = true;
+        core
     }
 
     /// Takes over the notes of read views.
@@ -178,10 +200,7 @@ impl<C: Clock> Mvto<C> {
         let thread = thread_number();
         let site = self.sites.assign(thread);
         let beginner = Beginner { thread, writes: matches!(core.mode, Mode::ReadWrite | Mode::OwnAtStatement) };
-        let in_lane = matches!(core.mode, Mode::ReadWrite | Mode::ReadOnly)
-            && self.has_lanes
-            && self.crowded_sites.load(Ordering::Relaxed) == 0;
-        if in_lane {
+        if self.may_enter_lane(core.mode) {
             match self.sites.enter(site, &self.time, beginner) {
                 Ok(Some((at, right, spare))) => {
                     core.work = BorrowedWorkspace::new(spare.unwrap_or_else(|| self.new_workspace()));
@@ -194,6 +213,14 @@ impl<C: Clock> Mvto<C> {
             }
         }
         self.register_under_mutex(core, site, beginner)
+    }
+
+    /// Whether a transaction of this mode may register in a lane, if that is free.
+    #[inline]
+    pub(crate) fn may_enter_lane(&self, mode: Mode) -> bool {
+        matches!(mode, Mode::ReadWrite | Mode::ReadOnly)
+            && self.has_lanes
+            && self.crowded_sites.load(Ordering::Relaxed) == 0
     }
 
     fn register_under_mutex(
@@ -388,7 +415,14 @@ impl<C: Clock> Mvto<C> {
         work.record.clear();
         self.refresh_catalog(&mut work);
         match place {
-            Place::Lane(right) => self.leave_lane(right, work, outcome),
+            Place::Lane(right) if core.in_batch => {
+                self.count_in_lane(right.site, outcome);
+                core.seat = Some(Seat { right, work });
+            }
+            Place::Lane(right) => {
+                self.count_in_lane(right.site, outcome);
+                self.leave_lane(Seat { right, work });
+            }
             Place::Site(slot) => {
                 let moved = outcome == Outcome::Committed { wrote: true } && core.view.at != core.began;
                 self.end_under_mutex(slot, work, outcome, moved);
@@ -422,12 +456,8 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// Ends a transaction in a lane, which keeps its workspace.
-    fn leave_lane(&self, right: InLane, mut work: Box<Workspace>, outcome: Outcome) {
-        let site = right.site;
-        if !work.garbage.is_empty() {
-            self.queue_and_reclaim(site, &mut work);
-        }
+    /// Counts a transaction that ends in a lane.
+    fn count_in_lane(&self, site: u32, outcome: Outcome) {
         let shared = self.sites.shared(site);
         match outcome {
             Outcome::Committed { wrote } => {
@@ -435,7 +465,16 @@ impl<C: Clock> Mvto<C> {
             }
             Outcome::Aborted(_) => self.sites.lock(site).extra.counters.count(outcome),
         }
+    }
+
+    /// Leaves a lane, which keeps the workspace.
+    pub(crate) fn leave_lane(&self, Seat { right, mut work }: Seat) {
+        let site = right.site;
+        if !work.garbage.is_empty() {
+            self.queue_and_reclaim(site, &mut work);
+        }
         if work.replaced | work.collected != 0 {
+            let shared = self.sites.shared(site);
             bump(&shared.replaced, std::mem::take(&mut work.replaced) as u64);
             bump(&shared.collected, std::mem::take(&mut work.collected) as u64);
         }

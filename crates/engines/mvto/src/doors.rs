@@ -1,6 +1,6 @@
 //! The door into this engine: transactions, borrowed or owned, from one implementation generic over the handle.
 
-use crate::begin::{Core, Outcome};
+use crate::begin::{Core, Outcome, Seat};
 use crate::engine::{Mvto, log_fault};
 use crate::read::Note;
 use crate::reason::Reason;
@@ -21,6 +21,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use wal::Log;
+
+/// Result of one attempt of a body with its commit.
+pub(crate) type Attempt<T, E> = std::result::Result<(T, Committed), Failure<Error, E>>;
 
 /// A way to hold an engine.
 pub trait Handle: Send {
@@ -57,6 +60,34 @@ impl<H: Handle> Transaction<H> {
         let options = engine.engine().options();
         let core = Core::new(how, options.durability, options.wait_limit);
         Transaction { core, engine }
+    }
+
+    /// The next transaction of a batch, which has its timestamp already.
+    pub(crate) fn seated(engine: H, how: Begin, at: Timestamp, seat: Seat) -> Transaction<H> {
+        let options = engine.engine().options();
+        let core = Core::seated(how, options.durability, options.wait_limit, at, seat);
+        Transaction { core, engine }
+    }
+
+    /// Ends a transaction of a batch as [`Interactive::conclude`] does, but for the wait for the log. What the next one needs is
+    /// returned, too.
+    pub(crate) fn conclude_in_batch<T, E: From<Error>>(
+        mut self,
+        outcome: std::result::Result<T, E>,
+    ) -> (Attempt<T, E>, LogPosition, Seat) {
+        let (concluded, rests_on) = match (self.poison().cloned(), outcome) {
+            (Some(error), _) => (Err(error.into()), LogPosition::ZERO),
+            (None, Ok(output)) => {
+                let committed = self.statement(|engine, core| engine.commit(core));
+                (committed.map(|committed| (output, committed)).map_err(Failure::from), LogPosition::ZERO)
+            }
+            (None, Err(error)) => (Err(Failure::Final(error)), self.core.rests_on()),
+        };
+        if self.core.is_open() {
+            self.engine.engine().end(&mut self.core, Outcome::Aborted(Some(Reason::Requested)));
+        }
+        let seat = self.core.seat.take().expect("the end of a transaction of a batch keeps its seat");
+        (concluded, rests_on, seat)
     }
 
     /// Runs a statement. One that aborts the transaction poisons it, and gives up at once what it holds.
@@ -233,6 +264,9 @@ impl<H: Handle> Drop for Transaction<H> {
     fn drop(&mut self) {
         if self.core.is_open() {
             self.engine.engine().end(&mut self.core, Outcome::Aborted(Some(Reason::Requested)));
+        }
+        if let Some(seat) = self.core.seat.take() {
+            self.engine.engine().leave_lane(seat); // A body of the batch has panicked.
         }
     }
 }

@@ -27,8 +27,8 @@
 //! # Invariants
 //! - **M1** A timestamp of site `s` is congruent to `s` modulo the number of sites, above the clock's reading at the call and
 //!   below its reading at the return.
-//! - **M2** Drawing and registering are one step under the site's mutex, or in its lane, which holds one transaction; who draws under
-//!   the mutex bars the lane. Timestamps are unique. They stay so, and rise, where the
+//! - **M2** Drawing and registering are one step under the site's mutex, or in its lane, which holds one transaction or batch; who
+//!   draws under the mutex bars the lane. Timestamps are unique. They stay so, and rise, where the
 //!   clock steps back: engine time then goes on above all that were drawn, and above the floors of all surveys.
 //! - **M3** A reader stamps a tuple and then looks at its owner; a writer owns it and then checks its stamp. At least one of the
 //!   two sees the other. A single read, in no transaction, stamps with an upper bound of all timestamps drawn so far (`get.rs`).
@@ -67,11 +67,11 @@
 //!
 //! | | asserted | in debug builds | tests; mutants |
 //! | --- | --- | --- | --- |
-//! | M1 | | `sites.rs` `draw`, `ownership.rs` `word` | `loom_sites`, `clock`; `round_down`, `skip_clock_wait` |
-//! | M2 | `sites.rs` `draw` | | `loom_sites`, `clock`; `draw_beside_the_lane` |
+//! | M1 | | `sites.rs` `draw`, `ownership.rs` `word` | `loom_sites`, `clock`, `batch`; `round_down`, `skip_clock_wait`, `batch_draws_before_it_is_submitted` |
+//! | M2 | `sites.rs` `draw` | | `loom_sites`, `clock`, `batch`; `draw_beside_the_lane`, `batch_reuses_a_timestamp` |
 //! | M3 | | `read.rs` `look`, after the stamp | `loom_ownership`, `shuttle_engine`, `get`; `single_read_*`, `draw_above_the_limit`, `stamp_not_raised`, `look_before_stamp`, `skip_owner_wait`, `release_before_install` |
 //! | M4 | `commit.rs` `install`, `read.rs` `rest_on` | `store.rs` `install`, `splice` | `conformance`; `skip_later_writer` |
-//! | M5 | `begin.rs` `prepare` | `gc.rs` `advance_bound` (its partner), `remove_dead`; `store.rs` `cut` | `loom_sites`, `versions`; `infinite_bound`, `lane_*`, `survey_*`, `prune_one_too_many`, `splice_*` |
+//! | M5 | `begin.rs` `prepare` | `gc.rs` `advance_bound` (its partner), `remove_dead`; `store.rs` `cut` | `loom_sites`, `versions`, `batch`; `infinite_bound`, `lane_*`, `batch_shows_its_first_timestamp`, `survey_*`, `prune_one_too_many`, `splice_*` |
 //! | M6 | | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |
 //! | M7 | | `wait.rs` `sleep_while` | `waits`, `push`, `conformance` |
 //! | M9 | `commit.rs` `commit` | `commit.rs` `install` | `answers`, `recovery`, `sim`; `error_without_wait` (in `model`) |
@@ -91,6 +91,7 @@
 //! | --- | --- | --- |
 //! | 2 `Begin`, 4.5 timestamps | `sites.rs` `Time::draw`, `begin.rs` | `tests/paper.rs` `sec_4_5_*`, `tests/loom_sites.rs` |
 //! | beyond: single reads without a timestamp | `get.rs`, `sites.rs` `hold` | `tests/get.rs`, `tests/loom_sites.rs` |
+//! | beyond: transactions that begin together | `batch.rs`, `sites.rs` `enter_after` | `tests/batch.rs`, `tests/loom_sites.rs` |
 //! | beyond: registration without a mutex | `sites/lane.rs` | `tests/loom_sites.rs` |
 //! | beyond: a clock that steps back | `sites.rs` `continue_time` | `tests/clock.rs`, `tests/loom_sites.rs` |
 //! | 2 `Read`, `tslast` | `read.rs` `look`, `ownership.rs` | `sec_2_read_*`, `tests/loom_ownership.rs` |
@@ -113,13 +114,15 @@
 //! # Files
 //! - `engine.rs`: what all transactions share. `doors.rs`: the interface of `model`. `options.rs`: knobs.
 //! - The path of a transaction: `begin.rs`, `view.rs` (what its reads need of it; parallel reads), `read.rs`, `scan.rs`, `write.rs`
-//!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; reads without one: `get.rs`; sleeping:
-//!   `wait.rs`; why it aborts: `reason.rs`.
+//!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; reads without one: `get.rs`; several of
+//!   them: `batch.rs`; sleeping: `wait.rs`; why it aborts: `reason.rs`.
 //! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`.
 //! - Memory and disk: `store.rs`, `gc.rs`, `horizon.rs`, `memory.rs` (its limit), `catalog.rs` (tables), `recover.rs`, `checkpoint.rs`.
 
 #[cfg(not(loom))]
 mod advance;
+#[cfg(not(loom))]
+mod batch;
 #[cfg(not(loom))]
 mod begin;
 #[cfg(not(loom))]

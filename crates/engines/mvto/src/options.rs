@@ -1,6 +1,7 @@
 //! Options and limits.
 
 use crate::recover::ROW_OVERHEAD;
+use crate::sites::LARGEST_BATCH;
 use model::Durability;
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ pub struct Options {
     pub memory_bytes: Option<usize>,
     /// Age at which a transaction is aborted, so that an abandoned one keeps neither versions nor rows for ever. Default: none.
     pub transaction_age: Option<Duration>,
+    /// Procedures submitted in one batch. Default 256, at most 1,024. Each waits until the clock has passed the timestamp of the last,
+    /// which is as many times `sites` ticks away.
+    pub batch: usize,
     /// Transactions open at once. Default 100,000.
     pub transactions: usize,
     /// Tables, and indexes of SQL, each of which is a table here. Default 100,000.
@@ -69,6 +73,7 @@ impl Default for Options {
             versions: 64,
             memory_bytes: None,
             transaction_age: None,
+            batch: 256,
             transactions: 100_000,
             tables: 100_000,
             ceiling_lease: Duration::from_secs(60),
@@ -94,6 +99,7 @@ impl Options {
         self.row_bytes = self.row_bytes.min(ROW_BYTES_LIMIT).min(logged);
         self.write_set_rows = self.write_set_rows.min(u32::MAX as usize);
         self.versions = self.versions.max(2);
+        self.batch = self.batch.min(LARGEST_BATCH);
         self
     }
 }

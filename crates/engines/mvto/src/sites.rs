@@ -17,6 +17,10 @@
 //! A transaction registers in its site's *lane* if that is free (`lane.rs`): one compare-exchange at the begin and one at the end, and
 //! the mutex is not locked. Otherwise, and where ages have a limit or the transaction may move, it registers under the mutex.
 //!
+//! A *batch* of transactions draws together, in the lane: one reading of the clock, and a timestamp for each from the first one on,
+//! returned once the clock has passed the last. All were submitted before the reading, so each lies inside the call of the batch, and
+//! they rise in the order in which the batch runs. The lane shows all of them until the last has ended.
+//!
 //! Deviation: section 2 returns `t''`, the clock's reading after the wait; its residue is not the site's. Section 4.5's
 //! `t'` is right.
 //! Source: vMVCC, sections 2, 4.5 and 5.1.
@@ -36,8 +40,11 @@ use parts::sync::{Condvar, Mutex, MutexGuard, spin_loop};
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
+use lane::{Drawn, Lane, MOST_AT_ONCE, Occupant};
 pub use lane::{Held, InLane};
-use lane::{Lane, Occupant};
+
+/// Transactions of a batch that draws together, at most.
+pub const LARGEST_BATCH: usize = MOST_AT_ONCE as usize;
 
 /// Readings without passing a timestamp after which a clock counts as stalled: about a second.
 #[cfg(not(any(loom, feature = "shuttle")))]
@@ -170,26 +177,27 @@ impl<C: Clock> Time<C> {
         if candidate > reading { candidate } else { candidate + self.sites }
     }
 
-    /// Draws the next timestamp of `site`; `last` is the one before. Nobody else draws there.
+    /// Draws the next timestamps of `site`; `last` is the one before. Nobody else draws there.
     #[inline]
-    fn draw(&self, site: u64, last: u64) -> Result<u64, ClockFault> {
+    fn draw(&self, site: u64, last: u64, count: u64) -> Result<Drawn, ClockFault> {
         let noted = load_in_total_order(&self.noted);
         let reading = self.now();
         if reading <= last || reading < noted {
             return Err(ClockFault::SteppedBack { before: noted.max(last), reading });
         }
-        if reading >= TIMESTAMP_LIMIT - self.sites {
+        if reading >= TIMESTAMP_LIMIT - self.sites * count {
             return Err(ClockFault::OutOfRange { reading });
         }
-        let timestamp = self.round_up(reading, site);
-        debug_assert!(timestamp > reading && timestamp & (self.sites - 1) == site, "M1");
-        self.wait_until_passed(timestamp, reading)?;
-        assert!(timestamp > last, "M2: timestamps of a site rise");
-        self.raise_limit(timestamp, self.lead_ticks);
-        if timestamp > noted.saturating_add(self.coarse_ticks) {
-            self.noted.fetch_max(timestamp, SeqCst);
+        let first = self.round_up(reading, site);
+        debug_assert!(first > reading && first & (self.sites - 1) == site, "M1");
+        assert!(first > last, "M2: timestamps of a site rise");
+        let last = first + self.sites * (count - 1);
+        self.wait_until_passed(last, reading)?;
+        self.raise_limit(last, self.lead_ticks);
+        if last > noted.saturating_add(self.coarse_ticks) {
+            self.noted.fetch_max(last, SeqCst);
         }
-        Ok(timestamp)
+        Ok(Drawn { first, last, count })
     }
 
     /// Waits until the clock has passed a stamp that a single read has left, no further ahead than the limit is raised. Others lie in
@@ -317,11 +325,38 @@ impl<X, K: Default, S> Sites<X, K, S> {
         time: &Time<C>,
         beginner: Beginner,
     ) -> Result<Option<(Timestamp, InLane, K)>, ClockFault> {
+        self.enter_after(site, time, beginner, 1, |_| Ok(()))
+    }
+
+    /// The same for a batch of `count` transactions: the timestamp of the first, which the others follow, a number of sites apart. Before
+    /// the clock is read, and while the lane shows that timestamps above its lower bound are being drawn, `prepare` may do something
+    /// with what the lane keeps. It waits for nobody: whoever wants to draw at this site spins.
+    ///
+    /// # Errors
+    /// That of `prepare`, or the clock is broken. The lane is as before.
+    #[inline]
+    pub fn enter_after<C: Clock, E: From<ClockFault>>(
+        &self,
+        site: u32,
+        time: &Time<C>,
+        beginner: Beginner,
+        count: usize,
+        prepare: impl FnOnce(&mut K) -> Result<(), E>,
+    ) -> Result<Option<(Timestamp, InLane, K)>, E> {
+        assert!((1..=LARGEST_BATCH).contains(&count), "a batch has a limit");
         // Relaxed: whatever was noted is below what will be drawn.
         let lower = time.noted.load(Relaxed);
-        let entered =
-            self.sites[site as usize].lane.enter(site, lower, beginner, |last| time.draw(u64::from(site), last))?;
+        let entered = self.sites[site as usize].lane.enter(site, lower, beginner, |kept, last| {
+            prepare(kept)?;
+            Ok::<_, E>(time.draw(u64::from(site), last, count as u64)?)
+        })?;
         Ok(entered.map(|(at, right, kept)| (Timestamp(at), right, kept)))
+    }
+
+    /// The timestamps of a batch that begins at `first`.
+    pub fn following(&self, first: Timestamp, count: usize) -> impl Iterator<Item = Timestamp> + use<X, K, S> {
+        let step = self.sites.len() as u64;
+        (0..count as u64).map(move |number| Timestamp(first.0 + number * step))
     }
 
     /// Takes the lane of a site, if it is free, to look at newest versions without a timestamp, and what the lane keeps. No mutex is
@@ -466,7 +501,10 @@ impl<X, K, S> Sites<X, K, S> {
             open.extend(active.map(|active| active.at));
             match site.lane.occupant() {
                 Occupant::Nobody => {}
-                Occupant::At(at) => open.push(at),
+                Occupant::At(at) => {
+                    let step = self.sites.len() as u64;
+                    open.extend((0..site.lane.count()).map(|number| at + number * step));
+                }
                 Occupant::DrawsAbove(lower) => floor = floor.min(lower),
             }
             visit(&mut state);
@@ -592,7 +630,7 @@ impl<X, K, S> Site<X, K, S> {
     fn draw<C: Clock>(&self, site: u32, time: &Time<C>) -> Result<u64, ClockFault> {
         self.lane.bar();
         let last = self.lane.last();
-        let drawn = time.draw(u64::from(site), last.load(Relaxed));
+        let drawn = time.draw(u64::from(site), last.load(Relaxed), 1).map(|drawn| drawn.first);
         if let Ok(drawn) = drawn {
             last.store(drawn, Relaxed);
         }

@@ -276,7 +276,7 @@ impl<C: Clock> Mvto<C> {
     }
 }
 
-fn check_limit(kind: LimitKind, limit: usize, actual: usize) -> Result<()> {
+pub(crate) fn check_limit(kind: LimitKind, limit: usize, actual: usize) -> Result<()> {
     if actual <= limit {
         return Ok(());
     }

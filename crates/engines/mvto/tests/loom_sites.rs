@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicU64, Ordering::*};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use seriatim_mvto::ownership::{Holder, Owner, Ownership};
-use seriatim_mvto::sites::{Beginner, InLane, Sites, Time};
+use seriatim_mvto::sites::{Beginner, ClockFault, InLane, Sites, Time};
 
 /// A clock that advances with every reading. As the CPU's, it orders no other accesses.
 struct Ticker(AtomicU64);
@@ -79,6 +79,71 @@ fn whoever_is_in_a_lane_below_the_floor_is_seen() {
         let floor = world.sites.survey(&world.time, None, &mut open, |_| {});
         let at = beginner.join().unwrap();
         assert!(open.contains(&at) || at > floor, "{at} began below the floor {floor}, and {open:?} does not say so");
+    });
+}
+
+/// M5 of a batch: each of its timestamps is seen, or lies above the floor. Versions between two of them are kept by that.
+#[test]
+fn all_of_a_batch_below_the_floor_are_seen() {
+    loom::model(|| {
+        let world = World::new(2);
+        let beginner = thread::spawn({
+            let world = world.clone();
+            move || {
+                let site = world.sites.assign(0);
+                let beginner = Beginner { thread: 0, writes: true };
+                let enter = world.sites.enter_after(site, &world.time, beginner, 3, |_| Ok::<_, ClockFault>(()));
+                let (first, ..) = enter.unwrap().expect("nobody else enters");
+                world.sites.following(first, 3).map(|at| at.0).collect::<Vec<_>>()
+            }
+        });
+        let mut open = Vec::new();
+        let floor = world.sites.survey(&world.time, None, &mut open, |_| {});
+        let batch = beginner.join().unwrap();
+        let is_known = |at: &u64| open.contains(at) || *at > floor;
+        assert!(batch.iter().all(is_known), "{batch:?} began below the floor {floor}, and {open:?} does not say so");
+        assert!(batch[0] + 2 == batch[1] && batch[1] + 2 == batch[2] && batch[2] < world.time.now(), "M1");
+    });
+}
+
+/// M2: what is drawn under the mutex beside a batch is none of its timestamps.
+#[test]
+fn a_batch_and_the_mutex_draw_no_timestamp_twice() {
+    loom::model(|| {
+        let world = World::new(2);
+        let other = thread::spawn({
+            let world = world.clone();
+            move || {
+                let beginner = Beginner { thread: 0, writes: true };
+                let enter = world.sites.enter_after(0, &world.time, beginner, 2, |_| Ok::<_, ClockFault>(()));
+                enter.unwrap().map(|(first, ..)| world.sites.following(first, 2).map(|at| at.0).collect::<Vec<_>>())
+            }
+        });
+        let (mine, _) = world.begin(2);
+        let batch = other.join().unwrap().unwrap_or_default(); // The lane may be barred.
+        assert!(!batch.contains(&mine), "M2: {mine} is one of {batch:?}");
+    });
+}
+
+/// Who refuses after it has taken the lane leaves it as it was.
+#[test]
+fn a_lane_that_is_not_entered_after_all_is_free() {
+    loom::model(|| {
+        let world = World::new(1);
+        let beginner = Beginner { thread: 0, writes: true };
+        let refuse = |kept: &mut u64| {
+            *kept += 1;
+            Err(ClockFault::OutOfRange { reading: 0 })
+        };
+        let other = thread::spawn({
+            let world = world.clone();
+            move || u64::from(world.sites.enter_after(0, &world.time, beginner, 1, refuse).is_err())
+        });
+        let (_, slot) = world.begin(0);
+        world.sites.end(slot, &mut world.sites.lock(slot.site));
+        let refused = other.join().unwrap();
+        assert_eq!(world.sites.with_kept(0, |kept| *kept), Some(refused));
+        assert!(world.enter(0).is_some(), "the lane is free");
     });
 }
 

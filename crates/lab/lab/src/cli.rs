@@ -189,6 +189,10 @@ pub struct CommonArguments {
     #[arg(long, value_enum, default_value = "program")]
     pub door: DoorName,
 
+    /// Transactions that a client submits together: with --door batch
+    #[arg(long, default_value = "16", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub batch: u32,
+
     /// What acknowledgements wait for
     #[arg(long, value_enum, default_value = "none")]
     pub durability: DurabilityName,

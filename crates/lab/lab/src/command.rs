@@ -159,6 +159,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
         long_reader_interval: Duration::from_millis(common.long_reader_interval),
         extent,
         door: common.door,
+        batch: common.batch,
         durability: common.durability,
         history: common.history.clone(),
         seed: common.seed,

@@ -63,6 +63,8 @@ pub struct Run<'a, W> {
     pub extent: Extent,
     /// Door by which the clients' transactions enter. The driver's own, which load and audit, are programs.
     pub door: DoorName,
+    /// Transactions that a client submits together, at the door for batches.
+    pub batch: u32,
     /// Durability of acknowledgements.
     pub durability: Durability,
     /// Whether everything is recorded.
@@ -374,7 +376,9 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         match door {
             DoorName::Get => single::read_one(interactive(), program, retry),
             DoorName::Interactive => run_interactively(interactive(), program, how, retry),
-            DoorName::Program | DoorName::Declared => self.engine.programs().execute(program, how, retry),
+            DoorName::Program | DoorName::Declared | DoorName::Batch => {
+                self.engine.programs().execute(program, how, retry)
+            }
         }
     }
 
@@ -401,6 +405,41 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
             _ => run(submission),
         };
         completed.ok_or(RunError::NoFootprint)
+    }
+
+    /// Submits transactions of a client together, and waits for the acknowledgement of all. Those of a recorded run begin, for the
+    /// judges, at their submission.
+    fn submit_batch(
+        &self,
+        client: &mut W::Client,
+        batch: Vec<(<W::Client as Client>::Call, Submission)>,
+        log: Option<&mut Log<'_>>,
+    ) -> Result<Vec<Completed<<W::Client as Client>::Call>>, RunError> {
+        let recorded: Vec<(Attempts, bool)> = match &log {
+            None => Vec::new(),
+            Some(_) => batch.iter().filter_map(|(_, submission)| self.recorded(submission)).collect(),
+        };
+        let run = || {
+            let tickets = client.submit_batch(self.engine.declared(), batch)?;
+            let mut completed: Vec<_> = tickets.into_iter().map(|ticket| ticket.wait()).collect();
+            // The log is waited for once.
+            let last = completed.iter().flatten().map(|(_, committed)| committed.log_position).max();
+            if let Err(fault) = self.acknowledge(last.unwrap_or_default()) {
+                completed.iter_mut().filter(|it| it.is_ok()).for_each(|it| *it = Err(fault.clone()));
+            }
+            Some(completed)
+        };
+        let completed = match log {
+            Some(log) => log.observe_batch(&recorded, run),
+            None => run(),
+        };
+        completed.ok_or(RunError::NoFootprint)
+    }
+
+    /// Attempts of what is submitted in a recorded run, and whether it reads the past.
+    fn recorded(&self, submission: &Submission) -> Option<(Attempts, bool)> {
+        let reads_the_past = submission.how.mode == Mode::Snapshot && self.engine.snapshots_read_the_past();
+        submission.attempts.clone().map(|attempts| (attempts, reads_the_past))
     }
 
     /// Runs one transaction to its acknowledgement, recorded or not.

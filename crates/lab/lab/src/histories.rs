@@ -28,6 +28,7 @@ pub fn record(arguments: &HistoryArguments, engine: EngineName) -> Result<Vec<Re
         long_reader_interval: Duration::ZERO,
         extent: Extent::Operations(arguments.operations),
         door: arguments.door,
+        batch: 1,
         durability: Durability::None,
         is_recorded: true,
         load_batch: LOAD_BATCH,

@@ -30,7 +30,7 @@
 //! - L2. Latency is from a transaction's first attempt to its acknowledgement, retries and waits included.
 //! - L3. An attempt that does not commit counts once, under the rule by which the engine ended it.
 //! - L4. A client's loop allocates nothing of its own (scans and reads fill buffers made before), and reads the clock only
-//!   for the transactions that it times. The declared door is the exception: what is submitted is a copy.
+//!   for the transactions that it times. The declared door, alone or in batches, is the exception: what is submitted is a copy.
 //! - L5. Equal seeds draw equal transactions, on every engine; how threads interleave is up to the machine.
 //! - L6. A wrong result (a loaded key that is missing, an audit with another sum), or a wrong state at the end, ends the run with
 //!   an error: there are no figures for wrong answers.

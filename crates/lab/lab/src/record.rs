@@ -97,15 +97,41 @@ impl<'a> Log<'a> {
         reads_the_past: bool,
         run: impl FnOnce() -> Option<Result<(T, Committed), Error>>,
     ) -> Option<Result<(T, Committed), Error>> {
-        let (mut start, first) = (self.clock.now(), self.records.len());
+        let start = self.clock.now();
         let outcome = run()?;
+        self.note_submission(start, attempts, reads_the_past, &outcome);
+        Some(outcome)
+    }
+
+    /// Same as [`Log::observe_submission`] for procedures that are submitted together, each with whether it reads the past.
+    pub fn observe_batch<T>(
+        &mut self,
+        submitted: &[(Attempts, bool)],
+        run: impl FnOnce() -> Option<Vec<Result<(T, Committed), Error>>>,
+    ) -> Option<Vec<Result<(T, Committed), Error>>> {
+        let start = self.clock.now();
+        let outcomes = run()?;
+        for ((attempts, reads_the_past), outcome) in submitted.iter().zip(&outcomes) {
+            self.note_submission(start, attempts, *reads_the_past, outcome);
+        }
+        Some(outcomes)
+    }
+
+    /// Writes down the attempts of a procedure that was submitted at `start`.
+    fn note_submission<T>(
+        &mut self,
+        mut start: u64,
+        attempts: &Attempts,
+        reads_the_past: bool,
+        outcome: &Result<(T, Committed), Error>,
+    ) {
+        let first = self.records.len();
         for (operations, end_ns) in attempts.take() {
             self.add(if reads_the_past { 0 } else { start }, end_ns, operations);
             // An attempt begins after the one before has run, at the earliest.
             start = end_ns;
         }
-        self.settle(first, &outcome);
-        Some(outcome)
+        self.settle(first, outcome);
     }
 
     /// All attempts from `first` on have failed, but for the last, which ended as `outcome` says.

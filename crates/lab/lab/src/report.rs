@@ -16,6 +16,9 @@ pub struct Row {
     pub workload: String,
     /// Door by which the transactions entered.
     pub door: DoorName,
+    /// Transactions submitted together, by the door for batches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
     /// Clients, one thread each.
     pub threads: u32,
     /// Committed transactions in a second: median of the repeats.
@@ -91,6 +94,12 @@ pub struct ReaderRow {
 }
 
 impl Row {
+    /// The door, and the size of its batches.
+    fn door_in_words(&self) -> String {
+        let batch = self.batch.map(|size| format!(" of {size}")).unwrap_or_default();
+        format!("{}{batch}", self.door)
+    }
+
     /// Sums up all repeats of a plan.
     ///
     /// # Panics
@@ -104,6 +113,7 @@ impl Row {
             engine: plan.engine.to_string(),
             workload: plan.workload.name().to_owned(),
             door: plan.door,
+            batch: (plan.door == DoorName::Batch).then_some(plan.batch),
             threads: plan.threads,
             txn_per_s: median(rates()),
             txn_per_s_min: rates().fold(f64::INFINITY, f64::min),
@@ -216,7 +226,7 @@ pub fn write_table(rows: &[Row], out: &mut dyn Write) -> io::Result<()> {
         first.isolation,
         first.durability.name(),
         first.storage,
-        first.door,
+        first.door_in_words(),
         first.repeats,
         first.seconds,
         first.allocator,

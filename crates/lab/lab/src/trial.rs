@@ -59,6 +59,8 @@ pub struct Plan<S = EngineName> {
     pub extent: Extent,
     /// Door by which the clients' transactions enter.
     pub door: DoorName,
+    /// Transactions that a client submits together, at the door for batches.
+    pub batch: u32,
     /// Durability of acknowledgements.
     pub durability: DurabilityName,
     /// Path of the recorded history, if the run is recorded.
@@ -232,6 +234,7 @@ fn perform_workload<S: Subject>(plan: &Plan<S>, workload: &impl Workload) -> Res
         long_reader_interval: plan.long_reader_interval,
         extent: plan.extent,
         door: plan.door,
+        batch: plan.batch,
         durability: plan.durability.durability(),
         is_recorded: plan.history.is_some(),
         load_batch: LOAD_BATCH,

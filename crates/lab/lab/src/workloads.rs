@@ -22,8 +22,8 @@ use crate::record::{Attempts, Form, Recorded};
 use crate::retry::SharedRetrying;
 use env::Randomness;
 use model::{
-    Abort, AbortClass, Begin, Declared, Error, Key, Malformed, Mode, Procedure, Program, RowBuf, Schema, TableId,
-    Target, Ticket, Timestamp,
+    Abort, AbortClass, BatchEntry, Begin, Declared, Error, Key, Malformed, Mode, Procedure, Program, RowBuf, Schema,
+    TableId, Target, Ticket, Timestamp,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -109,6 +109,21 @@ pub trait Client: Send {
         None
     }
 
+    /// A copy of the transaction that was drawn last, to be submitted together with others. `None`: it has no footprint.
+    fn put_aside(&mut self) -> Option<Self::Call> {
+        None
+    }
+
+    /// Submits what was put aside. `None`: it has no footprint.
+    fn submit_batch<D: Declared>(
+        &mut self,
+        door: &D,
+        batch: Vec<(Self::Call, Submission)>,
+    ) -> Option<Vec<Ticket<Self::Call>>> {
+        let _ = (door, batch);
+        None
+    }
+
     /// Looks at what a committed transaction returned, and keeps what the audit needs of it. Never called for one that did not
     /// commit: what those saw need not make sense under every protocol.
     ///
@@ -148,6 +163,23 @@ fn submit<P: Call, D: Declared>(call: &mut P, door: &D, submission: Submission) 
         None => door.submit(call, how, Box::new(retrying)),
         Some(attempts) => door.submit(Recorded::new(call, attempts), how, Box::new(retrying)),
     }
+}
+
+/// Submits calls together: all of them are recorded, or none.
+fn submit_batch<P: Call, D: Declared>(door: &D, batch: Vec<(P, Submission)>) -> Vec<Ticket<P>> {
+    let (mut plain, mut recorded) = (Vec::new(), Vec::new());
+    for (procedure, Submission { how, retrying, attempts }) in batch {
+        let retry = Box::new(retrying);
+        match attempts {
+            None => plain.push(BatchEntry { procedure, how, retry }),
+            Some(attempts) => {
+                recorded.push(BatchEntry { procedure: Recorded::new(procedure, attempts), how, retry });
+            }
+        }
+    }
+    let mut tickets = door.submit_batch(plain);
+    tickets.extend(door.submit_batch(recorded));
+    tickets
 }
 
 /// Appends a call's arguments.

@@ -235,6 +235,7 @@ fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {
         long_reader_interval: Duration::ZERO,
         extent,
         door: DoorName::Program,
+        batch: 1,
         durability: Durability::None,
         is_recorded: true,
         load_batch: 3,

@@ -1,6 +1,28 @@
 //! The declared door: procedures whose footprint is known before they run. A caller submits many and waits for them later.
 
-use crate::{Access, Begin, Committed, Footprint, Guarded, Pending, Program, Reexecutable, Result, Retry};
+use crate::{
+    Access, Begin, Columns, Committed, Delta, Draws, Error, Footprint, Guarded, Item, Pending, Program, Reexecutable,
+    Result, Retry, RowBuf, RowRef, Scan, ScanEnd, TableId,
+};
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// A procedure of a batch, with what a submission of its own would be given.
+pub struct BatchEntry<P> {
+    /// The procedure.
+    pub procedure: P,
+    /// How it begins.
+    pub how: Begin,
+    /// What follows a conflict.
+    pub retry: Box<dyn Retry + Send>,
+}
+
+impl<P: fmt::Debug> fmt::Debug for BatchEntry<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BatchEntry { procedure, how, .. } = self;
+        f.debug_struct("BatchEntry").field("procedure", procedure).field("how", how).finish_non_exhaustive()
+    }
+}
 
 /// A program with a name and arguments that can be written down: input logs, replication and re-execution need both.
 pub trait Procedure: Program<Output: Send + 'static, Error: Send + 'static> + Sized + Send + 'static {
@@ -41,6 +63,18 @@ pub trait Declared: Send + Sync + 'static {
     /// for each ticket.
     fn submit<P: Procedure>(&self, procedure: P, how: Begin, retry: Box<dyn Retry + Send>) -> Ticket<P>;
 
+    /// Submits procedures together. Each has a ticket, an order of its own, and a retry of its own; they are no transaction. An
+    /// engine may begin them together, so that what each begin costs is paid once, and their waits for memory overlap. Provided by one
+    /// submission after the other.
+    ///
+    /// The caller waits for the log once: for the greatest log position that the tickets return.
+    ///
+    /// An engine that begins them together has a limit on their number: beyond it every ticket is
+    /// [`crate::LimitKind::Batch`], and none of them runs.
+    fn submit_batch<P: Procedure>(&self, batch: Vec<BatchEntry<P>>) -> Vec<Ticket<P>> {
+        batch.into_iter().map(|BatchEntry { procedure, how, retry }| self.submit(procedure, how, retry)).collect()
+    }
+
     /// Submits a procedure and waits for it.
     ///
     /// # Errors
@@ -57,19 +91,89 @@ pub struct AsDeclared<E>(pub E);
 
 impl<E: Reexecutable> Declared for AsDeclared<E> {
     fn submit<P: Procedure>(&self, procedure: P, how: Begin, mut retry: Box<dyn Retry + Send>) -> Ticket<P> {
-        Pending::ready(self.0.execute(&mut FootprintChecked(procedure), how, &mut *retry))
+        Pending::ready(self.0.execute(&mut FootprintChecked::new(procedure), how, &mut *retry))
     }
 }
 
-/// A procedure that touches what it declares, or fails.
-struct FootprintChecked<P>(P);
+/// A procedure that touches what it declares, or fails: the program of an engine that has no use for footprints, or not always.
+#[derive(Debug)]
+pub struct FootprintChecked<P> {
+    procedure: P,
+    footprint: Option<Footprint>,
+}
+
+impl<P: Procedure> FootprintChecked<P> {
+    /// Its footprint is computed in its own transaction.
+    pub fn new(procedure: P) -> FootprintChecked<P> {
+        FootprintChecked { procedure, footprint: None }
+    }
+
+    /// Its footprint is computed now, if it follows from the arguments alone. `draws` are those that the body will have.
+    pub fn ahead(procedure: P, draws: Option<Draws>) -> FootprintChecked<P> {
+        let mut access = ArgumentsOnly { draws, was_touched: false };
+        let footprint = procedure.footprint(&mut access).ok().filter(|_| !access.was_touched);
+        FootprintChecked { procedure, footprint }
+    }
+
+    /// The footprint, if it is known before the procedure runs.
+    pub fn footprint(&self) -> Option<&Footprint> {
+        self.footprint.as_ref()
+    }
+}
 
 impl<P: Procedure> Program for FootprintChecked<P> {
     type Output = P::Output;
     type Error = P::Error;
 
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> std::result::Result<P::Output, P::Error> {
-        let footprint = self.0.footprint(access)?;
-        self.0.run(&mut Guarded::new(access, &footprint))
+        let FootprintChecked { procedure, footprint } = self;
+        if let Some(footprint) = footprint {
+            return procedure.run(&mut Guarded::new(access, footprint));
+        }
+        let footprint = procedure.footprint(access)?;
+        procedure.run(&mut Guarded::new(access, &footprint))
+    }
+}
+
+/// An [`Access`] before there is a transaction: everything is [`Error::NotYet`].
+struct ArgumentsOnly {
+    draws: Option<Draws>,
+    was_touched: bool,
+}
+
+impl ArgumentsOnly {
+    fn refuse<T>(&mut self) -> Result<T> {
+        self.was_touched = true;
+        Err(Error::NotYet)
+    }
+}
+
+impl Access for ArgumentsOnly {
+    fn read(&mut self, _: TableId, _: &[u8], _: Columns<'_>, _: &mut RowBuf) -> Result<bool> {
+        self.refuse()
+    }
+
+    fn put(&mut self, _: TableId, _: &[u8], _: RowRef<'_>) -> Result<()> {
+        self.refuse()
+    }
+
+    fn insert(&mut self, _: TableId, _: &[u8], _: RowRef<'_>) -> Result<()> {
+        self.refuse()
+    }
+
+    fn update(&mut self, _: TableId, _: &[u8], _: &Delta) -> Result<bool> {
+        self.refuse()
+    }
+
+    fn delete(&mut self, _: TableId, _: &[u8]) -> Result<bool> {
+        self.refuse()
+    }
+
+    fn scan(&mut self, _: &Scan<'_>, _: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        self.refuse()
+    }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.draws.as_mut()
     }
 }

@@ -199,6 +199,17 @@ impl<A: Access + ?Sized> Access for Guarded<'_, A> {
         self.inner.read(table, key, columns, row)
     }
 
+    fn read_many(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        keys.iter().try_for_each(|key| self.check(table, key, Touch::Read))?;
+        self.inner.read_many(table, keys, columns, each)
+    }
+
     fn prefetch(&mut self, table: TableId, keys: &[Key]) {
         self.inner.prefetch(table, keys);
     }

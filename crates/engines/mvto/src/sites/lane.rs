@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! enter     word: 0 -> DRAWING | lower bound    compare-exchange, SeqCst     then load `noted`, read the clock
-//!           word := timestamp                   store by the one who draws
+//!           word := timestamp                   store by the one who draws; of a batch the first, with their number beside it
 //! hold      word: 0 -> DRAWING | limit          compare-exchange, SeqCst     then load `limit`; given back by a store of 0
 //! leave     word: timestamp -> 0                compare-exchange; a bit beside the timestamp makes it fail, and is looked at
 //! survey    raise `noted` to the clock's reading     then load the word
@@ -43,6 +43,18 @@ const BARRED: u64 = 1 << 62;
 const AWAITED: u64 = 1 << 63;
 const FLAGS: u64 = DRAWING | BARRED | AWAITED;
 
+/// Timestamps that one draw gives a batch, at most.
+pub(super) const MOST_AT_ONCE: u64 = 1 << COUNT_BITS;
+const COUNT_BITS: u32 = 10;
+
+/// Timestamps of a batch, drawn together: `count` from `first` on, a number of sites apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Drawn {
+    pub first: u64,
+    pub last: u64,
+    pub count: u64,
+}
+
 /// A lane. `K` is what it keeps from one transaction for the next.
 #[derive(Debug)]
 pub struct Lane<K> {
@@ -50,7 +62,7 @@ pub struct Lane<K> {
     word: AtomicU64,
     /// Last timestamp drawn at the site, by the lane or under the mutex. Ordered by `word`: who draws has entered or barred.
     last: AtomicU64,
-    /// The beginner of the transaction in the lane. Published by the word.
+    /// The beginner of the transaction in the lane, and the number of its timestamps less one. Published by the word.
     beginner: AtomicU64,
     kept: UnsafeCell<K>,
 }
@@ -106,8 +118,8 @@ impl<K: Default> Lane<K> {
         Lane { word, last, beginner, kept: UnsafeCell::new(K::default()) }
     }
 
-    /// Enters the lane if it is free, and takes what it keeps. `draw` is given the last timestamp of the site, and draws a later
-    /// one, above `lower`.
+    /// Enters the lane if it is free, and takes what it keeps. `draw` is given that and the last timestamp of the site, and draws
+    /// later ones, above `lower`. It waits for nobody.
     ///
     /// # Errors
     /// That of `draw`.
@@ -117,16 +129,17 @@ impl<K: Default> Lane<K> {
         site: u32,
         lower: u64,
         beginner: Beginner,
-        draw: impl FnOnce(u64) -> Result<u64, E>,
+        draw: impl FnOnce(&mut K, u64) -> Result<Drawn, E>,
     ) -> Result<Option<(u64, InLane, K)>, E> {
         // Acquire: what the transaction before has left. SeqCst: M5.
         if self.word.compare_exchange(0, DRAWING | lower, SeqCst, Relaxed).is_err() {
             return Ok(None);
         }
-        let drawn = draw(self.last.load(Relaxed));
-        let at = drawn.inspect_err(|_| self.word.store(0, Release))?;
-        self.last.store(at, Relaxed);
-        self.beginner.store(beginner.to_raw(), Relaxed);
+        // SAFETY: in the lane.
+        let drawn = self.kept.with_mut(|kept| draw(unsafe { &mut *kept }, self.last.load(Relaxed)));
+        let Drawn { first: at, last, count } = drawn.inspect_err(|_| self.word.store(0, Release))?;
+        self.last.store(last, Relaxed);
+        self.beginner.store(beginner.to_raw() << COUNT_BITS | (count - 1), Relaxed);
         self.word.store(at, Release);
         // SAFETY: in the lane.
         let kept = self.kept.with_mut(|kept| unsafe { std::mem::take(&mut *kept) });
@@ -203,6 +216,12 @@ impl<K> Lane<K> {
         }
     }
 
+    /// Number of the timestamps of the occupant that was found at one. If that one has left, this may be of a later occupant, who
+    /// has drawn above whatever the caller had noted before it found the first.
+    pub(super) fn count(&self) -> u64 {
+        (self.beginner.load(Relaxed) & (MOST_AT_ONCE - 1)) + 1
+    }
+
     /// The timestamp and beginner of the transaction in the lane, once it has been drawn.
     pub(super) fn settled(&self) -> Option<(u64, Beginner)> {
         let mut backoff = Backoff::new();
@@ -211,7 +230,7 @@ impl<K> Lane<K> {
                 Occupant::Nobody => return None,
                 Occupant::DrawsAbove(_) => backoff.pause(),
                 Occupant::At(at) => {
-                    let beginner = Beginner::from_raw(self.beginner.load(Relaxed));
+                    let beginner = Beginner::from_raw(self.beginner.load(Relaxed) >> COUNT_BITS);
                     // Timestamps are unique: if it is still there, the beginner is its own.
                     if self.occupant() == Occupant::At(at) {
                         return Some((at, beginner));

@@ -4,12 +4,12 @@ use super::tally::Tally;
 use super::{RunError, Stage};
 use crate::control::{Control, STOPPED, StopsOnPanic, WAITING};
 use crate::engines::{DoorName, Engine};
-use crate::record::Log;
+use crate::record::{Attempts, Log};
 use crate::retry::{Retrying, SharedRetrying, reason};
-use crate::workloads::{Client, Workload};
+use crate::workloads::{Client, Submission, Workload};
 use check::Record;
 use env::time::{Duration, Instant};
-use model::{Begin, Committed, Error};
+use model::{Begin, Committed, Completed, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -79,16 +79,19 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
                 self.restart_tally();
             }
             let start = (until_timed == 0 || !self.interval.is_zero()).then(Instant::now);
-            let committed = self.run_transaction()?;
+            let committed = if self.stage.run.door == DoorName::Batch {
+                self.run_batch()?
+            } else {
+                u64::from(self.run_transaction()?)
+            };
             let Some(start) = start else {
                 until_timed -= 1;
                 continue;
             };
             until_timed = self.tally.timed_every - 1;
             let elapsed = start.elapsed();
-            if committed {
-                self.tally.latency_ns.saturating_record(elapsed.as_nanos() as u64);
-            }
+            // All of a batch are acknowledged with the last of them.
+            self.tally.latency_ns.saturating_record_n(elapsed.as_nanos() as u64, committed);
             if let Some(pause) = self.interval.checked_sub(elapsed).filter(|pause| !pause.is_zero()) {
                 self.control.let_pass(pause);
             }
@@ -123,6 +126,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         let stage = self.stage;
         let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
         let before = self.log.as_ref().map_or(0, Log::committed_operations);
+        let kind = self.client.kind();
         let completed = if stage.run.door == DoorName::Declared {
             stage.submit(&mut self.client, how, &self.submitted, self.log.as_mut())?
         } else {
@@ -131,16 +135,50 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
             let door = if self.client.reads_one_row() { door } else { door.of_transactions() };
             stage.execute(self.client.call(), door, how, &mut self.retrying, self.log.as_mut(), acknowledge)
         };
+        let is_committed = self.conclude(completed, kind)?;
+        self.count_operations(before);
+        Ok(is_committed)
+    }
+
+    /// Draws transactions, submits them together, and returns how many of them committed. The first has been taken off the quota.
+    fn run_batch(&mut self) -> Result<u64, RunError> {
+        let stage = self.stage;
+        let before = self.log.as_ref().map_or(0, Log::committed_operations);
+        let (mut batch, mut kinds) = (Vec::new(), Vec::new());
+        while batch.is_empty() || batch.len() < stage.run.batch as usize && !self.is_done() {
+            let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
+            let attempts = self.log.as_ref().map(|_| Attempts::new(stage.clock));
+            let call = self.client.put_aside().ok_or(RunError::NoFootprint)?;
+            batch.push((call, Submission { how, retrying: self.submitted.clone(), attempts }));
+            kinds.push(self.client.kind());
+        }
+        let completed = stage.submit_batch(&mut self.client, batch, self.log.as_mut())?;
+        let mut committed = 0;
+        for (completed, kind) in completed.into_iter().zip(kinds) {
+            committed += u64::from(self.conclude(completed, kind)?);
+        }
+        self.count_operations(before);
+        Ok(committed)
+    }
+
+    /// Counts what the log has beyond `before` against the quota.
+    fn count_operations(&self, before: u64) {
+        if let (Quota::Operations { done, .. }, Some(log)) = (&self.quota, &self.log) {
+            done.fetch_add(log.committed_operations() - before, Ordering::Relaxed);
+        }
+    }
+
+    /// Checks and counts a transaction that has ended; returns whether it committed.
+    fn conclude(
+        &mut self,
+        completed: Completed<<W::Client as Client>::Call>,
+        kind: Option<&'static str>,
+    ) -> Result<bool, RunError> {
         match completed {
             Ok((output, _)) => {
                 self.client.check(output).map_err(RunError::Wrong)?;
                 self.tally.commits += 1;
-                if let Some(kind) = self.client.kind() {
-                    self.tally.kinds.count(kind);
-                }
-                if let (Quota::Operations { done, .. }, Some(log)) = (&self.quota, &self.log) {
-                    done.fetch_add(log.committed_operations() - before, Ordering::Relaxed);
-                }
+                kind.into_iter().for_each(|kind| self.tally.kinds.count(kind));
                 Ok(true)
             }
             // Counted when it was asked whether to try again.

@@ -21,6 +21,8 @@ pub enum DoorName {
     Program,
     /// The client submits a procedure with its footprint, and waits for the ticket
     Declared,
+    /// The client submits several procedures together, and waits for all of them
+    Batch,
     /// Reads of one row enter without a transaction; the others are programs
     Get,
 }
@@ -37,6 +39,7 @@ impl DoorName {
             DoorName::Interactive => "interactive",
             DoorName::Program => "program",
             DoorName::Declared => "declared",
+            DoorName::Batch => "batch",
             DoorName::Get => "get",
         }
     }
@@ -88,7 +91,7 @@ impl<C: Clock> MvtoEngine<C> {
 impl<C: Clock> Engine for MvtoEngine<C> {
     type Interactive = Mvto<C>;
     type Programs = <Adapted<Mvto<C>> as Engine>::Programs;
-    type Declared = <Adapted<Mvto<C>> as Engine>::Declared;
+    type Declared = Mvto<C>;
 
     fn interactive(&self) -> Option<&Self::Interactive> {
         self.0.interactive()
@@ -98,8 +101,9 @@ impl<C: Clock> Engine for MvtoEngine<C> {
         self.0.programs()
     }
 
-    fn declared(&self) -> &Self::Declared {
-        self.0.declared()
+    /// Its own: what was submitted together begins together.
+    fn declared(&self) -> &Mvto<C> {
+        &self.0.0.0.0
     }
 
     fn kept_versions(&self) -> Option<u64> {

@@ -85,6 +85,7 @@ impl Builder {
             long_reader_interval,
             extent: Extent::Transactions(1),
             door: DoorName::Program,
+            batch: 1,
             durability: DurabilityName::None,
             history: None,
             seed: 1,

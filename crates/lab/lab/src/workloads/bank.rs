@@ -5,7 +5,9 @@
 //! committed write of some client.
 
 use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
-use super::{Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, submit};
+use super::{
+    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, submit, submit_batch,
+};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use check::Scalar;
@@ -302,6 +304,18 @@ impl Client for Transactions {
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
         Some(submit(&mut self.call, door, submission))
+    }
+
+    fn put_aside(&mut self) -> Option<Transaction> {
+        Some(self.call.submission())
+    }
+
+    fn submit_batch<D: Declared>(
+        &mut self,
+        door: &D,
+        batch: Vec<(Transaction, Submission)>,
+    ) -> Option<Vec<Ticket<Transaction>>> {
+        Some(submit_batch(door, batch))
     }
 
     fn check(&mut self, seen: Seen) -> std::result::Result<(), String> {

@@ -14,6 +14,7 @@ use super::bank::{account, read_account, show_account};
 use super::ycsb::{StorageName, stamp_value};
 use super::{
     Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, give_up, numbers, submit,
+    submit_batch,
 };
 use crate::draw::Zipf;
 use crate::record::{Form, KeyForm};
@@ -438,6 +439,18 @@ impl Client for Transactions {
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
         Some(submit(&mut self.call, door, submission))
+    }
+
+    fn put_aside(&mut self) -> Option<Transaction> {
+        Some(self.call.submission())
+    }
+
+    fn submit_batch<D: Declared>(
+        &mut self,
+        door: &D,
+        batch: Vec<(Transaction, Submission)>,
+    ) -> Option<Vec<Ticket<Transaction>>> {
+        Some(submit_batch(door, batch))
     }
 
     fn check(&mut self, seen: Seen) -> std::result::Result<(), String> {

@@ -20,7 +20,7 @@ mod rows;
 pub use books::TatpAudit;
 pub use call::{Seen, Transaction};
 
-use super::{Client, ClientSlot, LOADER, Record, Stamps, Submission, Workload, submit};
+use super::{Call, Client, ClientSlot, LOADER, Record, Stamps, Submission, Workload, submit, submit_batch};
 use crate::record::{Form, KeyForm};
 use books::Books;
 use call::Kind;
@@ -188,6 +188,18 @@ impl Client for Transactions {
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
         Some(submit(&mut self.call, door, submission))
+    }
+
+    fn put_aside(&mut self) -> Option<Transaction> {
+        Some(self.call.submission())
+    }
+
+    fn submit_batch<D: Declared>(
+        &mut self,
+        door: &D,
+        batch: Vec<(Transaction, Submission)>,
+    ) -> Option<Vec<Ticket<Transaction>>> {
+        Some(submit_batch(door, batch))
     }
 
     fn check(&mut self, seen: Seen) -> Result<(), String> {

@@ -26,7 +26,7 @@ mod schema;
 pub use audit::TpccAudit;
 pub use call::{Seen, Transaction};
 
-use super::{Client, ClientSlot, Record, Stamps, Submission, Workload, submit};
+use super::{Call, Client, ClientSlot, Record, Stamps, Submission, Workload, submit, submit_batch};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use audit::Books;
@@ -314,6 +314,18 @@ impl Client for Transactions {
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
         Some(submit(&mut self.call, door, submission))
+    }
+
+    fn put_aside(&mut self) -> Option<Transaction> {
+        Some(self.call.submission())
+    }
+
+    fn submit_batch<D: Declared>(
+        &mut self,
+        door: &D,
+        batch: Vec<(Transaction, Submission)>,
+    ) -> Option<Vec<Ticket<Transaction>>> {
+        Some(submit_batch(door, batch))
     }
 
     fn check(&mut self, seen: Seen) -> Result<(), String> {

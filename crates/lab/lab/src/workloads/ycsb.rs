@@ -12,7 +12,9 @@ mod call;
 pub use books::{Books, YcsbAudit};
 pub use call::{Seen, Transaction};
 
-use super::{Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Submission, Workload, submit};
+use super::{
+    Call, Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Submission, Workload, submit, submit_batch,
+};
 use crate::draw::{Chance, Zipf};
 use crate::record::{Form, KeyForm};
 use call::Step;
@@ -332,6 +334,18 @@ impl Client for Transactions {
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
         Some(submit(&mut self.call, door, submission))
+    }
+
+    fn put_aside(&mut self) -> Option<Transaction> {
+        Some(self.call.submission())
+    }
+
+    fn submit_batch<D: Declared>(
+        &mut self,
+        door: &D,
+        batch: Vec<(Transaction, Submission)>,
+    ) -> Option<Vec<Ticket<Transaction>>> {
+        Some(submit_batch(door, batch))
     }
 
     fn check(&mut self, seen: Seen) -> Result<(), String> {

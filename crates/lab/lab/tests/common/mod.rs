@@ -20,6 +20,7 @@ pub fn run(
         long_reader_interval: Duration::ZERO,
         extent: Extent::Transactions(transactions),
         door,
+        batch: 7,
         durability: Durability::None,
         is_recorded,
         load_batch: 100,
