@@ -1,5 +1,7 @@
 //! Commits per second of 1 to N threads that append and wait, against the raw durable writes per second of the same disk in
-//! the same run: `cargo run --release -p seriatim-wal --example group_commit -- [DIRECTORY] [SECONDS] [THREADS,...]`.
+//! the same run: `cargo run --release -p seriatim-wal --example group_commit -- [DIRECTORY] [SECONDS] [THREADS,...]
+//! [MICROSECONDS] [library|server]`. Threads compute for so long before each commit, and wait as the library's do, or as
+//! the server's sessions, which leave the disk to the log's thread.
 //!
 //! Raw and logged runs alternate; each logged run is compared with the raw run before it. Medians of five with the least
 //! and the greatest are shown. The share is of `threads x raw`: 100 % means that each sync has served every thread. On a
@@ -24,6 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seconds: f64 = arguments.next().map_or(Ok(1.0), |text| text.parse())?;
     let threads = arguments.next().unwrap_or_else(|| "1,8".to_owned());
     let threads: Vec<usize> = threads.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let work: u64 = arguments.next().map_or(Ok(0), |text| text.parse())?;
+    let work_of_each =
+        Load { work: Duration::from_micros(work), is_server: arguments.next().as_deref() == Some("server") };
     let limit = Duration::from_secs_f64(seconds);
     println!("load before: {}", load());
     println!(
@@ -35,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for _ in 0..RUNS {
             let disk: Arc<dyn Disk> = Arc::new(RealDisk::new(&directory));
             let raw = raw_syncs(&*disk, limit)?;
-            let (rate, stats) = group_commits(&disk, threads, limit)?;
+            let (rate, stats) = group_commits(&disk, threads, work_of_each, limit)?;
             raws.push(raw);
             commits.push(rate);
             shares.push(100.0 * rate / (raw * threads as f64));
@@ -93,14 +98,28 @@ fn raw_syncs(disk: &dyn Disk, limit: Duration) -> Result<f64, Box<dyn Error>> {
     Ok(rate)
 }
 
-fn group_commits(disk: &Arc<dyn Disk>, threads: usize, limit: Duration) -> Result<(f64, LogStats), Box<dyn Error>> {
+/// What each thread does.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Time for which it computes before each commit.
+    work: Duration,
+    /// It waits as the server's sessions do.
+    is_server: bool,
+}
+
+fn group_commits(
+    disk: &Arc<dyn Disk>,
+    threads: usize,
+    load: Load,
+    limit: Duration,
+) -> Result<(f64, LogStats), Box<dyn Error>> {
     let (log, _) = Log::open(Arc::clone(disk), LogOptions::default())?;
     let (log, stop) = (Arc::new(log), Arc::new(AtomicBool::new(false)));
     let start = Instant::now();
     let mut committers = Vec::new();
     for _ in 0..threads {
         let (log, stop) = (Arc::clone(&log), Arc::clone(&stop));
-        committers.push(env::thread::spawn_named("committer", move || commit_until(&log, &stop))?);
+        committers.push(env::thread::spawn_named("committer", move || commit_until(&log, load, &stop))?);
     }
     env::thread::sleep(limit);
     stop.store(true, Ordering::Relaxed);
@@ -115,11 +134,17 @@ fn group_commits(disk: &Arc<dyn Disk>, threads: usize, limit: Duration) -> Resul
 }
 
 /// Work of one thread. Returns its number of commits.
-fn commit_until(log: &Log, stop: &AtomicBool) -> Result<u64, LogError> {
+fn commit_until(log: &Log, load: Load, stop: &AtomicBool) -> Result<u64, LogError> {
     let mut commits = 0;
     while !stop.load(Ordering::Relaxed) {
+        let start = Instant::now();
+        while start.elapsed() < load.work {}
         let position = log.append(commits, &[9; PAYLOAD], Durability::Fsync)?;
-        log.wait_durable(position)?;
+        if load.is_server {
+            log.wait_durable_unless(position, &|| false)?;
+        } else {
+            log.wait_durable(position)?;
+        }
         commits += 1;
     }
     Ok(commits)

@@ -10,6 +10,7 @@
 //! sees the bit and wakes, or the sleeper's attempt to set it fails.
 
 use crate::sync::futex::{AtomicU32, Ordering, Place};
+use env::time::Duration;
 
 /// Somebody sleeps: the lowest bit. The others count the generations.
 const SLEEPERS: u32 = 1;
@@ -33,11 +34,20 @@ impl Event {
 
     /// Sleeps until the event is raised; returns at once if it was since the ticket was taken. May return for no reason.
     pub fn wait(&self, ticket: Ticket) {
+        self.sleep(ticket, None);
+    }
+
+    /// Same as [`wait`](Self::wait), but sleeps no longer than `limit`.
+    pub fn wait_for(&self, ticket: Ticket, limit: Duration) {
+        self.sleep(ticket, Some(limit));
+    }
+
+    fn sleep(&self, ticket: Ticket, limit: Option<Duration>) {
         let sleeping = ticket.0 | SLEEPERS;
         // Relaxed: the bit carries nothing, and what is waited for is looked at with a partner of its own.
         match self.word.compare_exchange(ticket.0, sleeping, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => self.place.sleep(&self.word, sleeping),
-            Err(seen) if seen == sleeping => self.place.sleep(&self.word, sleeping),
+            Ok(_) => self.place.sleep(&self.word, sleeping, limit),
+            Err(seen) if seen == sleeping => self.place.sleep(&self.word, sleeping, limit),
             Err(_) => {}
         }
     }

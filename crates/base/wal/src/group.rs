@@ -2,6 +2,7 @@
 
 use crate::buffer::Chunk;
 use crate::error::LogError;
+use crate::gather::GatherEnd;
 use crate::segment::Segment;
 use crate::shared::{Phase, Shared, State};
 use crate::sync::{Arc, Ordering, lock, thread};
@@ -85,9 +86,6 @@ impl Effort {
     }
 }
 
-/// A wait that nobody shortens takes this long at least, by the operating system's timers: a sync as short is cheaper.
-const SHORTEST_GATHER: Duration = Duration::from_micros(20);
-
 /// What the writing thread is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
@@ -109,10 +107,10 @@ impl Shared {
         let _guard = StopOnPanic(self);
         while let Some(work) = self.next_work() {
             let done = match work {
-                Work::Sync => {
-                    self.gather();
-                    self.run_round(true)
-                }
+                Work::Sync => match self.gather() {
+                    GatherEnd::Write => self.run_round(true),
+                    GatherEnd::Taken => Ok(()),
+                },
                 Work::Write => self.run_round(false),
                 Work::Call => {
                     let served = self.take_served(&mut self.lock());
@@ -161,27 +159,6 @@ impl Shared {
             return Work::Write;
         }
         due.map_or(Work::Rest, Work::Later)
-    }
-
-    /// Lets those who waited for the last group come with their next records, for as long as the sync will take at most:
-    /// without this the first to come would be synced alone and the others would wait for the group after. Sleeps until the
-    /// last of them has come.
-    pub fn gather(&self) {
-        let mut state = self.lock();
-        let longest = self.options.group_gather.min(state.sync_time);
-        if state.last_group < 2 || longest < SHORTEST_GATHER {
-            return;
-        }
-        let start = Instant::now();
-        while state.arrived < state.last_group && !state.drain_wanted && state.check_open().is_ok() {
-            let left = longest.saturating_sub(start.elapsed());
-            if left.is_zero() {
-                break;
-            }
-            state.expected = state.last_group;
-            state = self.gathered.wait_timeout(state, left).expect("no holder of this latch panics").0;
-        }
-        state.expected = 0;
     }
 
     /// Writes everything that waits, and syncs it if asked to. After an error the log has stopped.
@@ -295,7 +272,7 @@ impl State {
         self.stats.largest_group = self.stats.largest_group.max(group.waiters as u64);
         self.buffer.recycle(group.chunks);
         if sync {
-            self.last_group = group.waiters;
+            self.gathering.last_group = group.waiters;
         }
         if let Some(mean) = effort.sync_time.checked_div(effort.syncs as u32) {
             self.sync_time = (self.sync_time * 7 + mean) / 8;
@@ -341,71 +318,6 @@ impl Drop for StopUnlessDone<'_> {
     fn drop(&mut self) {
         if !self.done {
             stop_after_panic(self.shared);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::{Driver, Durability, Log, LogOptions};
-    use env::time::Duration;
-    use env::{SimDisk, SimDiskOptions};
-    use std::sync::Arc;
-    use std::thread;
-
-    /// A log on which nothing happens by itself, whose last group had two waiters, and whose disk takes an hour.
-    fn log_of_two() -> Log {
-        let disk = Arc::new(SimDisk::new(1, SimDiskOptions::default()));
-        let options = LogOptions { driver: Driver::Caller, segment_bytes: 1024, ..LogOptions::default() };
-        let (mut log, _) = Log::open(disk, options).unwrap();
-        let hour = Duration::from_secs(3600);
-        let shared = log.shared_mut();
-        shared.options.group_gather = hour;
-        let mut state = shared.lock();
-        (state.sync_time, state.last_group) = (hour, 2);
-        drop(state);
-        log
-    }
-
-    fn await_gatherer(log: &Log) {
-        while log.shared().lock().expected == 0 {
-            thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn who_gathers_sleeps_until_the_last_one_has_come() {
-        let log = log_of_two();
-        let position = log.append(1, b"x", Durability::Fsync).unwrap().to_raw();
-        thread::scope(|scope| {
-            let gatherer = scope.spawn(|| log.shared().gather());
-            await_gatherer(&log);
-            log.shared().ask(position);
-            assert!(!gatherer.is_finished() && log.shared().lock().expected == 2, "one is still to come");
-            log.shared().ask(position);
-        });
-        assert_eq!(log.shared().lock().expected, 0);
-    }
-
-    #[test]
-    fn nobody_gathers_while_an_appender_needs_room_or_after_a_stop() {
-        for stop in [false, true] {
-            let log = log_of_two();
-            thread::scope(|scope| {
-                scope.spawn(|| log.shared().gather());
-                await_gatherer(&log);
-                match stop {
-                    false => {
-                        log.shared().lock().drain_wanted = true;
-                        log.shared().gathered.notify_one();
-                    }
-                    true => log.shared().stop(env::DiskError::new(
-                        env::Operation::Sync,
-                        "it",
-                        std::io::Error::other("a fault"),
-                    )),
-                }
-            });
         }
     }
 }

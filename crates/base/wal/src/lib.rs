@@ -70,7 +70,8 @@
 //! | `shared.rs` | the latch, and how appenders wait for room |
 //! | `wait.rs`, `event.rs` | how waiters sleep, are called back, or write themselves |
 //! | `buffer.rs` | positions, segment switches, groups in memory |
-//! | `group.rs` | the writing thread: gather, write and sync groups |
+//! | `group.rs` | the writing thread: write and sync groups |
+//! | `gather.rs` | how whoever is about to write waits for the others of the last group |
 //! | `ahead.rs` | the other thread: prepare segments, raise the ceiling |
 //! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
 //! | `recover.rs`, `scan.rs`, `start.rs` | recovery: read the segments, classify damage, continue the log |
@@ -89,6 +90,7 @@ mod control;
 mod error;
 mod event;
 mod format;
+mod gather;
 mod group;
 mod large;
 mod log;

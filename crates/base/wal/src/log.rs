@@ -41,6 +41,11 @@ impl Log {
     /// [`LogError::Disk`].
     pub fn open(disk: Arc<dyn Disk>, options: LogOptions) -> Result<(Self, Recovered), LogError> {
         options.check()?;
+        Self::open_unchecked(disk, options)
+    }
+
+    /// Same as [`open`](Self::open), with options as they are.
+    pub(crate) fn open_unchecked(disk: Arc<dyn Disk>, options: LogOptions) -> Result<(Self, Recovered), LogError> {
         let Resumed { lock, control, going, recovered } = resume(&disk, &options)?;
         let Continuation { buffer, next, refused } = going;
         let (refused, start) = refused.unzip();
@@ -61,7 +66,6 @@ impl Log {
             work: Condvar::new(),
             ahead: Condvar::new(),
             space: Condvar::new(),
-            gathered: Condvar::new(),
             done: Default::default(),
             preparing: Mutex::new(start),
             // A read-only log issues no timestamps, so it needs no ceiling.
@@ -305,12 +309,6 @@ impl Log {
     #[cfg(test)]
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
-    }
-
-    /// Same as above, of a log without threads.
-    #[cfg(test)]
-    pub(crate) fn shared_mut(&mut self) -> &mut Shared {
-        Arc::get_mut(&mut self.shared).expect("no thread has it")
     }
 
     /// Begins the end of the log. Returns whether the caller is the one to end it.

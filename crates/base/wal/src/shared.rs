@@ -5,6 +5,7 @@ use crate::control::Control;
 use crate::error::LogError;
 use crate::event::Event;
 use crate::format::{Payload, RecordKind, overhead};
+use crate::gather::Gathering;
 use crate::group::Writer;
 use crate::large::Need;
 use crate::options::{Driver, LogOptions};
@@ -58,10 +59,8 @@ pub struct State {
     pub in_flight: u64,
     /// Number of waiters that the next round will serve.
     pub arrived: usize,
-    /// Number of them for which whoever is about to write waits; zero if nobody does.
-    pub expected: usize,
-    /// Number of waiters that the last round has served.
-    pub last_group: usize,
+    /// Whether somebody waits for more of them, and how that has gone before.
+    pub gathering: Gathering,
     /// Duration of an fdatasync: a moving mean.
     pub sync_time: Duration,
     /// Since when asynchronous records have been waiting for a sync.
@@ -101,8 +100,7 @@ impl State {
             wanted: 0,
             round: 0,
             arrived: 0,
-            expected: 0,
-            last_group: 0,
+            gathering: Gathering::default(),
             sync_time: Duration::ZERO,
             oldest_async: None,
             drain_wanted: false,
@@ -154,14 +152,12 @@ pub struct Shared {
     pub identity: u64,
     /// The latch. Order: `preparing` before `writer`; these and `control` before `state`.
     pub state: Mutex<State>,
-    /// Wakes the writing thread.
+    /// Wakes the writing thread, also while it gathers a group.
     pub work: Condvar,
     /// Wakes the thread that works ahead.
     pub ahead: Condvar,
     /// Wakes appenders: the buffer was emptied, a segment was prepared (or not).
     pub space: Condvar,
-    /// Wakes whoever gathers a group: all who are expected have come, or an appender needs room.
-    pub gathered: Condvar,
     /// Wakes waiters, by the parity of their round: only those that the round has served.
     pub done: [Event; 2],
     /// Everything before this position is durable. Stored (Release) by the writer after the fdatasync; whoever loads it
@@ -300,7 +296,7 @@ impl Shared {
         }
         state.drain_wanted = true;
         self.wake_writer(&state);
-        self.gathered.notify_one();
+        self.end_gathering(&state);
         state.stats.append_waits += u64::from(budget.is_fresh());
         budget.wait(&self.space, state)
     }
@@ -437,7 +433,7 @@ impl Shared {
 
     /// Wakes everybody, so that they look at the phase.
     pub fn wake_all(&self) {
-        [&self.work, &self.ahead, &self.space, &self.gathered].into_iter().for_each(Condvar::notify_all);
+        [&self.work, &self.ahead, &self.space].into_iter().for_each(Condvar::notify_all);
         self.done.iter().for_each(Event::raise);
     }
 }

@@ -39,6 +39,7 @@ pub mod thread {
 /// What an event sleeps by: the operating system's futex.
 #[cfg(all(target_os = "linux", not(feature = "shuttle")))]
 pub mod futex {
+    use env::time::Duration;
     pub use std::sync::atomic::{AtomicU32, Ordering};
 
     /// Needs nothing beside the word.
@@ -46,9 +47,9 @@ pub mod futex {
     pub struct Place;
 
     impl Place {
-        /// Sleeps while `word` is `expected`, or shorter.
-        pub fn sleep(&self, word: &AtomicU32, expected: u32) {
-            env::futex::wait(word, expected);
+        /// Sleeps while `word` is `expected`, or shorter; no longer than `limit`.
+        pub fn sleep(&self, word: &AtomicU32, expected: u32, limit: Option<Duration>) {
+            env::futex::wait(word, expected, limit);
         }
 
         /// Wakes whoever sleeps on `word`, which has changed.
@@ -62,6 +63,7 @@ pub mod futex {
 #[cfg(not(all(target_os = "linux", not(feature = "shuttle"))))]
 pub mod futex {
     use super::{Condvar, Mutex, lock};
+    use env::time::Duration;
 
     #[cfg(feature = "shuttle")]
     pub use shuttle::sync::atomic::{AtomicU32, Ordering};
@@ -76,11 +78,17 @@ pub mod futex {
     }
 
     impl Place {
-        /// Sleeps while `word` is `expected`, or shorter.
-        pub fn sleep(&self, word: &AtomicU32, expected: u32) {
+        /// Sleeps while `word` is `expected`, or shorter; no longer than `limit`.
+        pub fn sleep(&self, word: &AtomicU32, expected: u32, limit: Option<Duration>) {
             let order = lock(&self.order);
-            if word.load(Ordering::Relaxed) == expected {
-                drop(self.changed.wait(order).expect("no holder of this latch panics"));
+            if word.load(Ordering::Relaxed) != expected {
+                return;
+            }
+            match limit {
+                None => drop(self.changed.wait(order).expect("no holder of this latch panics")),
+                Some(limit) => {
+                    drop(self.changed.wait_timeout(order, limit).expect("no holder of this latch panics"));
+                }
             }
         }
 

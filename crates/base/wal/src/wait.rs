@@ -1,11 +1,13 @@
 //! Waiting until the log is durable: asleep on one word, called back, or by writing oneself where nobody else writes.
 //!
 //! A waiter that nobody can end writes and syncs on its own thread if the log's thread is asleep and no other waiter
-//! writes: a lone client is spared two changes of threads. What else came meanwhile is left to the log's thread, and so are
-//! callbacks. A waiter that can be ended leaves the disk to the log's thread, since nothing ends a system call.
+//! writes: a lone client is spared two changes of threads. If others are expected, the last of them writes (`gather.rs`).
+//! What else came meanwhile is left to the log's thread, and so are callbacks. A waiter that can be ended leaves the disk to
+//! the log's thread, since nothing ends a system call.
 
 use crate::error::LogError;
 use crate::event::Event;
+use crate::gather::GatherEnd;
 use crate::group::StopUnlessDone;
 use crate::shared::{Callback, Phase, Shared, State};
 use crate::sync::{MutexGuard, Ordering};
@@ -20,8 +22,10 @@ type IsOver<'a> = Option<&'a dyn Fn() -> bool>;
 /// Part of a waiter in the next round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// Writes and syncs for all.
+    /// Writes and syncs for all, once the others of the last group have come.
     Lead,
+    /// Writes and syncs for all, since it is the last of them to come, in the place of the one who has waited for it.
+    Write,
     /// Sleeps.
     Follow,
 }
@@ -50,9 +54,10 @@ impl Shared {
         }
         let mut state = self.lock();
         match self.ask_for(&mut state, position, is_over.is_none())? {
-            Part::Lead => {
+            Part::Lead => self.lead(state, position).map(|()| true),
+            Part::Write => {
                 drop(state);
-                self.lead().map(|()| true)
+                self.write_for_all().map(|()| true)
             }
             Part::Follow => self.follow(state, position, is_over),
         }
@@ -85,10 +90,21 @@ impl Shared {
         }
     }
 
+    /// Waits for the others of the last group, and writes and syncs for all, or follows the last of them, who does.
+    fn lead<'a>(&'a self, state: MutexGuard<'a, State>, position: u64) -> Result<(), LogError> {
+        let (state, end) = self.gather_as_waiter(state);
+        match end {
+            GatherEnd::Write => {
+                drop(state);
+                self.write_for_all()
+            }
+            GatherEnd::Taken => self.follow(state, position, None).map(drop),
+        }
+    }
+
     /// Writes and syncs for all who wait. Afterwards the log's thread has what is left.
-    fn lead(&self) -> Result<(), LogError> {
+    fn write_for_all(&self) -> Result<(), LogError> {
         let guard = StopUnlessDone::new(self);
-        self.gather();
         let result = self.run_round_as_waiter();
         guard.done();
         result
@@ -120,8 +136,12 @@ impl Shared {
         let is_next = position > state.in_flight;
         state.arrived += usize::from(is_next);
         state.wanted = state.wanted.max(position);
-        if state.expected > 0 && state.arrived >= state.expected {
-            self.gathered.notify_one();
+        if state.gathering.is_over(state.arrived) {
+            if may_lead {
+                state.take_group_gathered();
+                return Ok(Part::Write);
+            }
+            self.end_gathering(state);
         }
         if may_lead && is_next && state.sleeping && !state.led && self.check_waitable(state).is_ok() {
             state.led = true;
