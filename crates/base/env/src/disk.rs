@@ -7,6 +7,7 @@
 //! A failed `sync` must never be repeated on the same file: the operating system may have thrown the bytes away and then
 //! report success (PostgreSQL's "fsyncgate", 2018). [`SimDisk`] behaves that way.
 
+mod blocks;
 mod real;
 mod sim;
 mod watched;
@@ -114,8 +115,17 @@ pub trait DiskFile: Send + Sync + fmt::Debug + 'static {
         self.sync()
     }
 
-    /// How [`write_durable_at`](Self::write_durable_at) works here, as far as is known: the system may refuse the better
-    /// way at the first attempt.
+    /// Same as [`write_durable_at`](Self::write_durable_at), at the end of what was written: up to the file's end there are
+    /// zeros only. So it may write whole blocks, the first of them again with what it holds.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    fn append_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.write_durable_at(offset, bytes)
+    }
+
+    /// How [`append_durable_at`](Self::append_durable_at) works here, as far as is known: the system may refuse the better
+    /// ways at the first attempt.
     fn durable_writes(&self) -> DurableWrites {
         DurableWrites::Sync
     }
@@ -173,6 +183,8 @@ pub enum DurableWrites {
     Sync,
     /// One call: `pwritev2` with `RWF_DSYNC`.
     OneCall,
+    /// The same past the page cache, of whole blocks.
+    Direct,
 }
 
 impl DurableWrites {
@@ -182,6 +194,7 @@ impl DurableWrites {
         match self {
             Self::Sync => "fdatasync",
             Self::OneCall => "dsync",
+            Self::Direct => "direct",
         }
     }
 }
@@ -228,7 +241,7 @@ pub enum Operation {
     Read,
     /// [`DiskFile::write_at`].
     Write,
-    /// [`DiskFile::write_durable_at`], where it is one call.
+    /// [`DiskFile::write_durable_at`] and [`DiskFile::append_durable_at`], where it is one call.
     WriteDurable,
     /// [`DiskFile::sync`].
     Sync,

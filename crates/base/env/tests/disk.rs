@@ -343,3 +343,58 @@ fn a_real_disk_writes_durably_over_zeros() {
     bytes[5000..5005].fill(0);
     assert!(bytes.iter().all(|byte| *byte == 0));
 }
+
+/// Appends of whole blocks keep what stands before them, wherever they begin, and whatever was written in between by other
+/// calls. Where the system refuses direct writes, and at the file's end, others do the same.
+#[test]
+fn appends_of_a_real_disk_keep_what_was_there() {
+    for directory in [std::env::temp_dir(), "/dev/shm".into()] {
+        let path = directory.join(format!("seriatim-env-appends-{}", std::process::id()));
+        let scratch = Scratch(path.clone());
+        let disk = RealDisk::new(&path);
+        if disk.create_dir_all("").is_err() {
+            continue; // No such file system here.
+        }
+        let file = disk.create_new("unfinished").unwrap();
+        file.allocate_written(40_001).unwrap();
+        disk.rename("unfinished", "a").unwrap();
+        let mut expected = Vec::new();
+        for number in 1..=200_u32 {
+            let bytes = vec![number as u8; (number as usize * 37) % 301 + 1];
+            let offset = expected.len() as u64;
+            expected.extend_from_slice(&bytes);
+            match number % 10 {
+                0 => file.write_at(offset, &bytes).unwrap(),
+                5 => file.write_durable_at(offset, &bytes).unwrap(),
+                _ => file.append_durable_at(offset, &bytes).unwrap(),
+            }
+        }
+        let last = 40_001 - expected.len();
+        expected.resize(40_001, 9);
+        file.append_durable_at((40_001 - last) as u64, &vec![9; last]).unwrap();
+        assert!(read_all(&*file) == expected, "in {directory:?}, {:?}", file.durable_writes());
+        assert!(read_all(&*disk.open("a").unwrap()) == expected);
+        drop(scratch);
+    }
+}
+
+/// A direct append that the power cuts in the middle leaves what its first block held before.
+#[test]
+fn a_torn_append_keeps_the_beginning_of_its_block() {
+    for seed in 0..200 {
+        let options = SimDiskOptions { durable_writes: DurableWrites::Direct, ..Default::default() };
+        let disk = SimDisk::new(seed, options);
+        let file = disk.create_new("a").unwrap();
+        file.allocate(1024).unwrap();
+        file.sync().unwrap();
+        disk.sync_dir("").unwrap();
+        file.append_durable_at(0, &[1; 300]).unwrap();
+        disk.cut_power_at(disk.changes());
+        file.append_durable_at(300, &[2; 300]).unwrap_err();
+        let found = disk.power_cut().contents("a").unwrap();
+        assert_eq!(found.len(), 1024);
+        assert_eq!(found[..300], [1; 300], "seed {seed}");
+        assert!(found[300..600].iter().all(|byte| [0, 2].contains(byte)), "seed {seed}");
+        assert!(found[600..].iter().all(|byte| *byte == 0), "seed {seed}");
+    }
+}

@@ -90,7 +90,7 @@ fn raw_syncs(disk: &dyn Disk, limit: Duration) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
     let mut count = 0u64;
     while start.elapsed() < limit {
-        file.write_durable_at(count * 128 % (15 << 20), &[7; 128])?;
+        file.append_durable_at(count * 128 % (15 << 20), &[7; 128])?;
         count += 1;
     }
     let rate = count as f64 / start.elapsed().as_secs_f64();

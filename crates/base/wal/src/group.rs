@@ -50,7 +50,7 @@ impl Writer {
         }
         self.check(chunk);
         let (offset, start) = (self.segment.place.offset(chunk.start), Instant::now());
-        self.segment.file.write_durable_at(offset, &chunk.bytes).inspect_err(|_| self.failed = true)?;
+        self.segment.file.append_durable_at(offset, &chunk.bytes).inspect_err(|_| self.failed = true)?;
         Ok(start.elapsed())
     }
 

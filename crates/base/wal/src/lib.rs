@@ -32,6 +32,9 @@
 //! - **L7** After a failed write or fdatasync nothing is appended, acknowledged or synced any more. A restart recovers.
 //! - **L8** A checkpoint gets its final name when it is complete and the log is durable up to the position where it began. Only then
 //!   are segments removed, oldest first, and only those whose records all end at or before that position and have stamps below its bound.
+//! - **L9** Behind the tail of the segment in use stand zeros, and a block that is written again begins with the bytes that
+//!   are durable in it: whichever parts of it a power cut keeps, no acknowledged record is lost that shares the block.
+//!   (`env`'s `disk/blocks.rs`; `tests/power_cut.rs`)
 //!
 //! The invariants are asserted here, in constant time and in release builds too:
 //!
@@ -45,12 +48,13 @@
 //! | L6 | by `start.rs`, which syncs before it hands out | `power_cut` |
 //! | L7 | `group.rs` `Writer::write`, `Writer::sync`, `raise_durable`; `shared.rs` `append` | `failures`, `threads` |
 //! | L8 | `checkpoint.rs` `finish`, `remove_segments` | `checkpoint` |
+//! | L9 | by the simulated disk, at each append | `power_cut`, and `env`'s `disk` |
 //!
 //! Waiters: whoever waits is woken by the round that covers its position, and a wait that can be ended never does I/O
 //! (`wait.rs`; `loom_event`, `shuttle_log`).
 //!
 //! Mutants (`mutants/*.patch`): `durable_before_sync` (L7), `one_call_for_all` (L7), `lost_wake_up`,
-//! `leader_leaves_the_rest`.
+//! `leader_leaves_the_rest`, `blocks_begin_with_zeros` (L9).
 //!
 //! # What is promised
 //! See [`Durability`]. Damage in the last group of the log cannot be distinguished from a torn write, since no later record vouches for

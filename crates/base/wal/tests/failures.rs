@@ -28,11 +28,12 @@ fn live(log: &Log, acknowledged: &mut Acknowledged) -> Result<(), LogError> {
 #[test]
 fn a_failed_write_or_sync_stops_the_log_for_good() {
     for driver in [Driver::Caller, Driver::Threads] {
-        for operation in [Operation::Write, Operation::Sync, Operation::WriteDurable] {
-            let way = match operation {
-                Operation::WriteDurable => DurableWrites::OneCall,
-                _ => DurableWrites::Sync,
-            };
+        for (operation, way) in [
+            (Operation::Write, DurableWrites::Sync),
+            (Operation::Sync, DurableWrites::Sync),
+            (Operation::WriteDurable, DurableWrites::OneCall),
+            (Operation::WriteDurable, DurableWrites::Direct),
+        ] {
             let mut struck = 0;
             for after in 0.. {
                 let disk = new_disk_that(after, way);
@@ -115,7 +116,8 @@ fn waiters_and_callbacks_hear_of_the_failure() {
 /// space again.
 #[test]
 fn a_full_disk_refuses_appends_and_nothing_else() {
-    for (driver, durable_writes) in [Driver::Caller, Driver::Threads].into_iter().zip(WAYS) {
+    let drivers = [Driver::Caller, Driver::Threads, Driver::Caller];
+    for (driver, durable_writes) in drivers.into_iter().zip(WAYS) {
         let options = LogOptions { driver, ..small() };
         let mut refused = 0;
         for capacity in (8 * 1024..20 * 1024).step_by(256) {
@@ -374,9 +376,8 @@ fn errors_say_what_to_do() {
 #[test]
 fn after_a_failed_sync_no_other_caller_is_acknowledged() {
     for seed in 0..200 {
-        let (way, operation) =
-            [(DurableWrites::Sync, Operation::Sync), (DurableWrites::OneCall, Operation::WriteDurable)]
-                [seed as usize % 2];
+        let way = WAYS[seed as usize % WAYS.len()];
+        let operation = if way == DurableWrites::Sync { Operation::Sync } else { Operation::WriteDurable };
         let disk = new_disk_that(seed, way);
         let (log, _) = open_with(&disk, small()).unwrap();
         let callers = 4;

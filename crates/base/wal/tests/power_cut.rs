@@ -106,6 +106,12 @@ fn at_every_change_whatever_the_disk_keeps_of_writes_in_one_call() {
     at_every_change(DurableWrites::OneCall, 2);
 }
 
+/// The same where appends write whole blocks: those that a cut tears hold records which were acknowledged before.
+#[test]
+fn at_every_change_whatever_the_disk_keeps_of_blocks() {
+    at_every_change(DurableWrites::Direct, 2);
+}
+
 fn at_every_change(way: DurableWrites, seeds: u64) {
     let changes = changes_of_a_life(way);
     let mut cuts = 0;

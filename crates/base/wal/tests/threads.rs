@@ -487,7 +487,7 @@ fn a_crowd_with_and_without_threads_of_the_log() {
 #[test]
 fn a_crowd_in_the_dark() {
     for cut in (20..400).step_by(10) {
-        let disk = new_disk_that(cut, WAYS[cut as usize / 10 % 2]);
+        let disk = new_disk_that(cut, WAYS[cut as usize / 10 % WAYS.len()]);
         let (log, _) = open_with(&disk, threaded()).unwrap();
         disk.cut_power_at(disk.changes() + cut);
         let acknowledged: Vec<u64> = std::thread::scope(|scope| {

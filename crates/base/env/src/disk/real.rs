@@ -1,9 +1,11 @@
 //! A directory of the operating system's file system.
 
+mod direct;
 mod durable;
 
 use super::{Disk, DiskError, DiskFile, DiskLock, DurableWrites, Operation};
 use crate::process::{Holder, is_there};
+use direct::Direct;
 use durable::{OneCall, fill, has_unwritten_blocks};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -63,7 +65,7 @@ impl RealDisk {
     fn file(&self, path: &str, operation: Operation, options: &OpenOptions) -> Result<Box<dyn DiskFile>, DiskError> {
         let path = self.resolve(path);
         let file = options.open(&path).map_err(failed(operation, &path))?;
-        Ok(Box::new(RealFile { file, path, one_call: OneCall::default() }))
+        Ok(Box::new(RealFile { file, path, one_call: OneCall::default(), direct: Direct::default() }))
     }
 }
 
@@ -176,6 +178,7 @@ struct RealFile {
     file: File,
     path: PathBuf,
     one_call: OneCall,
+    direct: Direct,
 }
 
 impl RealFile {
@@ -195,10 +198,12 @@ impl DiskFile for RealFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.direct.forget();
         self.file.write_all_at(bytes, offset).map_err(self.failed(Operation::Write))
     }
 
     fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.direct.forget();
         let failed = self.failed(Operation::WriteDurable);
         if self.one_call.is_possible() && self.one_call.write(&self.file, offset, bytes).map_err(failed)? {
             return Ok(());
@@ -207,7 +212,18 @@ impl DiskFile for RealFile {
         self.sync()
     }
 
+    fn append_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let appended = self.direct.append(&self.file, offset, bytes);
+        if appended.map_err(self.failed(Operation::WriteDurable))? {
+            return Ok(());
+        }
+        self.write_durable_at(offset, bytes)
+    }
+
     fn durable_writes(&self) -> DurableWrites {
+        if self.direct.is_used() {
+            return DurableWrites::Direct;
+        }
         if self.one_call.is_possible() { DurableWrites::OneCall } else { DurableWrites::Sync }
     }
 
@@ -216,6 +232,7 @@ impl DiskFile for RealFile {
     }
 
     fn allocate(&self, length: u64) -> Result<(), DiskError> {
+        self.direct.close();
         allocate(&self.file, length).map_err(self.failed(Operation::Allocate))
     }
 
@@ -229,6 +246,7 @@ impl DiskFile for RealFile {
     }
 
     fn truncate(&self, length: u64) -> Result<(), DiskError> {
+        self.direct.close();
         self.file.set_len(length).map_err(self.failed(Operation::Truncate))
     }
 

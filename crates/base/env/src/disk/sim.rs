@@ -1,5 +1,6 @@
 //! A disk in memory that tracks which bytes and names are durable, and what else may survive a power cut.
 
+use super::blocks::Blocks;
 use super::{Disk, DiskError, DiskFile, DiskLock, DurableWrites, Operation};
 use crate::random::Randomness;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,6 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that a disk writes as one: a torn write tears between sectors, or anywhere if the write is smaller.
 const SECTOR: usize = 512;
+
+/// Bytes of a block of direct writes: few, so that small files have several.
+const BLOCK: usize = 256;
 
 /// Share of the unsynced data that survives a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +35,7 @@ pub struct SimDiskOptions {
     /// Whether reads return fewer bytes than requested, decided by the seed. Default: no.
     pub short_reads: bool,
     /// How durable writes work: a write and a sync, or one operation with faults and cuts of its own, which makes nothing
-    /// durable but its own bytes. Default: a write and a sync.
+    /// durable but its own bytes; direct ones write whole blocks where they append. Default: a write and a sync.
     pub durable_writes: DurableWrites,
 }
 
@@ -257,7 +261,8 @@ impl SimDisk {
     }
 
     fn file(&self, path: &str, inode: usize) -> Box<dyn DiskFile> {
-        Box::new(SimFile { disk: self.clone(), path: path.to_owned(), inode })
+        let blocks = Mutex::new(Blocks::new(BLOCK));
+        Box::new(SimFile { disk: self.clone(), path: path.to_owned(), inode, blocks })
     }
 }
 
@@ -622,9 +627,48 @@ struct SimFile {
     disk: SimDisk,
     path: String,
     inode: usize,
+    blocks: Mutex<Blocks>,
 }
 
 impl SimFile {
+    /// The blocks of direct appends. Taken before the disk's state.
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A durable write as one operation.
+    fn write_in_one_call(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let mut state = self.disk.lock_state();
+        let mut write = || -> io::Result<()> {
+            let fate = state.enter(Operation::WriteDurable)?;
+            let offset = to_index(offset)?;
+            state.check_space(self.inode, offset + bytes.len())?;
+            match fate {
+                Fate::Proceed => state.inodes[self.inode].write_durably(offset, bytes),
+                // As of a write that was not synced: all of it may be seen, any part of it survives.
+                Fate::Interrupted(error) => {
+                    let inode = self.inode;
+                    state.inodes[inode].change(Change::Write { offset, bytes: bytes.to_vec() });
+                    if state.powered {
+                        state.lose_unsynced(inode);
+                    }
+                    return Err(error);
+                }
+            }
+            Ok(())
+        };
+        write().map_err(self.failed(Operation::WriteDurable))
+    }
+
+    /// Length of the file; asserts that it has zeros only from `offset` on, as whoever appends promises.
+    fn length_of_zeros_from(&self, offset: u64) -> u64 {
+        let state = self.disk.lock_state();
+        let bytes = &state.inodes[self.inode].current;
+        let rest = bytes.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or_default();
+        assert!(rest.iter().all(|byte| *byte == 0), "{}: what is appended has zeros behind it", self.path);
+        bytes.len() as u64
+    }
+
     fn failed(&self, operation: Operation) -> impl Fn(io::Error) -> DiskError + '_ {
         failed(operation, &self.path)
     }
@@ -662,6 +706,7 @@ impl DiskFile for SimFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        self.blocks().forget();
         let mut state = self.disk.lock_state();
         let mut write = || -> io::Result<()> {
             let fate = state.enter(Operation::Write)?;
@@ -679,31 +724,25 @@ impl DiskFile for SimFile {
     }
 
     fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
-        let mut state = self.disk.lock_state();
-        if state.options.durable_writes == DurableWrites::Sync {
-            drop(state);
+        self.blocks().forget();
+        if self.durable_writes() == DurableWrites::Sync {
             self.write_at(offset, bytes)?;
             return self.sync();
         }
-        let mut write = || -> io::Result<()> {
-            let fate = state.enter(Operation::WriteDurable)?;
-            let offset = to_index(offset)?;
-            state.check_space(self.inode, offset + bytes.len())?;
-            match fate {
-                Fate::Proceed => state.inodes[self.inode].write_durably(offset, bytes),
-                // As of a write that was not synced: all of it may be seen, any part of it survives.
-                Fate::Interrupted(error) => {
-                    let inode = self.inode;
-                    state.inodes[inode].change(Change::Write { offset, bytes: bytes.to_vec() });
-                    if state.powered {
-                        state.lose_unsynced(inode);
-                    }
-                    return Err(error);
-                }
-            }
-            Ok(())
-        };
-        write().map_err(self.failed(Operation::WriteDurable))
+        self.write_in_one_call(offset, bytes)
+    }
+
+    fn append_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let length = self.length_of_zeros_from(offset);
+        let mut blocks = self.blocks();
+        if self.durable_writes() != DurableWrites::Direct || blocks.end_of(offset, bytes.len()) > length {
+            drop(blocks);
+            return self.write_durable_at(offset, bytes);
+        }
+        let read = |at, head: &mut [u8]| self.read_full_at(at, head).map(drop);
+        let assembled = blocks.assemble(offset, bytes, read)?;
+        let written = self.write_in_one_call(assembled.offset, assembled.bytes);
+        written.inspect_err(|_| blocks.forget())
     }
 
     fn durable_writes(&self) -> DurableWrites {

@@ -110,6 +110,12 @@ impl DiskFile for WatchedFile {
         self.file.write_durable_at(offset, bytes)
     }
 
+    fn append_durable_at(&self, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        (self.before)(Operation::Write, &self.path);
+        (self.before)(Operation::Sync, &self.path);
+        self.file.append_durable_at(offset, bytes)
+    }
+
     fn durable_writes(&self) -> DurableWrites {
         self.file.durable_writes()
     }

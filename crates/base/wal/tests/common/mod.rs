@@ -23,7 +23,7 @@ pub fn new_disk(seed: u64) -> SimDisk {
 }
 
 /// Ways in which a disk writes durably. Each has operations, and so faults and cuts, of its own.
-pub const WAYS: [DurableWrites; 2] = [DurableWrites::Sync, DurableWrites::OneCall];
+pub const WAYS: [DurableWrites; 3] = [DurableWrites::Sync, DurableWrites::OneCall, DurableWrites::Direct];
 
 /// An empty disk that writes so.
 pub fn new_disk_that(seed: u64, durable_writes: DurableWrites) -> SimDisk {
