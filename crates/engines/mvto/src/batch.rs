@@ -129,7 +129,7 @@ impl<C: Clock> Mvto<C> {
         self.check_ceiling(&core.view, last)?;
         let begins = bump(&self.sites.shared(site).begins, count);
         if begins / BEGINS_PER_ADVANCE != (begins - count) / BEGINS_PER_ADVANCE {
-            self.advance_bound(false, &mut work.ready);
+            self.advance_bound(false, work);
         }
         Ok(())
     }

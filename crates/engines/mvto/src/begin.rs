@@ -243,7 +243,7 @@ impl<C: Clock> Mvto<C> {
             self.crowded_sites.fetch_add(1, Ordering::Relaxed); // Advice: a limit may be passed by those who begin at once.
         }
         core.work = BorrowedWorkspace::new(state.extra.spare.pop().unwrap_or_else(|| self.new_workspace()));
-        take_ready(&mut state, self.bound.collection_limits(), TAKEN_AT_BEGIN, &mut core.work.ready);
+        take_ready(&mut state, self.bound.collection_limits(), TAKEN_AT_BEGIN, &mut core.work);
         state.extra.begins += 1;
         (core.view.at, core.view.name, core.began, core.place) = (at, at, at, Some(Place::Site(slot)));
         Ok(Ok(state.extra.begins.is_multiple_of(BEGINS_PER_ADVANCE)))
@@ -292,7 +292,7 @@ impl<C: Clock> Mvto<C> {
         self.check_ceiling(&core.view, core.view.at)?;
         self.refresh_catalog(&mut core.work);
         if advance {
-            self.advance_bound(false, &mut core.work.ready);
+            self.advance_bound(false, &mut core.work);
         }
         if core.mode != Mode::ReadWrite && !core.work.ready.is_empty() {
             // It may idle, and would keep what it took over from being collected. Others do so at their end: the time between
@@ -445,9 +445,7 @@ impl<C: Clock> Mvto<C> {
         counters.moved += u64::from(moved);
         counters.replaced += std::mem::take(&mut work.replaced) as u64;
         counters.collected += std::mem::take(&mut work.collected) as u64;
-        if !work.garbage.is_empty() {
-            state.extra.queue(work.garbage.drain(..));
-        }
+        state.extra.queue(&mut work);
         self.leave_site(slot, &mut state);
         // A workspace of an older catalog would keep dropped tables. `drop_table` takes away those that are here already.
         let is_current = work.catalog.version == self.catalog_version.load(Ordering::Acquire);
@@ -470,7 +468,7 @@ impl<C: Clock> Mvto<C> {
     /// Leaves a lane, which keeps the workspace.
     pub(crate) fn leave_lane(&self, Seat { right, mut work }: Seat) {
         let site = right.site;
-        if !work.garbage.is_empty() {
+        if !(work.garbage.is_empty() && work.retired.is_empty()) {
             self.queue_and_reclaim(site, &mut work);
         }
         if work.replaced | work.collected != 0 {
@@ -490,14 +488,15 @@ impl<C: Clock> Mvto<C> {
     /// Queues what a transaction leaves, and looks at what has become collectable: as much as a begin under the mutex takes over.
     fn queue_and_reclaim(&self, site: u32, work: &mut Workspace) {
         let limits = self.bound.collection_limits();
+        let taken = TAKEN_AT_BEGIN + work.retired.len();
         {
             let mut state = self.sites.lock(site);
-            state.extra.queue(work.garbage.drain(..));
-            take_ready(&mut state, limits, TAKEN_AT_BEGIN, &mut work.ready);
+            state.extra.queue(work);
+            take_ready(&mut state, limits, taken, work);
         }
         self.reclaim(work);
         if !work.garbage.is_empty() {
-            self.sites.lock(site).extra.queue(work.garbage.drain(..));
+            self.sites.lock(site).extra.queue(work);
         }
     }
 

@@ -147,7 +147,7 @@ impl<C: Clock> Writing<'_, C> {
         let (id, mut walk, mut batch) = (table.id, table.space().walk(), Batch::default());
         while !walk.is_finished {
             let started = Instant::now();
-            walk.batch(|tuples, _| tuples.iter().for_each(|tuple| self.encode(id, tuple, &mut batch)));
+            walk.batch(|tuples, _| self.encode_all(id, tuples, &mut batch));
             self.write(&mut batch)?;
             for key in std::mem::take(&mut batch.later) {
                 self.encode_later(table, &key, &mut batch);
@@ -160,6 +160,14 @@ impl<C: Clock> Writing<'_, C> {
         Ok(())
     }
 
+    /// Encodes rows. The bound stands still meanwhile: newest versions are looked at by somebody who is not registered, and those that
+    /// are replaced stay as they are (S5).
+    fn encode_all(&mut self, id: TableId, tuples: &[&Tuple], batch: &mut Batch) {
+        let engine = self.engine;
+        let _still = engine.bound.hold_still();
+        tuples.iter().for_each(|tuple| self.encode(id, tuple, batch));
+    }
+
     /// Encodes the newest version of a row, or notes its key for later: if there is enough to write, or somebody commits there
     /// who may have logged before the start (C2).
     fn encode(&mut self, id: TableId, tuple: &Tuple, batch: &mut Batch) {
@@ -167,9 +175,7 @@ impl<C: Clock> Writing<'_, C> {
             batch.later.push(Key::from_bytes(tuple.key()));
             return;
         }
-        // Whoever has the right to trim may look at the newest version without being registered: nobody takes it out.
-        let trimming = tuple.trim();
-        let Some(version) = trimming.newest() else { return };
+        let Some(version) = tuple.newest() else { return };
         self.rests_on = self.rests_on.max(version.log_position());
         let Some(row) = version.row() else { return };
         encode_checkpoint_row(&mut batch.rows, id, version.begin(), tuple.key(), row);
@@ -183,7 +189,7 @@ impl<C: Clock> Writing<'_, C> {
         loop {
             let guard = epoch::pin();
             let Some(tuple) = table.space().get(key, &guard) else { return };
-            self.encode(table.id, tuple, batch);
+            self.encode_all(table.id, &[tuple], batch);
             if batch.later.pop().is_none() {
                 return;
             }

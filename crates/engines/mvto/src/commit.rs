@@ -126,34 +126,30 @@ impl<C: Clock> Mvto<C> {
     /// Links the new versions and gives each tuple up. A reader that finds one tuple released and another owned waits for the
     /// latter, so it sees all or nothing.
     fn install(&self, work: &mut Workspace, at: Timestamp, position: LogPosition) {
-        let Workspace { writes, pool, horizon, garbage, ready, replaced, collected, .. } = work;
-        writes.begin_installing();
-        let mut entries = std::mem::take(&mut writes.entries);
+        let bound = self.bound.get();
+        work.writes.begin_installing();
+        let mut entries = std::mem::take(&mut work.writes.entries);
         // Entries that are not installed may be owned, for a write that was rolled back. `end` releases them.
         for write in entries.iter_mut().filter(|write| is_installed(write)) {
             let Write { table, tuple, buffered, .. } = write;
             let tuple = tuple.take().expect("owned");
-            let row = writes.value(*buffered).expect("installed");
             debug_assert!(is_committing(tuple.ownership.holder(), at), "M9: what is installed has been logged");
             assert!(tuple.newest().is_none_or(|newest| newest.begin() < at), "M4: versions are installed in order");
-            let replaces = tuple.version_count();
-            if replaces > 1 {
-                *collected += self.prune(&tuple, horizon, pool, ready);
+            if tuple.keeps_older() {
+                self.prune(&tuple, bound, work);
             }
-            *replaced += usize::from(replaces > 0);
-            tuple.install(at, position, row, pool, || self.bound.get());
+            let row = work.writes.value(*buffered).expect("installed");
+            let replaced = tuple.install(at, position, row, &mut work.pool, bound);
             self.release(&tuple);
             let is_absent = row.is_none();
-            writes.installed(*buffered);
-            if is_absent || replaces > 0 {
-                if let Some(tuple) = tuple.queued() {
-                    garbage.push(Garbage { table: *table, tuple, at, held: false });
-                }
+            work.writes.installed(*buffered);
+            if work.note_replaced(replaced, at) || is_absent {
+                work.garbage.extend(tuple.queued().map(|tuple| Garbage { table: *table, tuple, at, held: false }));
             } else {
                 tuple.unpin();
             }
         }
-        writes.entries = entries;
+        work.writes.entries = entries;
     }
 
     /// Ends a transaction that may not or could not commit.

@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::reason::Reason;
 use crate::recover::RecoveryReport;
 use crate::sites::{Sites, Time};
-use crate::store::Pinned;
+use crate::store::{Pinned, RetiredVersions};
 use crate::view::View;
 use crate::wait::WaitsOnly;
 use crate::write_set::Workspace;
@@ -83,7 +83,9 @@ pub(crate) struct SiteExtra {
     /// Workspaces to lend. Boxed: they move between sites and transactions.
     #[expect(clippy::vec_box)]
     pub spare: Vec<Box<Workspace>>,
-    /// Tuples in which this site's writers have replaced versions, in about the order of its timestamps.
+    /// Versions that this site's writers have replaced, in about the order of its timestamps.
+    pub retired: RetiredVersions,
+    /// Tuples that they have left to be collected, in the same order.
     pub garbage: VecDeque<Garbage>,
     /// The same, where open snapshots read what was left when they were looked at.
     pub held: VecDeque<Garbage>,
@@ -179,7 +181,7 @@ pub struct Stats {
     pub replaced_versions: u64,
     /// Replaced versions that were given back. The others are there for open snapshots, or went with their tables.
     pub collected_versions: u64,
-    /// Rows and index entries with replaced versions that wait to be given back.
+    /// Replaced versions that wait to be given back, and rows and index entries that have several of them or were deleted.
     pub waiting_versions: usize,
     /// Bytes of memory that keys, rows, versions, indexes and write buffers take.
     pub memory_bytes: usize,
@@ -387,7 +389,7 @@ impl<C: Clock> Mvto<C> {
         let (mut sum, mut waiting) = (Counters::default(), 0);
         self.sites.for_each(|state| {
             sum.add(&state.extra.counters);
-            waiting += state.extra.garbage.len() + state.extra.held.len();
+            waiting += state.extra.retired.len() + state.extra.garbage.len() + state.extra.held.len();
         });
         self.sites.for_each_shared(|shared| sum.add_shared(shared));
         let (active, oldest) = self.sites.active();

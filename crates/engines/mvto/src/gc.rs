@@ -1,11 +1,14 @@
-//! Collection: a writer removes from the rows that it writes the versions that no transaction reads any more. A row that keeps replaced
-//! versions is queued, once, for a transaction that begins later on the same site. There is no thread for this, and no walk over
+//! Collection: a writer notes the version that it replaces, and a later transaction of the same site uses its block again, without a
+//! look at the row. Where rows are written so often that the bound does not come in between, versions are kept in the row: a writer
+//! removes from the rows that it writes those that no transaction reads any more. A row that keeps versions, or that was deleted,
+//! is queued, once, for a transaction that begins later on the same site. There is no thread for this, and no walk over
 //! a table.
 //!
 //! | removed | when | by |
 //! | --- | --- | --- |
-//! | all versions behind the newest one below the bound | the bound has passed the row's newest version | the row's next writer, or a transaction that takes the row from the queue |
-//! | versions between two others that no open snapshot reads | the horizon's floor has passed the row's newest version | the same |
+//! | a version that began below the bound when it was replaced | the bound has passed its replacement | a transaction that takes its note; the row's next writer, if it was at home |
+//! | all kept versions behind the newest one below the bound | the bound has passed the row's newest version | the row's next writer, or a transaction that takes the row from the queue |
+//! | kept versions between two others that no open snapshot reads | the horizon's floor has passed the row's newest version | the same |
 //! | the tuple of a deleted row | as above, and its delete is durable | a transaction that takes it from the queue |
 //!
 //! So a row keeps its newest version, one for each snapshot that was open at its last write, and those that were written since
@@ -29,7 +32,7 @@ use parts::sync::atomic::{AtomicU64, Ordering};
 use parts::sync::{Mutex, MutexGuard, RwLock};
 use std::sync::{Arc, PoisonError};
 
-/// A queued tuple: it has replaced versions, or none at all. The queue has pinned it, once (S3).
+/// A queued tuple: it keeps replaced versions, or has no row. The queue has pinned it, once (S3).
 #[derive(Debug)]
 pub(crate) struct Garbage {
     pub table: TableId,
@@ -100,6 +103,12 @@ impl Bound {
         self.survey_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Keeps the bound where it is until dropped. Whoever writes meanwhile is registered at the bound or above it, so the versions that
+    /// are replaced from now on stay as they are (S5). Not for long: nothing is collected that the bound has not passed.
+    pub fn hold_still(&self) -> impl Drop {
+        self.survey_state()
+    }
+
     /// Returns the limits up to which collection may go now.
     pub fn collection_limits(&self) -> CollectionLimits {
         CollectionLimits { bound: self.get(), floor: Timestamp(self.floor.load(Ordering::Relaxed)) }
@@ -125,11 +134,15 @@ impl Bound {
 impl<C: Clock> Mvto<C> {
     /// Computes the bound anew (M5), and takes over some collectable garbage of every site. Publishes a horizon if the bound
     /// is held back, from time to time or, if it is `urgent`, now.
-    pub(crate) fn advance_bound(&self, urgent: bool, ready: &mut Vec<Garbage>) {
-        let mut survey_state = self.bound.survey_state();
+    pub(crate) fn advance_bound(&self, urgent: bool, work: &mut Workspace) {
+        let mut survey_state = match self.bound.survey_state.try_lock() {
+            Ok(state) => state,
+            Err(_) if !urgent => return, // Another one surveys, or keeps the bound where it is.
+            Err(_) => self.bound.survey_state(),
+        };
         let (reach, mut open) = (self.bound.collection_limits(), Vec::new());
         let floor = self.sites.survey(&self.time, self.age_limit_ticks, &mut open, |state| {
-            take_ready(state, reach, TAKEN_AT_ADVANCE, ready);
+            take_ready(state, reach, TAKEN_AT_ADVANCE, work);
         });
         let bound = open.iter().copied().fold(floor, u64::min);
         debug_assert!(bound <= floor && floor <= self.time.noted(), "M5: nobody draws below the floor any more");
@@ -170,11 +183,12 @@ impl<C: Clock> Mvto<C> {
     /// Collects what can be collected now, of all sites. Returns how many versions went.
     pub(crate) fn collect_versions(&self) -> usize {
         let mut work = Workspace { catalog: self.catalog(), ..Workspace::new(&self.memory.meter) };
-        self.advance_bound(true, &mut work.ready);
+        self.advance_bound(true, &mut work);
         let reach = self.bound.collection_limits();
         loop {
-            self.sites.for_each(|state| take_ready(state, reach, TAKEN_AT_REST, &mut work.ready));
-            if work.ready.is_empty() {
+            let before = work.collected;
+            self.sites.for_each(|state| take_ready(state, reach, TAKEN_AT_REST, &mut work));
+            if work.ready.is_empty() && work.collected == before {
                 break;
             }
             self.reclaim(&mut work);
@@ -185,62 +199,43 @@ impl<C: Clock> Mvto<C> {
             work.ready.extend(held.drain(..held.len().min(HELD_AT_REST)));
         });
         self.reclaim(&mut work);
-        self.requeue(std::mem::take(&mut work.garbage));
         self.sites.assign(0);
-        self.sites.lock(0).extra.counters.collected += work.collected as u64;
+        let mut state = self.sites.lock(0);
+        state.extra.queue(&mut work);
+        state.extra.counters.collected += work.collected as u64;
         work.collected
     }
 
-    fn requeue(&self, garbage: Vec<Garbage>) {
-        if !garbage.is_empty() {
-            self.sites.assign(0);
-            self.sites.lock(0).extra.queue(garbage);
-        }
-    }
-
-    /// Gives up the pin of a transaction at `at` that has only waited for the tuple's holder. A collector that met the pin has
-    /// left to it what it leaves (S3).
-    pub(crate) fn unpin(&self, table: TableId, tuple: Pinned, at: Timestamp) {
-        self.requeue(leftover(table, tuple, at).into_iter().collect());
-    }
-
-    /// Removes the versions that no transaction reads from an owned tuple before another one is installed, and returns their number.
-    /// As long as neither the bound nor the floor has passed the newest version, the chain is left alone, except for one
-    /// attempt each time it has grown by many.
-    pub(crate) fn prune(
-        &self,
-        tuple: &Tuple,
-        horizon: &mut Arc<Horizon>,
-        pool: &mut VersionPool,
-        ready: &mut Vec<Garbage>,
-    ) -> usize {
-        let count = tuple.version_count();
+    /// Removes the kept versions that no transaction reads from an owned tuple before another one is installed. `bound` is the bound of
+    /// the install, and what is kept behind a newest version below it goes.
+    ///
+    /// As long as neither the bound nor the floor has passed the newest version, the chain is left alone, except for an
+    /// attempt each time the workspace's users have left many versions in chains.
+    pub(crate) fn prune(&self, tuple: &Tuple, bound: Timestamp, work: &mut Workspace) {
         let newest = tuple.newest().map_or(Timestamp::ZERO, |newest| newest.begin());
-        if newest >= self.bound.get() {
-            self.bound.refresh(horizon);
-            if newest >= horizon.floor() {
-                if !count.is_multiple_of(self.options.versions) {
-                    return 0;
+        if newest >= bound {
+            self.bound.refresh(&mut work.horizon);
+            if newest >= work.horizon.floor() {
+                if work.kept_since_survey < self.options.versions {
+                    return;
                 }
-                self.advance_bound(true, ready);
-                self.bound.refresh(horizon);
-            } else if count == 2 {
-                return 0; // The older one is most often the one that is kept for somebody.
+                work.kept_since_survey = 0;
+                self.advance_bound(true, work);
+                self.bound.refresh(&mut work.horizon);
             }
         }
-        self.take_out(tuple, horizon, pool).map_or(0, |(taken, _)| taken)
+        work.collected += self.take_out(tuple, &work.horizon, &mut work.pool).0;
     }
 
-    /// Removes the versions of a tuple that no transaction reads. Returns their number and what is left; `None` if another thread
-    /// is removing versions, perhaps by an older horizon.
-    fn take_out(&self, tuple: &Tuple, horizon: &Horizon, pool: &mut VersionPool) -> Option<(usize, KeyState)> {
-        let trimming = tuple.try_trim()?;
+    /// Removes the kept versions of a tuple that no transaction reads. Returns their number and what is left. The caller owns or
+    /// holds the tuple.
+    fn take_out(&self, tuple: &Tuple, horizon: &Horizon, pool: &mut VersionPool) -> (usize, KeyState) {
         let bound = self.bound.get();
-        let mut taken = trimming.cut(bound, pool);
-        if horizon.floor() > bound && tuple.version_count() > 1 {
-            taken += trimming.splice(horizon, &self.memory.meter, &epoch::pin());
+        let mut taken = tuple.cut(bound, pool);
+        if horizon.floor() > bound && tuple.keeps_older() {
+            taken += tuple.splice(horizon, &self.memory.meter, &epoch::pin());
         }
-        Some((taken, trimming.key_state(bound, horizon)))
+        (taken, tuple.key_state(bound, horizon))
     }
 
     /// Looks at what the workspace has taken over: takes out versions, and tuples of which nothing is left.
@@ -257,51 +252,47 @@ impl<C: Clock> Mvto<C> {
                 }
                 continue; // Dropped with its table, pin and all.
             };
-            // From here on, whoever replaces a version queues the tuple again.
+            // From here on, whoever leaves garbage in it queues it again.
             tuple.dequeue();
-            let looked = self.take_out(&tuple, &work.horizon, &mut work.pool);
+            let looked = tuple.try_hold().map(|_held| self.take_out(&tuple, &work.horizon, &mut work.pool));
             work.collected += looked.map_or(0, |(taken, _)| taken);
-            let (at, held) = match looked.map(|(_, left)| left) {
+            let (tuple, at, held) = match looked.map(|(_, left)| left) {
                 Some(KeyState::Row) => {
                     tuple.unpin();
                     continue;
                 }
-                Some(KeyState::Until(newest)) => (newest, newest < work.horizon.floor()),
-                None => (at, held), // Somebody else is at it, perhaps by an older horizon.
+                Some(KeyState::Until(newest)) => (tuple, newest, newest < work.horizon.floor()),
+                None => (tuple, at, held), // A transaction owns it.
                 // Whoever finds the key absent must still be able to wait for the delete.
-                Some(KeyState::Nothing { log_position, .. }) if log_position > durable => (at, held),
-                Some(KeyState::Nothing { .. }) => {
-                    remove_dead(table, tuple, self.bound.get(), &work.horizon);
-                    continue;
-                }
+                Some(KeyState::Nothing { log_position, .. }) if log_position > durable => (tuple, at, held),
+                Some(KeyState::Nothing { .. }) => match remove_dead(table, tuple, self.bound.get(), &work.horizon) {
+                    None => continue,
+                    Some(tuple) => (tuple, at, held),
+                },
             };
             work.garbage.extend(tuple.queued().map(|tuple| Garbage { table: id, tuple, at, held }));
         }
     }
 }
 
-/// Gives up a pin. Where nothing is left in the tuple it becomes that of a queue entry, unless there is one (S3).
+/// Gives up a pin. Where nothing was ever installed in the tuple it becomes that of a queue entry, unless there is one (S3).
 pub(crate) fn leftover(table: TableId, tuple: Pinned, at: Timestamp) -> Option<Garbage> {
-    match tuple.key_state(Timestamp(u64::MAX), &Horizon::default()) {
-        KeyState::Nothing { .. } => tuple.queued().map(|tuple| Garbage { table, tuple, at, held: false }),
-        KeyState::Row | KeyState::Until(_) => {
-            tuple.unpin();
-            None
-        }
+    if !tuple.is_empty() {
+        tuple.unpin();
+        return None;
     }
+    tuple.queued().map(|tuple| Garbage { table, tuple, at, held: false })
 }
 
 /// Removes a key without versions from its index. The stamp of the tuple is folded into that of its leaf (M6), so
 /// that a reader that found the key absent here still forbids older inserts.
 ///
-/// If another owns the tuple or has it pinned, that is a transaction. It leaves garbage of its own if it finds the tuple empty
-/// at its end, or other garbage, which is examined in its turn.
-fn remove_dead(table: &Table, tuple: Pinned, bound: Timestamp, horizon: &Horizon) {
+/// Returns the pin if another owns the tuple or has it pinned, or if it has a row again: it is looked at again (S3).
+fn remove_dead(table: &Table, tuple: Pinned, bound: Timestamp, horizon: &Horizon) -> Option<Pinned> {
     let guard = epoch::pin();
     let address = tuple.address();
     // SAFETY: pinned now, and freed no earlier than our guard allows once it is not (S1).
     let key = unsafe { address.as_ref() }.key();
-    let mut pin = Some(tuple);
     let removed = table.space().remove(key, &guard, |found| {
         if !std::ptr::eq(found, address.as_ptr()) || !found.ownership.try_kill() {
             return None;
@@ -314,16 +305,13 @@ fn remove_dead(table: &Table, tuple: Pinned, bound: Timestamp, horizon: &Horizon
             debug_assert!(begin < bound || begin < horizon.floor(), "M5: older ones may still read it");
             return Some(found.ownership.last_read().max(begin).0);
         }
-        // Under the kill, so that of two collectors the second finds itself alone.
-        pin.take().into_iter().for_each(Pinned::unpin);
         found.ownership.revive();
         None
     });
-    match removed {
-        // SAFETY: killed with our pin as the only one (S1) and removed just now; the pin goes with it.
-        Some(address) => unsafe { Tuple::retire(address, table.space(), &guard) },
-        None => pin.into_iter().for_each(Pinned::unpin),
-    }
+    let Some(address) = removed else { return Some(tuple) };
+    // SAFETY: killed with our pin as the only one (S1) and removed just now; the pin goes with it.
+    unsafe { Tuple::retire(address, table.space(), &guard) };
+    None
 }
 
 /// Takes a tuple that nobody owns or has pinned out of its index, stamp and all. Used before anybody else sees the index.
@@ -342,18 +330,19 @@ pub(crate) fn discard(space: &Space, tuple: &Tuple, guard: &Guard) {
     }
 }
 
-/// Moves up to `count` entries whose time has come from the fronts of a site's queues.
+/// Takes over up to `count` entries whose time has come from the front of each of a site's queues.
 pub(crate) fn take_ready(
     state: &mut SiteState<SiteExtra>,
     reach: CollectionLimits,
     count: usize,
-    ready: &mut Vec<Garbage>,
+    work: &mut Workspace,
 ) {
-    let SiteExtra { garbage, held, .. } = &mut state.extra;
+    let SiteExtra { retired, garbage, held, .. } = &mut state.extra;
+    work.collected += retired.give_back(reach.bound, count, &mut work.pool);
     for (queue, limit) in [(garbage, reach.floor), (held, reach.bound)] {
         let mut left = count;
         while let Some(entry) = queue.pop_front_if(|entry| left > 0 && entry.at < limit) {
-            ready.push(entry);
+            work.ready.push(entry);
             left -= 1;
         }
     }
@@ -361,8 +350,9 @@ pub(crate) fn take_ready(
 
 impl SiteExtra {
     /// Queues what a transaction leaves.
-    pub fn queue(&mut self, left: impl IntoIterator<Item = Garbage>) {
-        for garbage in left {
+    pub fn queue(&mut self, work: &mut Workspace) {
+        self.retired.take_over(&mut work.retired);
+        for garbage in work.garbage.drain(..) {
             let queue = if garbage.held { &mut self.held } else { &mut self.garbage };
             queue.push_back(garbage);
         }
@@ -373,5 +363,27 @@ impl<C> Mvto<C> {
     /// The present catalog.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use env::SimClock;
+
+    #[test]
+    fn nobody_advances_a_bound_that_is_held_still() {
+        let engine = Mvto::in_memory_with(Options::default(), SimClock::new(1_000, 7)).expect("an engine");
+        let advanced = || {
+            let before = engine.bound.get();
+            engine.advance_bound(false, &mut engine.new_workspace());
+            engine.bound.get() > before
+        };
+        assert!(advanced(), "the clock goes on");
+        let still = engine.bound.hold_still();
+        assert!(!advanced());
+        drop(still);
+        assert!(advanced());
     }
 }

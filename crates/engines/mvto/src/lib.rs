@@ -35,7 +35,7 @@
 //! - **M4** A chain is strictly ordered, newest first; a reader sees only versions below its own timestamp; a writer installs
 //!   above every version and every last-read stamp.
 //! - **M5** No registered or future transaction has a timestamp below the bound. None has one below a horizon's floor that is
-//!   not among the horizon's snapshots. The newest version of a row always stays linked, and shows its begin. The newest version
+//!   not among the horizon's snapshots. The newest version of a row always stays, and shows its begin. The newest version
 //!   below the bound stays, and so does each that is valid where a snapshot, or a transaction above the floor, may read.
 //! - **M6** A gap has a stamp as a tuple has: a reader that finds a key absent or scans over it raises the stamp of its index leaf
 //!   and then confirms. An insert is placed under the leaf's latch at or above the stamp, already owned. A split copies the stamp,
@@ -55,9 +55,12 @@
 //!   others. It is doomed by `sites.rs` `doom_below`, when it is too old and between two statements. Both that and `enter`, by which
 //!   it enters a statement or its end, run under its site's mutex, so exactly one of them is first. A doomed transaction still ends
 //!   (`begin.rs` `end`): it then releases only the rows that nobody has taken.
-//! - **S1, S2, S4** (`store.rs`) A pinned tuple is not killed. A version that a registered transaction may return is not freed. What
+//! - **S1, S2, S4** (`store.rs`) A pinned tuple is not killed. A version that a registered transaction may return is not used again. What
 //!   a reader may stand on while it walks a chain is freed through the epoch.
-//! - **S3** (`pins.rs`) A tuple is queued for collection at most once, and a transaction that leaves garbage in it leaves it queued.
+//! - **S3** (`pins.rs`) A tuple is queued for collection at most once, and a transaction that leaves garbage in it leaves it queued. It
+//!   stays queued until nothing is left to collect.
+//! - **S5** (`store.rs`) A chain ends, for all but registered readers, before the first version that was retired: its memory may be in use
+//!   again. Who is neither registered nor has the tuple to himself looks at its newest version while the bound stands still.
 //! - **C1, C2, C3** (`checkpoint.rs`) A checkpoint together with the log behind its start holds every commit whole.
 //!
 //! M8 is missing: the number of a retired invariant is not used again.
@@ -78,8 +81,9 @@
 //! | M10 | `advance.rs` `settle` | | `push`, `loom_ownership`; `skip_refresh`, `refresh_*`, `check_before_turn` |
 //! | M11 | | `wait.rs` `sleep_while`, `scan.rs` `run` | `reclaim`, `checkpoint` |
 //! | M12 | `begin.rs` `end` | | `abandoned`, `loom_sites`; `release_of_the_doomed` |
-//! | S1, S3 | | `pins.rs`, `store.rs` `retire` | `loom_pins`, `loom_ownership`; `forget_the_queued` |
-//! | S2, S4 | | `store.rs` `begin`: the memory of freed versions is poisoned | `conformance` (histories), `versions`, `reclaim`, `memory_model` (by `make miri`); `home_of_the_walked_over` |
+//! | S1, S3 | | `pins.rs`, `store.rs` `retire` | `loom_pins`, `loom_ownership`; `forget_the_pinned` |
+//! | S2, S4 | | `store.rs` `begin`: the memory of freed versions is poisoned | `loom_retired`, `conformance` (histories), `versions`, `reclaim`, `memory_model` (by `make miri`); `used_again_too_early`, `home_*` |
+//! | S5 | | `store.rs` `replace`, `cut`, `splice` | `store.rs`, `gc.rs` (their tests), `checkpoint`; `walk_past_what_is_kept`, `bound_moves_while_it_is_held_still` |
 //! | C1 to C3 | `wal`, L8 | | `checkpoint`, `sim` |
 //!
 //! # What is deliberately absent
@@ -96,6 +100,7 @@
 //! | beyond: a clock that steps back | `sites.rs` `continue_time` | `tests/clock.rs`, `tests/loom_sites.rs` |
 //! | 2 `Read`, `tslast` | `read.rs` `look`, `ownership.rs` | `sec_2_read_*`, `tests/loom_ownership.rs` |
 //! | beyond: a short row beside its key | `store.rs` `take_home` | `store.rs` (its tests), `tests/memory_model.rs` |
+//! | beyond: versions used again, and not unlinked | `retired.rs`, `store.rs` `replace` | `tests/loom_retired.rs`, `store.rs` (its tests) |
 //! | beyond: several keys side by side | `read.rs` `read_many`, `prefetch` | `tests/conformance.rs` (twin) |
 //! | 2 `Write`, `Delete`, write buffer | `write.rs`, `write_set.rs` | `sec_2_write_buffer_*` |
 //! | 2 `Commit`, figure 2 | `commit.rs`, `write.rs` `own` | `sec_2_fig_2a_*`, `sec_2_fig_2b_*` |
@@ -116,8 +121,9 @@
 //! - The path of a transaction: `begin.rs`, `view.rs` (what its reads need of it; parallel reads), `read.rs`, `scan.rs`, `write.rs`
 //!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; reads without one: `get.rs`; several of
 //!   them: `batch.rs`; sleeping: `wait.rs`; why it aborts: `reason.rs`.
-//! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`.
-//! - Memory and disk: `store.rs`, `gc.rs`, `horizon.rs`, `memory.rs` (its limit), `catalog.rs` (tables), `recover.rs`, `checkpoint.rs`.
+//! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`, `retired.rs`.
+//! - Memory and disk: `store.rs` with `store/pool.rs` (blocks of versions) and `store/space.rs` (indexes of tuples), `gc.rs`,
+//!   `horizon.rs`, `memory.rs` (its limit), `catalog.rs` (tables), `recover.rs`, `checkpoint.rs`.
 
 #[cfg(not(loom))]
 mod advance;
@@ -157,6 +163,8 @@ mod read_set;
 mod reason;
 #[cfg(not(loom))]
 mod recover;
+#[doc(hidden)]
+pub mod retired;
 #[cfg(not(loom))]
 mod scan;
 #[doc(hidden)]

@@ -108,9 +108,17 @@ impl<C: Clock> Mvto<C> {
         let table = crate::begin::table(self, view, catalog, id)?;
         let before = match writes.own_value(table.id, key) {
             Some(own) => own.map(<[u8]>::len),
-            None => visible_length(view, table, key),
+            None => self.visible_length(view, table, key),
         };
         Ok(before.is_none_or(|before| version_size(before) < version_size(row.bytes().len())))
+    }
+
+    /// The length of the row that a registered transaction sees, about: no stamp, no wait.
+    fn visible_length(&self, view: &View, table: &Table, key: &[u8]) -> Option<usize> {
+        let _still = self.bound.hold_still(); // The tuple is not stamped: it may be written below the transaction.
+        let guard = epoch::pin();
+        let version = table.space().get(key, &guard)?.version_below(view.at, &guard)?;
+        version.row().map(|row| row.bytes().len())
     }
 
     /// Gives back the memory that sites keep for their next transactions.
@@ -119,13 +127,6 @@ impl<C: Clock> Mvto<C> {
         self.sites.for_each(|state| spare.append(&mut state.extra.spare));
         self.sites.for_each_kept(|kept| spare.extend(kept.take()));
     }
-}
-
-/// The length of the row that a registered transaction sees, about: no stamp, no wait.
-fn visible_length(view: &View, table: &Table, key: &[u8]) -> Option<usize> {
-    let guard = epoch::pin();
-    let version = table.space().get(key, &guard)?.version_below(view.at, &guard)?;
-    version.row().map(|row| row.bytes().len())
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]

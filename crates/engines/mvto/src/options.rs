@@ -28,8 +28,8 @@ pub struct Options {
     /// later timestamp when others have read what it writes. Default 1,000,000. One that has read more cannot move, and aborts
     /// when it must.
     pub read_set: usize,
-    /// Versions of one row (and multiples of them) at which its writer surveys by itself which are still read, instead of
-    /// going by what others have found out. Default 64, at least 2. Fewer: shorter chains of rows that are written without
+    /// Replaced versions that the writers of one thread may leave in rows, where nobody has found out yet that they are not read,
+    /// before one surveys by itself which still are. Default 64, at least 2. Fewer: shorter chains of rows that are written without
     /// pause, more surveys. No limit: a row keeps a version for each snapshot that needs one.
     pub versions: usize,
     /// Bytes of memory that keys, rows, their versions, index nodes and the write buffers of open transactions may take, without

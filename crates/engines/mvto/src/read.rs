@@ -241,7 +241,7 @@ impl<C: Clock> Mvto<C> {
     /// Waits for the owner that keeps the reader from a tuple. No guard is held.
     pub(crate) fn wait_to_read(&self, view: &View, table: &Table, held: Pinned) -> Result<()> {
         let waited = self.sleep_while(view, table, &held, |holder| keeps_from_reading(view, holder));
-        self.unpin(table.id, held, view.at);
+        held.unpin();
         waited
     }
 }

@@ -12,7 +12,7 @@ use crate::gc::discard;
 use crate::memory::Memory;
 use crate::options::Options;
 use crate::ownership::Ownership;
-use crate::store::{Pinned, Tuple, VersionPool, version_size};
+use crate::store::{Pinned, Replaced, Tuple, VersionPool, version_size};
 use crate::write_set::WriteSet;
 use codec::{put_bytes32, put_u32, put_u64};
 use env::{Clock, Disk, SystemClock};
@@ -320,8 +320,11 @@ impl Rebuild {
         let guard = epoch::pin();
         let tuple = place(table.space(), key, row, &guard);
         if tuple.newest().is_none_or(|newest| newest.begin() < at) {
-            tuple.install(at, LogPosition::ZERO, row, &mut self.pool, || Timestamp::ZERO);
-            tuple.trim().cut(Timestamp(u64::MAX), &mut self.pool);
+            // Nobody reads yet: what is replaced is used again at once.
+            let replaced = tuple.install(at, LogPosition::ZERO, row, &mut self.pool, Timestamp(u64::MAX));
+            if let Replaced::Retired(Some(block)) = replaced {
+                self.pool.recycle(block);
+            }
         }
         Ok(())
     }

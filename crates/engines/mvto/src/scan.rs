@@ -136,7 +136,7 @@ impl<'a, C: Clock, I: Iterator<Item = usize>> Walk<'a, C, I> {
             let pause = match self.gather(view, looks) {
                 // Visited first; the owner of the next row may have finished by then.
                 Pause::Held(tuple) if !self.found.is_empty() => {
-                    self.engine.unpin(self.table.id, tuple, view.at);
+                    tuple.unpin();
                     Pause::More
                 }
                 pause => pause,

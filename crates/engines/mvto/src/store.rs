@@ -7,43 +7,55 @@
 //!
 //! A tuple has room for one version behind its key, its *home*, if the row that it is made for is short. The versions of a row
 //! that is written again and again lie there and in a block of their own in turn; a row that is not written again lies there, where
-//! one miss of the cache brings it along with its owner and its stamp (docs/decisions/0053).
+//! one miss of the cache brings it along with its owner and its stamp (docs/decisions/0053, 0093).
 //!
 //! Lifetimes:
 //! - A **tuple** is in its index until it is killed there, and is then freed through the epoch. Code that keeps a tuple beyond an
 //!   epoch guard *pins* it (write sets, waits, the garbage queues), and a pinned tuple is never killed (S1).
-//! - A **version** is linked until no transaction can read it any more. It is then *cut off*, together with all versions behind the
-//!   newest one below the bound, or *spliced out* from between two others, if no open snapshot reads it (M5). The newest
-//!   version is always linked. By the stamp-first rule (M3) a registered reader returns only the newest version below
-//!   its timestamp, and that one stays until the reader has ended (S2).
+//! - A **version** is the newest until another one replaces it at `r`. By the stamp-first rule (M3) a registered reader returns only
+//!   the newest version below its timestamp. So only readers at or below `r` look at the one that was replaced, and its memory is used
+//!   again once the bound has passed `r` (S2). Who replaces it decides which way it goes:
+//!   - It began below the bound: it is *retired*. The writer notes it with `r` (`retired.rs`), and whoever finds the note ready takes its
+//!     block; its home, if it is there, is taken by a later owner. Nobody unlinks it: the link to it is marked, and dangles (S5).
+//!   - It began at the bound or above: it is *kept*, and the tuple's to collect. It is *cut off*, together with all kept versions
+//!     behind the newest one below the bound, or *spliced out* from between two others, if no open snapshot reads it (M5).
+//! - Only the newest version can have begun below the bound when it is replaced, and whoever replaces it has cut off all that were kept
+//!   behind it. So a chain is the newest version, kept ones, and then retired ones.
 //! - A reader *walks* over versions newer than the one that it returns. They lie above the bound while the reader is registered, so
-//!   they are never cut off; therefore versions that are cut off are recycled at once. They may be spliced out while a reader stands
+//!   they are never cut off, nor taken from the notes. They may be spliced out while a reader stands
 //!   on them; therefore readers walk under an epoch guard, and a version that is spliced out is freed through the epoch. Its own link
 //!   stays, and leads on to the version that the reader seeks (S4). Where it was at home, the home stays as it is until the bound
 //!   has passed its begin: whoever walks over a version began before it or at it.
+//! - A **chain** is changed by the tuple's owner, or by a collector that *holds* it, which is to kill it for a moment.
 //!
-//! The last versions of a killed tuple are freed with it.
+//! The newest and the kept versions of a killed tuple are freed with it.
+//!
+//! **S5, walkers of links.** A marked link is followed only by readers at or below the begin of the version that has it: their registration
+//! keeps what it leads to ([`VersionRef::older`]). All others stop there ([`VersionRef::kept_older`]): `cut`, `splice`, `key_state`,
+//! `size_with_versions` and `free`. Whoever is neither registered nor has the tuple to himself looks at the newest version while the bound
+//! stands still (`gc.rs` `hold_still`): a checkpoint, and who asks for a row's size.
 //!
 //! Versions are never overwritten while anybody may look at them, so readers copy payloads without races (docs/decisions/0002).
 
+mod pool;
 mod space;
 
 use crate::horizon::Horizon;
 use crate::ownership::{Holder, Ownership};
 use crate::pins::Pins;
+use crate::retired::has_passed;
 use model::{LogPosition, RowRef, Timestamp};
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::index::prefetch::prefetch;
 use parts::memory::Meter;
-use parts::spin::Backoff;
-use parts::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use parts::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
+pub use pool::{Block, RetiredVersions, VersionPool, version_size};
 pub use space::Space;
 
 /// A key and all its versions. Its bytes: this header, the key, and the home of a version if there is one.
@@ -56,26 +68,22 @@ pub struct Tuple {
     head: AtomicPtr<Version>,
     /// Pins that keep it from being killed.
     pins: Pins,
-    /// Versions in the chain.
-    versions: AtomicU32,
     /// The key's bytes, behind this header in the same allocation.
     key: NonNull<u8>,
     key_length: u16,
     /// Bytes of the longest row that the home has room for, or [`NO_HOME`].
     room: u16,
-    /// Held by the one thread that takes versions out of the chain. Acquire and Release: each sees the chain as the one
-    /// before left it.
-    trimming: AtomicBool,
-    /// State of the home: [`EMPTY`], [`LIVED_IN`] or [`LEFT`]. Lived in from the owner's store on; emptied or left, with Release, by
-    /// who has the right to trim.
-    home: AtomicU8,
+    /// The home may be used once the bound is above this: [`EMPTY`], [`LIVED_IN`], or the last timestamp of those who may look at the
+    /// version that was there. Relaxed: accessed by who owns or holds the tuple.
+    home_left_at: AtomicU64,
 }
 
 /// One value of a key, from `begin` on. Its bytes: this header, then the row.
 #[derive(Debug)]
 struct Version {
     begin: u64,
-    /// The next older version that somebody may read. Changed only by who holds the right to trim, and only while linked.
+    /// The next older version, with [`RETIRED`] where it is not the tuple's to collect. Changed only by who owns or holds the tuple,
+    /// and only while linked.
     older: AtomicPtr<Version>,
     /// The end of its redo record.
     log_position: u64,
@@ -93,24 +101,17 @@ const BLOCK: usize = 16;
 const AT_HOME: u32 = 0;
 /// Rows up to this length are given a home. For longer ones, a miss more is little beside copying them.
 const LONGEST_AT_HOME: usize = 256;
-/// The home of a version that is not linked, or has none yet.
-const EMPTY: u8 = 0;
-/// The home of a linked version.
-const LIVED_IN: u8 = 1;
-/// The home of a version that was spliced out. Readers that began before that version, or at it, may stand on it: the next version
-/// moves in when the bound has passed its begin (S4).
-const LEFT: u8 = 2;
+/// The home of no version: below every bound.
+const EMPTY: u64 = 0;
+/// The home of the newest version, or of a kept one.
+const LIVED_IN: u64 = u64::MAX;
+/// Mark of a link to a version that has been retired: it may be used again once the bound has passed the begin of the version that
+/// has this link.
+const RETIRED: usize = 1;
 /// The room of a tuple without a home.
 const NO_HOME: u16 = u16::MAX;
 /// Bytes of a version that are asked for before it is read: the processor itself finds the rest of a long row.
 const PREFETCHED_BYTES: usize = 256;
-/// Blocks of fewer units than this are kept for reuse.
-const POOLED_CLASSES: usize = 2048 / BLOCK;
-/// Blocks kept of each size, at most.
-const POOLED_BLOCKS: usize = 128;
-/// Bytes kept of each size, at most.
-const POOLED_BYTES: usize = 64 << 10;
-
 /// State of a key, as collection finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
@@ -127,9 +128,21 @@ pub enum KeyState {
     },
 }
 
-/// The right to take versions out of a tuple's chain, until dropped. One thread has it at a time, whoever owns the tuple.
+/// A tuple that nobody owns, held by a collector until dropped: killed for a moment. Writers and readers look again.
 #[derive(Debug)]
-pub struct Trimming<'a>(&'a Tuple);
+pub struct Held<'a>(&'a Tuple);
+
+/// What became of the version that was replaced by an install.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Replaced {
+    /// There was none.
+    Nothing,
+    /// It is the caller's to note, with its block if it has one of its own: nobody looks at it once the bound is above the begin of
+    /// the one that replaced it.
+    Retired(Option<Block>),
+    /// It is the tuple's to collect.
+    Kept,
+}
 
 /// A version, readable for as long as whatever `'a` stands for protects it (S2).
 #[derive(Clone, Copy, Debug)]
@@ -178,22 +191,22 @@ impl Tuple {
         Tuple::layout(usize::from(self.key_length), self.room).0.size()
     }
 
-    /// The bytes that the tuple and its versions take; without the versions while another thread takes some of them out. The
-    /// caller found the tuple under a guard that it still has.
+    /// The bytes that the tuple and its versions take; without the versions while somebody owns it. The caller found the tuple
+    /// under a guard that it still has.
     pub fn size_about(&self) -> usize {
-        match self.try_trim() {
-            Some(_trimming) => self.size_with_versions(),
+        match self.try_hold() {
+            Some(_held) => self.size_with_versions(),
             None => self.own_size(),
         }
     }
 
-    /// The bytes that the tuple and its versions take. The caller has it to itself, killed it, or has the right to trim it.
+    /// The bytes that the tuple takes with its newest and its kept versions. The caller has it to itself, killed it, or holds it.
     pub fn size_with_versions(&self) -> usize {
         let mut bytes = self.own_size();
         let mut version = self.newest();
         while let Some(counted) = version {
             bytes += counted.size();
-            version = counted.older();
+            version = counted.kept_older();
         }
         bytes
     }
@@ -213,18 +226,16 @@ impl Tuple {
                 ownership,
                 head: AtomicPtr::new(ptr::null_mut()),
                 pins: Pins::new(pins),
-                versions: AtomicU32::new(0),
                 key: key_at,
                 key_length: u16::try_from(key.len()).expect("the limit on keys is below 64 KiB"),
                 room,
-                trimming: AtomicBool::new(false),
-                home: AtomicU8::new(EMPTY),
+                home_left_at: AtomicU64::new(EMPTY),
             });
         }
         tuple
     }
 
-    /// Frees a tuple and its versions.
+    /// Frees a tuple with its newest and its kept versions.
     ///
     /// # Safety
     /// No thread can reach the tuple any more.
@@ -235,9 +246,9 @@ impl Tuple {
             (usize::from(tuple.key_length), tuple.room, *tuple.head.get_mut())
         };
         while let Some(dead) = NonNull::new(version) {
-            // SAFETY: the chain is ours alone now.
+            // SAFETY: the newest and the kept versions are ours alone now.
             unsafe {
-                version = *(*dead.as_ptr()).older.get_mut();
+                version = kept(*(*dead.as_ptr()).older.get_mut()).map_or(ptr::null_mut(), NonNull::as_ptr);
                 free_version(dead);
             }
         }
@@ -261,8 +272,8 @@ impl Tuple {
 
     /// The newest version.
     ///
-    /// The caller owns the tuple, or holds the right to trim it, or nobody else sees it yet; else a newer version may be
-    /// installed and this one taken out (registered readers ask for [`Tuple::version_below`], which S2 and S4 protect).
+    /// The caller owns the tuple, or holds it, or nobody else sees it yet, or the bound stands still (S5); else a newer version may be
+    /// installed and this one used again (registered readers ask for [`Tuple::version_below`], which S2 and S4 protect).
     #[inline]
     pub fn newest(&self) -> Option<VersionRef<'_>> {
         NonNull::new(self.head.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
@@ -279,17 +290,16 @@ impl Tuple {
         prefetch(self.head.load(Ordering::Relaxed), PREFETCHED_BYTES); // A hint: it is not looked at here.
     }
 
-    /// From when on the newest version is valid; zero without versions. For a registered transaction under a guard: the version
-    /// may be replaced meanwhile, and is not freed before the guard is gone, nor before the transaction has ended if it is
-    /// younger than that (S2).
+    /// From when on the newest version is valid; zero without versions. For a registered transaction under a guard that has stamped
+    /// the tuple: the version may be replaced meanwhile, above the transaction, and is not used again before that has ended (S2).
     pub fn newest_begin(&self) -> Timestamp {
         self.newest().map_or(Timestamp::ZERO, VersionRef::begin)
     }
 
     /// The newest version below `at`, tombstones included. The chain is newest first. Source: vMVCC, section 2.
     ///
-    /// `at` belongs to the caller's registered transaction, which outlives the reference's use (S2); the guard lasts as long
-    /// as the walk (S4).
+    /// `at` belongs to the caller's registered transaction, which outlives the reference's use, and nobody writes the tuple below `at`
+    /// any more (S2); the guard lasts as long as the walk (S4).
     #[inline]
     pub fn version_below(&self, at: Timestamp, _guard: &Guard) -> Option<VersionRef<'_>> {
         self.newest()?.below(at)
@@ -299,7 +309,7 @@ impl Tuple {
     ///
     /// The version is what the caller's registered transaction has found below its timestamp ([`Tuple::version_below`]), and
     /// `space` is borrowed from that transaction's catalog while it is in a statement, so the transaction stays registered for
-    /// `'a`. Until it ends the version stays linked (S2), and a tuple with a linked row is not removed: what is removed has
+    /// `'a`. Until it ends the version stays (S2), and so does its tuple: what is removed has
     /// nothing, or a tombstone that is alone or below the bound, which this reader would have found in the row's place.
     #[inline]
     pub fn keep<'a>(&self, version: VersionRef<'_>, _space: &'a Space) -> Option<(&'a [u8], RowRef<'a>)> {
@@ -309,28 +319,29 @@ impl Tuple {
         Some((key, row))
     }
 
-    /// Links a version as the newest: `row` (`None`: a tombstone) from `begin` on. The caller owns the tuple. `bound` is asked for
-    /// the bound if need be.
+    /// Links a version as the newest: `row` (`None`: a tombstone) from `begin` on. The caller owns the tuple, and keeps nothing behind a
+    /// newest version below `bound`, which is the bound, or was a moment ago.
+    #[inline]
+    #[must_use = "what is retired is noted, what is kept is queued"]
     pub fn install(
         &self,
         begin: Timestamp,
         log_position: LogPosition,
         row: Option<&[u8]>,
         pool: &mut VersionPool,
-        bound: impl FnOnce() -> Timestamp,
-    ) {
+        bound: Timestamp,
+    ) -> Replaced {
         let bytes = row.unwrap_or_default();
         let (block, blocks) = match self.take_home(bytes.len(), bound) {
             Some(home) => (home, AT_HOME),
             None => pool.take(bytes.len()),
         };
-        let newest = self.head.load(Ordering::Relaxed); // Ours: only the owner stores.
-        // SAFETY: the block or home is ours alone, aligned, and has room for the header and the row. The newest cannot be trimmed.
+        let (replaced, older) = self.replace(begin, bound);
+        // SAFETY: the block or home is ours alone, aligned, and has room for the header and the row.
         unsafe {
-            debug_assert!(NonNull::new(newest).is_none_or(|newest| newest.as_ref().begin < begin.0), "M4");
             block.write(Version {
                 begin: begin.0,
-                older: AtomicPtr::new(newest),
+                older: AtomicPtr::new(older),
                 log_position: log_position.to_raw(),
                 length: row.map_or(TOMBSTONE, |row| row.len() as u32),
                 blocks,
@@ -339,68 +350,62 @@ impl Tuple {
             ptr::copy_nonoverlapping(bytes.as_ptr(), payload.as_ptr(), bytes.len());
         }
         self.head.store(block.as_ptr(), Ordering::Release);
-        self.versions.fetch_add(1, Ordering::Relaxed);
+        replaced
+    }
+
+    /// Decides what becomes of the newest version when one from `begin` on replaces it, and returns the link to it.
+    #[inline]
+    fn replace(&self, begin: Timestamp, bound: Timestamp) -> (Replaced, *mut Version) {
+        let Some(newest) = self.newest() else { return (Replaced::Nothing, ptr::null_mut()) };
+        let link = newest.0.as_ptr();
+        debug_assert!(newest.begin() < begin, "M4");
+        if newest.begin() >= bound {
+            return (Replaced::Kept, link);
+        }
+        debug_assert!(newest.kept_older().is_none(), "S5: what is kept lies before what is retired");
+        let block = if newest.is_at_home() {
+            self.home_left_at.store(begin.0, Ordering::Relaxed);
+            None
+        } else {
+            Some(Block::of(newest.0))
+        };
+        (Replaced::Retired(block), link.map_addr(|address| address | RETIRED))
     }
 
     /// Takes the home for a row of this length, if there is one with room and nobody looks at it. The caller owns the tuple.
+    ///
+    /// Whoever looked at the version that was there had ended when the bound passed them (S2), and the bound was acquired.
     #[inline]
-    fn take_home(&self, row: usize, bound: impl FnOnce() -> Timestamp) -> Option<NonNull<Version>> {
+    fn take_home(&self, row: usize, bound: Timestamp) -> Option<NonNull<Version>> {
         if self.room == NO_HOME || row > usize::from(self.room) {
             return None;
         }
-        let (_, offset) = Tuple::layout(usize::from(self.key_length), self.room);
-        // SAFETY: inside the allocation, which has a home; `key` points into it, behind the header.
-        let home = unsafe { self.key.sub(size_of::<Tuple>()).add(offset) }.cast::<Version>();
-        // Acquire: nobody looks any more at the version that was there.
-        let is_free = match self.home.load(Ordering::Acquire) {
-            EMPTY => true,
-            // SAFETY: a version was there, and its header stays until the next one moves in.
-            LEFT => unsafe { home.as_ref() }.begin < bound().0,
-            _ => false,
-        };
-        is_free.then(|| {
-            self.home.store(LIVED_IN, Ordering::Relaxed);
-            home
+        has_passed(bound, Timestamp(self.home_left_at.load(Ordering::Relaxed))).then(|| {
+            self.home_left_at.store(LIVED_IN, Ordering::Relaxed);
+            let (_, offset) = Tuple::layout(usize::from(self.key_length), self.room);
+            // SAFETY: inside the allocation, which has a home; `key` points into it, behind the header.
+            unsafe { self.key.sub(size_of::<Tuple>()).add(offset) }.cast::<Version>()
         })
     }
 
-    /// Gives the home of a version back.
-    ///
-    /// # Safety
-    /// The version is at home here, and has been cut off by the caller.
-    unsafe fn leave_home(&self, version: NonNull<Version>) {
-        // SAFETY: the caller's alone.
-        unsafe { poison(version, usize::from(self.room)) };
-        self.home.store(EMPTY, Ordering::Release);
-    }
-
-    /// Returns the number of linked versions.
+    /// Returns whether it keeps versions behind the newest. The caller owns or holds it.
     #[inline]
-    pub fn version_count(&self) -> usize {
-        self.versions.load(Ordering::Relaxed) as usize // A count publishes nothing.
+    pub fn keeps_older(&self) -> bool {
+        self.newest().is_some_and(|newest| newest.kept_older().is_some())
     }
 
-    /// Takes the right to trim; `None` if another thread has it.
-    pub fn try_trim(&self) -> Option<Trimming<'_>> {
-        // Made only by whoever has the right: dropping it gives the right up.
-        (!self.trimming.swap(true, Ordering::Acquire)).then(|| Trimming(self))
+    /// Returns whether it has no version at all, as an aborted insert leaves it. For whoever has pinned it.
+    pub fn is_empty(&self) -> bool {
+        self.head.load(Ordering::Acquire).is_null()
     }
 
-    /// Takes the right to trim; spins while another thread has it.
-    pub fn trim(&self) -> Trimming<'_> {
-        let mut backoff = Backoff::new();
-        loop {
-            match self.try_trim() {
-                Some(trimming) => return trimming,
-                None => backoff.pause(),
-            }
-        }
+    /// Holds the tuple, if nobody owns or holds it. The caller has pinned it, or found it under a guard that it still has.
+    pub fn try_hold(&self) -> Option<Held<'_>> {
+        self.ownership.try_kill().then(|| Held(self))
     }
 
-    /// Returns what is left of the key for transactions at or above `bound`, and for the snapshots of the horizon. The caller
-    /// need not own the tuple, nor be registered.
-    pub fn key_state(&self, bound: Timestamp, horizon: &Horizon) -> KeyState {
-        self.trim().key_state(bound, horizon)
+    fn assert_exclusive(&self) {
+        debug_assert!(self.ownership.holder() != Holder::Free, "S5: who changes a chain owns or holds the tuple");
     }
 
     /// Returns whether there is no pin. For use after the kill (S1).
@@ -414,43 +419,48 @@ impl Tuple {
     }
 }
 
-impl Trimming<'_> {
-    /// Cuts off every version that is unreadable at or above `bound` (M5): all behind the newest below it. Returns how
+/// Taking kept versions out. The caller owns or holds the tuple.
+impl Tuple {
+    /// Cuts off every kept version that is unreadable at or above `bound` (M5): all behind the newest below it. Returns how
     /// many went back to the pool.
     pub fn cut(&self, bound: Timestamp, pool: &mut VersionPool) -> usize {
-        let Some(last) = self.0.newest().and_then(|newest| newest.below(bound)) else { return 0 };
+        self.assert_exclusive();
+        let mut newest_below = self.newest();
+        while let Some(version) = newest_below.filter(|version| !has_passed(bound, version.begin())) {
+            newest_below = version.kept_older();
+        }
+        let Some(last) = newest_below else { return 0 };
         debug_assert!(last.begin() < bound, "M5: the newest version below the bound stays");
-        // AcqRel: what the versions' writers stored is there for the next user of the blocks.
-        let mut version = last.version().older.swap(ptr::null_mut(), Ordering::AcqRel);
-        let mut count = 0;
-        while let Some(dead) = NonNull::new(version) {
-            // SAFETY: cut off by us, and no registered transaction returns it or walks over it (S2, S4): it is ours alone.
-            let blocks = unsafe {
-                version = dead.as_ref().older.load(Ordering::Relaxed);
-                dead.as_ref().blocks
-            };
-            match blocks {
-                // SAFETY: as above.
-                AT_HOME => unsafe { self.0.leave_home(dead) },
-                _ => pool.recycle(dead),
+        let (mut version, mut count) = (last.kept_older(), 0);
+        if version.is_some() {
+            last.version().older.store(ptr::null_mut(), Ordering::Release);
+        }
+        while let Some(dead) = version {
+            version = dead.kept_older();
+            if dead.is_at_home() {
+                // SAFETY: cut off by us, and no registered transaction returns it or walks over it (S2, S4): it is ours alone.
+                unsafe { poison(dead.0, usize::from(self.room)) };
+                self.home_left_at.store(EMPTY, Ordering::Relaxed);
+            } else {
+                pool.recycle(Block::of(dead.0));
             }
             count += 1;
         }
-        self.forget(count)
+        count
     }
 
-    /// Splices out every version that no snapshot of the horizon can read (M5), and returns how many. The newest stays. They
+    /// Splices out every kept version that no snapshot of the horizon can read (M5), and returns how many. The newest stays. They
     /// are counted no more from here on.
     pub fn splice(&self, horizon: &Horizon, meter: &Meter, guard: &Guard) -> usize {
-        let (mut kept, mut count) = (self.0.newest(), 0);
+        self.assert_exclusive();
+        let (mut kept, mut count) = (self.newest(), 0);
         while let Some(last) = kept {
             let run = Run::behind(last, horizon);
-            if let Some(first) = last.older().filter(|_| run.count > 0) {
-                let to = run.next.map_or(ptr::null_mut(), |next| next.0.as_ptr());
+            if let Some(first) = last.kept_older().filter(|_| run.count > 0) {
                 // Release: whoever walks here finds the next version's bytes.
-                last.version().older.store(to, Ordering::Release);
+                last.version().older.store(run.link, Ordering::Release);
                 if first.is_at_home() {
-                    self.0.home.store(LEFT, Ordering::Release);
+                    self.home_left_at.store(first.begin().0, Ordering::Relaxed);
                 } else {
                     // SAFETY: unlinked just now, by whoever has the right to.
                     unsafe { retire_run(first.0, run.count, run.bytes, guard) };
@@ -459,14 +469,9 @@ impl Trimming<'_> {
                 count += run.count;
                 continue; // There may be more behind what was at home, or it itself.
             }
-            kept = run.next;
+            kept = last.kept_older();
         }
-        self.forget(count)
-    }
-
-    /// The newest version. Writers may install meanwhile, but no other thread removes the one that is returned.
-    pub fn newest(&self) -> Option<VersionRef<'_>> {
-        self.0.newest()
+        count as usize
     }
 
     /// Returns what is left of the key for transactions at or above `bound`, and for the snapshots of the horizon.
@@ -475,9 +480,11 @@ impl Trimming<'_> {
             return KeyState::Nothing { begin: Timestamp::ZERO, log_position: LogPosition::ZERO };
         };
         let begin = newest.begin();
-        let is_alone = newest.older().is_none();
+        // A retired version may be used again already, and may be read still: the mark does not say.
+        let is_alone = newest.version().older.load(Ordering::Relaxed).is_null();
+        let keeps_none = newest.kept_older().is_none();
         match newest.is_tombstone() {
-            false if is_alone => KeyState::Row,
+            false if keeps_none => KeyState::Row,
             // Alone, it says what its absence says: nobody reads a row of this key below it.
             true if begin < bound || is_alone && begin < horizon.floor() => {
                 KeyState::Nothing { begin, log_position: newest.log_position() }
@@ -485,36 +492,31 @@ impl Trimming<'_> {
             _ => KeyState::Until(begin),
         }
     }
-
-    fn forget(&self, count: u32) -> usize {
-        if count > 0 {
-            self.0.versions.fetch_sub(count, Ordering::Relaxed);
-        }
-        count as usize
-    }
 }
 
-/// Versions behind one another that no snapshot can read: either all have blocks of their own, or it is the one at home alone.
-struct Run<'a> {
+/// Kept versions behind one another that no snapshot can read: either all have blocks of their own, or it is the one at home alone.
+struct Run {
     count: u32,
     /// Size of their blocks.
     bytes: usize,
-    /// The version behind them.
-    next: Option<VersionRef<'a>>,
+    /// The link of the last of them.
+    link: *mut Version,
 }
 
-impl<'a> Run<'a> {
+impl Run {
     /// The run behind a version, perhaps an empty one.
-    fn behind(last: VersionRef<'a>, horizon: &Horizon) -> Run<'a> {
-        let mut run = Run { count: 0, bytes: 0, next: last.older() };
-        while let Some(version) = run.next.filter(|version| !horizon.needs(version.begin(), last.begin())) {
+    fn behind(last: VersionRef<'_>, horizon: &Horizon) -> Run {
+        let mut run = Run { count: 0, bytes: 0, link: ptr::null_mut() };
+        let mut next = last.kept_older();
+        while let Some(version) = next.filter(|version| !horizon.needs(version.begin(), last.begin())) {
             debug_assert!(version.begin() < last.begin(), "M4");
             if version.is_at_home() && run.count > 0 {
                 break;
             }
             run.bytes += version.size();
             run.count += 1;
-            run.next = version.older();
+            run.link = version.version().older.load(Ordering::Relaxed);
+            next = version.kept_older();
             if version.is_at_home() {
                 break;
             }
@@ -523,10 +525,22 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Drop for Trimming<'_> {
+impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.0.trimming.store(false, Ordering::Release);
+        self.0.ownership.revive();
     }
+}
+
+/// The version that a link leads to.
+#[inline]
+fn linked(link: *mut Version) -> Option<NonNull<Version>> {
+    NonNull::new(link.map_addr(|address| address & !RETIRED))
+}
+
+/// The version that a link leads to, if it is the tuple's to collect.
+#[inline]
+fn kept(link: *mut Version) -> Option<NonNull<Version>> {
+    NonNull::new(link).filter(|link| link.addr().get() & RETIRED == 0)
 }
 
 /// Frees `count` versions of `bytes` bytes from `first` on, which their own links still connect, once nobody can stand on
@@ -602,9 +616,16 @@ impl<'a> VersionRef<'a> {
         Some(self)
     }
 
+    /// The next older version. For readers at or below this one's begin: for others it may be in use again (S5).
     #[inline]
     fn older(self) -> Option<VersionRef<'a>> {
-        NonNull::new(self.version().older.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
+        linked(self.version().older.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
+    }
+
+    /// The next older version, if it is the tuple's to collect. For who owns or holds the tuple.
+    #[inline]
+    fn kept_older(self) -> Option<VersionRef<'a>> {
+        kept(self.version().older.load(Ordering::Acquire)).map(|version| VersionRef(version, PhantomData))
     }
 
     /// From when on it is valid.
@@ -656,80 +677,6 @@ impl<'a> VersionRef<'a> {
 impl Version {
     fn layout(blocks: u32) -> Layout {
         Layout::from_size_align(blocks as usize * BLOCK, BLOCK).expect("rows are at most 4 MB")
-    }
-}
-
-/// Free version blocks of one workspace, by size. "No malloc on hot paths": a steady writer gets back what it replaced.
-#[derive(Debug)]
-pub struct VersionPool {
-    classes: [Vec<NonNull<Version>>; POOLED_CLASSES],
-    /// Counts every block from its allocation to its return, in the pool or not: whoever takes one from the pool counts nothing.
-    meter: Arc<Meter>,
-}
-
-// SAFETY: the blocks are the pool's alone.
-unsafe impl Send for VersionPool {}
-// SAFETY: a shared reference to a pool gives access to nothing.
-unsafe impl Sync for VersionPool {}
-
-/// The bytes that a version with a row of this length takes.
-pub fn version_size(row_length: usize) -> usize {
-    (size_of::<Version>() + row_length).div_ceil(BLOCK) * BLOCK
-}
-
-impl VersionPool {
-    /// An empty pool.
-    pub fn new(meter: Arc<Meter>) -> VersionPool {
-        VersionPool { classes: std::array::from_fn(|_| Vec::new()), meter }
-    }
-
-    /// The bytes that wait in it for reuse.
-    #[cfg(test)]
-    pub fn size(&self) -> usize {
-        self.classes.iter().enumerate().map(|(blocks, class)| class.len() * blocks * BLOCK).sum()
-    }
-
-    /// A block for a version with a row of this length, and its size in units of [`BLOCK`].
-    fn take(&mut self, row_length: usize) -> (NonNull<Version>, u32) {
-        let blocks = u32::try_from(version_size(row_length) / BLOCK).expect("rows are at most 4 MB");
-        if let Some(block) = self.classes.get_mut(blocks as usize).and_then(Vec::pop) {
-            return (block, blocks);
-        }
-        let layout = Version::layout(blocks);
-        self.meter.charge(layout.size());
-        // SAFETY: a version has at least one block, so the size is not zero.
-        let Some(block) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
-        (block.cast(), blocks)
-    }
-
-    fn recycle(&mut self, version: NonNull<Version>) {
-        // SAFETY: the caller's alone.
-        let blocks = unsafe { version.as_ref() }.blocks;
-        let bytes = blocks as usize * BLOCK;
-        // SAFETY: as above.
-        unsafe { poison(version, bytes - size_of::<Version>()) };
-        match self.classes.get_mut(blocks as usize) {
-            Some(class) if class.len() < POOLED_BLOCKS && (class.len() + 1) * bytes <= POOLED_BYTES => {
-                class.push(version);
-            }
-            _ => {
-                self.meter.credit(bytes);
-                // SAFETY: the caller's alone, and now ours.
-                unsafe { free_version(version) };
-            }
-        }
-    }
-}
-
-impl Drop for VersionPool {
-    fn drop(&mut self) {
-        for (blocks, class) in self.classes.iter_mut().enumerate() {
-            self.meter.credit(blocks * BLOCK * class.len());
-            for version in class.drain(..) {
-                // SAFETY: the pool's alone.
-                unsafe { free_version(version) };
-            }
-        }
     }
 }
 
@@ -794,22 +741,30 @@ impl Deref for Pinned {
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
+    use crate::ownership::Owner;
+    use std::sync::Arc;
 
     /// A tuple that nobody else knows, with versions of `row` from each of these timestamps on. The caller frees it.
     fn tuple(begins: &[u64], row: &[u8], pool: &mut VersionPool) -> NonNull<Tuple> {
         let address = Tuple::allocate(b"key", Ownership::free(), 0, Some(row.len()));
         // SAFETY: allocated just now.
         let tuple = unsafe { address.as_ref() };
-        begins.iter().for_each(|&begin| install(tuple, begin, row, pool, 0));
+        for &begin in begins {
+            assert!(!is_retired(&install(tuple, begin, row, pool, 1)), "the bound is below them all");
+        }
         address
     }
 
-    fn install(tuple: &Tuple, begin: u64, row: &[u8], pool: &mut VersionPool, bound: u64) {
-        tuple.install(Timestamp(begin), LogPosition::ZERO, Some(row), pool, || Timestamp(bound));
+    fn install(tuple: &Tuple, begin: u64, row: &[u8], pool: &mut VersionPool, bound: u64) -> Replaced {
+        tuple.install(Timestamp(begin), LogPosition::ZERO, Some(row), pool, Timestamp(bound))
     }
 
     fn newest_is_at_home(tuple: &Tuple) -> bool {
         tuple.newest().expect("it has versions").is_at_home()
+    }
+
+    fn is_retired(replaced: &Replaced) -> bool {
+        matches!(replaced, Replaced::Retired(_))
     }
 
     #[test]
@@ -820,12 +775,62 @@ mod tests {
         let tuple = unsafe { address.as_ref() };
         assert!(newest_is_at_home(tuple));
         for round in 2..6 {
-            install(tuple, 10 * round, b"row", &mut pool, 0);
+            // The bound has passed the newest version, which passed the one before it.
+            let Replaced::Retired(block) = install(tuple, 10 * round, b"row", &mut pool, 10 * round - 9) else {
+                panic!("it began below the bound")
+            };
             assert_eq!(newest_is_at_home(tuple), round % 2 == 1);
-            assert_eq!(tuple.trim().cut(Timestamp(10 * round + 1), &mut pool), 1);
+            assert_eq!(block.is_none(), round % 2 == 0, "it was at home");
+            block.into_iter().for_each(|block| pool.recycle(block));
         }
         install(tuple, 100, &[7; LONGEST_AT_HOME], &mut pool, 0);
         assert!(!newest_is_at_home(tuple), "it has grown");
+        // SAFETY: nobody else knows it.
+        unsafe { Tuple::free(address) };
+    }
+
+    #[test]
+    fn a_home_is_used_again_above_all_who_may_look_at_what_was_there() {
+        let mut pool = VersionPool::new(Arc::default());
+        let address = tuple(&[10], b"old", &mut pool);
+        // SAFETY: allocated just now, and freed below.
+        let tuple = unsafe { address.as_ref() };
+        let guard = epoch::pin();
+        assert_eq!(install(tuple, 20, b"new", &mut pool, 11), Replaced::Retired(None));
+        let seen = tuple.version_below(Timestamp(20), &guard).expect("valid from 10 on");
+        install(tuple, 30, b"new", &mut pool, 19);
+        install(tuple, 40, b"new", &mut pool, 20);
+        assert!(!newest_is_at_home(tuple), "a reader at 20 looks there");
+        assert_eq!(seen.row().expect("a row").bytes(), b"old");
+        install(tuple, 50, b"new", &mut pool, 21);
+        assert!(newest_is_at_home(tuple));
+        // SAFETY: nobody else knows it.
+        unsafe { Tuple::free(address) };
+    }
+
+    #[test]
+    fn nobody_but_a_reader_walks_on_to_what_is_retired() {
+        let mut pool = VersionPool::new(Arc::default());
+        let row = [7; LONGEST_AT_HOME + 1];
+        let address = tuple(&[10], &row, &mut pool);
+        // SAFETY: allocated just now, and freed below.
+        let tuple = unsafe { address.as_ref() };
+        let (one, own) = (version_size(row.len()), tuple.own_size());
+        let Replaced::Retired(Some(block)) = install(tuple, 20, &row, &mut pool, 11) else {
+            panic!("it began below the bound")
+        };
+        assert_eq!(install(tuple, 30, &row, &mut pool, 20), Replaced::Kept);
+        assert_eq!(tuple.size_with_versions(), own + 2 * one, "what is retired is not the tuple's");
+        pool.recycle(block); // Its memory is overwritten, in debug builds.
+        let held = tuple.try_hold().expect("nobody owns it");
+        assert_eq!(tuple.size_with_versions(), own + 2 * one);
+        assert_eq!(tuple.key_state(Timestamp(25), &Horizon::default()), KeyState::Until(Timestamp(30)));
+        assert_eq!(tuple.cut(Timestamp(15), &mut pool), 0, "all that is kept is above the bound");
+        assert_eq!(tuple.cut(Timestamp(25), &mut pool), 0);
+        assert_eq!(tuple.splice(&Horizon::new(1, vec![5], 40), &Meter::default(), &epoch::pin()), 1);
+        assert_eq!(tuple.splice(&Horizon::new(1, vec![5], 40), &Meter::default(), &epoch::pin()), 0);
+        assert_eq!(tuple.key_state(Timestamp(25), &Horizon::default()), KeyState::Row);
+        drop(held);
         // SAFETY: nobody else knows it.
         unsafe { Tuple::free(address) };
     }
@@ -839,8 +844,10 @@ mod tests {
         let walked_over = tuple.version_below(Timestamp(11), &guard).expect("valid from 10 on");
         assert!(walked_over.is_at_home());
         let horizon = Horizon::new(1, vec![5], 50);
-        assert_eq!(tuple.trim().splice(&horizon, &Meter::default(), &guard), 2);
-        assert_eq!(tuple.version_count(), 1);
+        let held = tuple.try_hold().expect("nobody owns it");
+        assert_eq!(tuple.splice(&horizon, &Meter::default(), &guard), 2);
+        assert!(!tuple.keeps_older());
+        drop(held);
         // Somebody at 5 may still walk over the version that is valid from 10 on: the bound is no greater than 5.
         install(tuple, 50, b"new", &mut pool, 5);
         assert!(!newest_is_at_home(tuple));
@@ -866,15 +873,18 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_has_the_right_to_trim() {
+    fn one_at_a_time_owns_or_holds_a_tuple() {
         let address = Tuple::allocate(b"key", Ownership::free(), 0, None);
         // SAFETY: allocated just now, and freed below.
         let tuple = unsafe { address.as_ref() };
-        let held = tuple.try_trim().expect("nobody has it");
-        assert!(tuple.try_trim().is_none());
-        assert!(tuple.try_trim().is_none(), "an attempt that fails takes the right from nobody");
+        let held = tuple.try_hold().expect("nobody has it");
+        assert!(tuple.try_hold().is_none() && Pinned::new(tuple).is_none());
         drop(held);
-        assert!(tuple.try_trim().is_some());
+        let owner = Owner { at: Timestamp(1), executes: false };
+        tuple.ownership.try_own(owner).expect("nobody has it");
+        assert!(tuple.try_hold().is_none());
+        assert!(!tuple.ownership.release(), "nobody waits");
+        assert!(tuple.try_hold().is_some());
         // SAFETY: nobody else knows it.
         unsafe { Tuple::free(address) };
     }

@@ -9,8 +9,9 @@ use crate::catalog::Catalog;
 use crate::gc::Garbage;
 use crate::horizon::Horizon;
 use crate::read_set::ReadSet;
-use crate::store::{Pinned, VersionPool, version_size};
-use model::{Key, RowBuf, Savepoint, TableId};
+use crate::retired::Note;
+use crate::store::{Block, Pinned, Replaced, VersionPool, version_size};
+use model::{Key, RowBuf, Savepoint, TableId, Timestamp};
 use parts::memory::Meter;
 use std::collections::{BTreeMap, TryReserveError};
 use std::ops::{Bound, Deref, DerefMut, RangeBounds};
@@ -309,9 +310,13 @@ pub(crate) struct Workspace {
     pub pool: VersionPool,
     /// Horizon as last looked up.
     pub horizon: Arc<Horizon>,
-    /// Tuples whose replaced versions this transaction leaves to be collected.
+    /// Tuples that this transaction leaves to be collected: with kept versions, or with no row.
     pub garbage: Vec<Garbage>,
-    /// Tuples whose replaced versions can be collected now.
+    /// Versions that it has replaced, and that nobody looks at once the bound has passed it.
+    pub retired: Vec<Note<Option<Block>>>,
+    /// Versions kept since its user's last survey.
+    pub kept_since_survey: usize,
+    /// Tuples that can be collected now.
     pub ready: Vec<Garbage>,
     /// Versions replaced since it was lent, for the statistics.
     pub replaced: usize,
@@ -367,6 +372,8 @@ impl Workspace {
             kept: ReadForUpdate::default(),
             pool: VersionPool::new(meter.clone()),
             garbage: Vec::new(),
+            retired: Vec::new(),
+            kept_since_survey: 0,
             ready: Vec::new(),
             horizon: Arc::default(),
             replaced: 0,
@@ -374,6 +381,23 @@ impl Workspace {
             record: Vec::new(),
             before: RowBuf::default(),
             after: RowBuf::default(),
+        }
+    }
+
+    /// Notes what was replaced at `at`, and returns whether it is the tuple's to collect.
+    #[inline]
+    pub fn note_replaced(&mut self, replaced: Replaced, at: Timestamp) -> bool {
+        self.replaced += usize::from(replaced != Replaced::Nothing);
+        match replaced {
+            Replaced::Nothing => false,
+            Replaced::Retired(what) => {
+                self.retired.push(Note { what, at });
+                false
+            }
+            Replaced::Kept => {
+                self.kept_since_survey += 1;
+                true
+            }
         }
     }
 

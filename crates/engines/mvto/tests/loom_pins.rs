@@ -1,4 +1,4 @@
-//! Every interleaving of the pins: whoever leaves a dead tuple against the collector that has just taken its queue entry.
+//! Every interleaving of the pins: whoever leaves a tuple without a row against the collector that has just taken its queue entry.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -24,7 +24,7 @@ impl World {
         Arc::new(world)
     }
 
-    /// The end of a transaction that had it pinned.
+    /// The end of a transaction that had it pinned, and leaves it to be collected.
     fn leave(&self) {
         if self.pins.queue() {
             self.entries.fetch_add(1, SeqCst);
@@ -35,15 +35,14 @@ impl World {
     fn collect(&self) {
         self.entries.fetch_sub(1, SeqCst);
         self.pins.dequeue();
-        if !self.ownership.try_kill() {
-            return self.pins.unpin();
+        if self.ownership.try_kill() {
+            if self.pins.is_one() {
+                self.removals.fetch_add(1, SeqCst);
+                return;
+            }
+            self.ownership.revive();
         }
-        if self.pins.is_one() {
-            self.removals.fetch_add(1, SeqCst);
-            return;
-        }
-        self.pins.unpin();
-        self.ownership.revive();
+        self.leave(); // Looked at again.
     }
 }
 
@@ -55,6 +54,22 @@ fn what_is_left_is_seen_to_by_somebody() {
         let leaver = thread::spawn({
             let world = world.clone();
             move || world.leave()
+        });
+        world.collect();
+        leaver.join().unwrap();
+        let (entries, removals) = (world.entries.load(SeqCst), world.removals.load(SeqCst));
+        assert_eq!(entries + removals, 1, "{entries} entries, {removals} removals");
+    });
+}
+
+/// The same of one that has only looked, and gives its pin up without a word.
+#[test]
+fn who_leaves_nothing_keeps_nothing_from_collection() {
+    loom::model(|| {
+        let world = World::new(1);
+        let leaver = thread::spawn({
+            let world = world.clone();
+            move || world.pins.unpin()
         });
         world.collect();
         leaver.join().unwrap();
