@@ -32,6 +32,14 @@ pub const UNSAFE_ROOMS: &[Room] = &[
     },
     Room { path: "crates/engines/mvto/src/store/", why: "versions are reached by pointer under an epoch guard" },
     Room {
+        path: "crates/engines/hyper/src/node.rs",
+        why: "index entries are shared by address between an index and the slots of blocks",
+    },
+    Room {
+        path: "crates/engines/hyper/src/table.rs",
+        why: "index entries that leave the index are freed through the epoch",
+    },
+    Room {
         path: "crates/engines/silo/src/record.rs",
         why: "a record, its row and its key are one allocation, copied by words while a writer changes it",
     },

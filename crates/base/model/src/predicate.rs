@@ -97,19 +97,22 @@ impl Predicate {
 
     /// True, false, or unknown (`None`).
     pub fn evaluate(&self, row: RowRef<'_>) -> Option<bool> {
+        self.evaluate_with(&|column| row.get(usize::from(column)))
+    }
+
+    /// Same as [`Predicate::evaluate`], of a row whose values `value` knows.
+    pub fn evaluate_with<'v>(&self, value: &impl Fn(u16) -> ValueRef<'v>) -> Option<bool> {
         match self {
             Predicate::True => Some(true),
             Predicate::Compare(column, comparison, constant) => {
-                Some(comparison.accepts(row.get(usize::from(*column)).compare(constant.as_ref())?))
+                Some(comparison.accepts(value(*column).compare(constant.as_ref())?))
             }
-            Predicate::In(column, values) => is_one_of(row.get(usize::from(*column)), values),
-            Predicate::IsNull(column) => Some(row.get(usize::from(*column)).column_type().is_none()),
-            Predicate::StartsWith(column, prefix) => {
-                Some(row.get(usize::from(*column)).as_text()?.starts_with(prefix.as_str()))
-            }
-            Predicate::And(all) => decide(all, row, false),
-            Predicate::Or(any) => decide(any, row, true),
-            Predicate::Not(inner) => inner.evaluate(row).map(|truth| !truth),
+            Predicate::In(column, values) => is_one_of(value(*column), values),
+            Predicate::IsNull(column) => Some(value(*column).column_type().is_none()),
+            Predicate::StartsWith(column, prefix) => Some(value(*column).as_text()?.starts_with(prefix.as_str())),
+            Predicate::And(all) => decide(all, value, false),
+            Predicate::Or(any) => decide(any, value, true),
+            Predicate::Not(inner) => inner.evaluate_with(value).map(|truth| !truth),
         }
     }
 }
@@ -127,10 +130,10 @@ fn is_one_of(value: ValueRef<'_>, values: &[Value]) -> Option<bool> {
 }
 
 /// One operand equal to `decisive` decides; else an unknown one makes it unknown; else it is the opposite.
-fn decide(operands: &[Predicate], row: RowRef<'_>, decisive: bool) -> Option<bool> {
+fn decide<'v>(operands: &[Predicate], value: &impl Fn(u16) -> ValueRef<'v>, decisive: bool) -> Option<bool> {
     let mut known = true;
     for operand in operands {
-        match operand.evaluate(row) {
+        match operand.evaluate_with(value) {
             Some(truth) if truth == decisive => return Some(decisive),
             Some(_) => {}
             None => known = false,

@@ -32,6 +32,50 @@ pub enum Columns<'a> {
     None,
 }
 
+/// A value of a known type as rows store it, for engines that store columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawValue<'a> {
+    /// NULL.
+    Null,
+    /// Of a type of fixed width: an integer, date or timestamp as 64 bits with its sign, 0 or 1, the bits of a float.
+    Word(u64),
+    /// Of a text, as UTF-8, or of a byte string.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> RawValue<'a> {
+    /// A value, without its type.
+    #[inline]
+    pub fn of(value: ValueRef<'a>) -> RawValue<'a> {
+        match value {
+            ValueRef::Null => RawValue::Null,
+            ValueRef::Text(v) => RawValue::Bytes(v.as_bytes()),
+            ValueRef::Bytes(v) => RawValue::Bytes(v),
+            value => RawValue::Word(fixed_slot(value).unwrap_or_default()),
+        }
+    }
+
+    /// The value with its type.
+    ///
+    /// # Panics
+    /// If it is none of that type: bytes where the type has words, or the other way round; a text that is not UTF-8.
+    pub fn typed(self, kind: ColumnType) -> ValueRef<'a> {
+        match (self, kind) {
+            (RawValue::Null, _) => ValueRef::Null,
+            (RawValue::Word(word), ColumnType::Bool) => ValueRef::Bool(word != 0),
+            (RawValue::Word(word), ColumnType::Int) => ValueRef::Int(word as i64),
+            (RawValue::Word(word), ColumnType::Float) => ValueRef::Float(f64::from_bits(word)),
+            (RawValue::Word(word), ColumnType::Date) => ValueRef::Date(word as i32),
+            (RawValue::Word(word), ColumnType::Timestamp) => ValueRef::Timestamp(word as i64),
+            (RawValue::Bytes(bytes), ColumnType::Bytes) => ValueRef::Bytes(bytes),
+            (RawValue::Bytes(bytes), ColumnType::Text) => {
+                ValueRef::Text(std::str::from_utf8(bytes).expect("texts were checked when they came in"))
+            }
+            (value, kind) => panic!("{value:?} is no {kind}"),
+        }
+    }
+}
+
 impl<'a> RowRef<'a> {
     /// A row over stored bytes.
     pub fn new(bytes: &'a [u8]) -> RowRef<'a> {
@@ -91,18 +135,19 @@ impl<'a> RowRef<'a> {
     /// If there is no such column, or the bytes are no typed row: stored rows were checked when they came in
     /// ([`RowRef::check`]).
     pub fn get(self, column: usize) -> ValueRef<'a> {
-        let Some(kind) = self.kind(column) else { return ValueRef::Null };
-        let slot = self.slot(column);
-        match kind {
-            ColumnType::Bool => ValueRef::Bool(slot != 0),
-            ColumnType::Int => ValueRef::Int(slot as i64),
-            ColumnType::Float => ValueRef::Float(f64::from_bits(slot)),
-            ColumnType::Date => ValueRef::Date(slot as i32),
-            ColumnType::Timestamp => ValueRef::Timestamp(slot as i64),
-            ColumnType::Bytes => ValueRef::Bytes(self.variable(column)),
-            ColumnType::Text => ValueRef::Text(
-                std::str::from_utf8(self.variable(column)).expect("texts were checked when they came in"),
-            ),
+        self.kind(column).map_or(ValueRef::Null, |kind| self.raw(column).typed(kind))
+    }
+
+    /// The value of a column of a typed row, without its type.
+    ///
+    /// # Panics
+    /// Same as [`RowRef::get`], but a text is not looked at.
+    #[inline]
+    pub fn raw(self, column: usize) -> RawValue<'a> {
+        match self.kind(column) {
+            None => RawValue::Null,
+            Some(ColumnType::Text | ColumnType::Bytes) => RawValue::Bytes(self.variable(column)),
+            Some(_) => RawValue::Word(self.slot(column)),
         }
     }
 
@@ -240,7 +285,15 @@ impl RowBuf {
     }
 
     /// Refills the buffer with a typed row of these values, which are gone through twice.
+    #[inline]
     pub fn set_values<'v>(&mut self, values: impl Iterator<Item = ValueRef<'v>> + Clone) {
+        // The type of NULL is not stored.
+        self.set_raw(values.map(|value| (value.column_type().unwrap_or(ColumnType::Bool), RawValue::of(value))));
+    }
+
+    /// Refills the buffer with a typed row of these types and values, which are gone through twice. The caller knows that they
+    /// fit: words of types that have words, UTF-8 in texts.
+    pub fn set_raw<'v>(&mut self, values: impl Iterator<Item = (ColumnType, RawValue<'v>)> + Clone) {
         let width = match values.size_hint() {
             (least, Some(most)) if least == most => least,
             _ => values.clone().count(),
@@ -252,20 +305,18 @@ impl RowBuf {
         self.0[..2].copy_from_slice(&count.to_le_bytes());
         let (tags, slots) = self.0[2..].split_at_mut(width);
         let (slots, _) = slots.as_chunks_mut::<SLOT>();
-        for ((value, tag), slot) in values.clone().zip(tags).zip(slots) {
+        for (((kind, value), tag), slot) in values.clone().zip(tags).zip(slots) {
             let (of_value, bits) = match value {
-                ValueRef::Text(v) => behind(ColumnType::Text, v.len(), &mut end),
-                ValueRef::Bytes(v) => behind(ColumnType::Bytes, v.len(), &mut end),
-                value => (tag_of(value), fixed_slot(value).unwrap_or_default()),
+                RawValue::Null => (NULL_TAG, 0),
+                RawValue::Word(word) => (kind as u8, word),
+                RawValue::Bytes(bytes) => behind(kind, bytes.len(), &mut end),
             };
             (*tag, *slot) = (of_value, bits.to_le_bytes());
         }
         self.0.reserve(end - self.0.len());
-        for value in values {
-            match value {
-                ValueRef::Text(v) => self.0.extend_from_slice(v.as_bytes()),
-                ValueRef::Bytes(v) => self.0.extend_from_slice(v),
-                _ => {}
+        for (_, value) in values {
+            if let RawValue::Bytes(bytes) = value {
+                self.0.extend_from_slice(bytes);
             }
         }
     }

@@ -6,23 +6,26 @@
 #[cfg(loom)]
 pub use loom::{
     hint::spin_loop,
-    sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, atomic, atomic::fence},
+    sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic, atomic::fence},
     thread,
 };
 
 #[cfg(all(feature = "shuttle", not(loom)))]
 pub use shuttle::{
     hint::spin_loop,
-    sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, atomic, atomic::fence},
+    sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic, atomic::fence},
     thread,
 };
 
 #[cfg(not(any(loom, feature = "shuttle")))]
 pub use std::{
     hint::spin_loop,
-    sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, atomic, atomic::fence},
+    sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic, atomic::fence},
     thread,
 };
+
+/// Set once, then read. Always `std`'s: whoever reads has learned from another word, which a model checker sees, that it is set.
+pub use std::sync::OnceLock;
 
 /// A cell whose user keeps accesses apart; loom checks that.
 pub mod cell {

@@ -106,6 +106,10 @@ pub trait Sessions: Fixture<Engine: Interactive> {
     /// called in between: they are serializable, and not strictly so. Histories are judged by that.
     const SNAPSHOTS_READ_THE_PAST: bool = false;
 
+    /// Whether a transaction of [`Mode::Snapshot`] waits for older writers that are open, in order to read a point before which every
+    /// transaction has ended. Engines that find such a point without a wait do not.
+    const SNAPSHOTS_WAIT: bool = true;
+
     /// Has snapshots that begin from now on see what has committed, in an engine whose snapshots read the past.
     fn settle(_engine: &Self::Engine) {}
 

@@ -5,7 +5,6 @@
 //!
 //! | engine | paper | door | what it needs of the interface |
 //! | --- | --- | --- | --- |
-//! | [`hyper`] | Neumann et al., SIGMOD 2015 | `Interactive` | predicate and columns in every [`model::Scan`]; scans by column ([`model::columns`]) |
 //! | [`bohm`] | Faleiro and Abadi, VLDB 2015 | `Declared` | many submissions at once, kinds of writes in footprints, [`model::Error::NotYet`], input logs |
 //! | [`dur`] | Pandey, thesis 2016 (PXDUR) | `Interactive` | a commit that is decided later: [`model::Pending`]; positions of a total order |
 //! | [`ssn`] | Pandey, thesis 2016 (TSAsR); Wang et al., DaMoN 2015 | `Interactive` | capabilities that may be absent: it has neither savepoints nor tables; no serial points |
@@ -14,6 +13,5 @@
 
 pub mod bohm;
 pub mod dur;
-pub mod hyper;
 pub mod morty;
 pub mod ssn;

@@ -9,9 +9,10 @@ pub use doors::{Adapted, DoorName};
 pub use one_mutex::OneMutex;
 
 use counters::{Counter, LockedCounter};
-use doors::{MvtoEngine, SiloEngine};
+use doors::{HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
 use env::{Clock, RealDisk};
+use hyper::Hyper;
 use model::{Declared, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ use twopl::TwoPhaseLocking;
 pub enum EngineName {
     /// Multi-version timestamp ordering (vMVCC): order fixed at begin, readers delay no writer, durable
     Mvto,
+    /// In place with undo buffers, precision locking (HyPer): order fixed at commit, columns, in memory
+    Hyper,
     /// Optimistic concurrency control (Silo): reads write nothing, validated at commit, in memory
     Silo,
     /// Strict two-phase locking with wound-wait, in memory
@@ -39,7 +42,7 @@ impl EngineName {
     /// Returns the isolation level that its transactions get.
     pub fn isolation(self) -> &'static str {
         match self {
-            EngineName::Mvto | EngineName::Twopl | EngineName::Twin => "strict serializable",
+            EngineName::Mvto | EngineName::Hyper | EngineName::Twopl | EngineName::Twin => "strict serializable",
             EngineName::Silo => "strict serializable, snapshots serializable",
         }
     }
@@ -48,7 +51,7 @@ impl EngineName {
     pub fn is_durable(self) -> bool {
         match self {
             EngineName::Mvto => true,
-            EngineName::Silo | EngineName::Twopl | EngineName::Twin => false,
+            EngineName::Hyper | EngineName::Silo | EngineName::Twopl | EngineName::Twin => false,
         }
     }
 }
@@ -57,6 +60,7 @@ impl fmt::Display for EngineName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             EngineName::Mvto => "mvto",
+            EngineName::Hyper => "hyper",
             EngineName::Silo => "silo",
             EngineName::Twopl => "twopl",
             EngineName::Twin => "twin",
@@ -148,6 +152,11 @@ pub fn on_engine<T: OnEngine>(
                 (_, Some(directory)) => run_mvto(Mvto::open(disk(directory), options)?, schemas, task),
             }
         }
+        EngineName::Hyper => {
+            let engine = Hyper::new(hyper_options(settings.has_small_limits));
+            let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
+            Ok(task.run(HyperEngine::new(engine), tables))
+        }
         EngineName::Silo => {
             let engine = Silo::new(silo_options(settings.has_small_limits));
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
@@ -201,6 +210,23 @@ fn silo_options(has_small_limits: bool) -> silo::Options {
     }
     let epoch_period = Some(Duration::from_micros(200));
     silo::Options { epoch_period, snapshot_every: 2, write_set_rows: 4, claims: true, has_small_nodes: true, ..options }
+}
+
+/// Claims as for `silo`.
+fn hyper_options(has_small_limits: bool) -> hyper::Options {
+    let options = hyper::Options::default();
+    if !has_small_limits {
+        return hyper::Options { claims: false, ..options };
+    }
+    let (block_rows, predicates) = (4, 4);
+    hyper::Options {
+        wait_limit: SMALL_WAIT_LIMIT,
+        write_set_rows: 8,
+        predicates,
+        block_rows,
+        has_small_nodes: true,
+        ..options
+    }
 }
 
 /// Claims as for `silo`.

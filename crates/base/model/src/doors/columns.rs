@@ -3,7 +3,9 @@
 //! A capability of a read view ([`ReadView::columns`]) and not of the open transaction: a plan holds several scans at once, and
 //! several threads take batches of one. [`batches`] asks for it, and reads rows where an engine stores rows.
 
-use crate::{ColumnType, Columns, Invalid, ReadView, Result, RowKind, RowRef, Scan, ScanEnd, Schema, ValueRef};
+use crate::{
+    ColumnType, Columns, Invalid, RawValue, ReadView, Result, RowKind, RowRef, Scan, ScanEnd, Schema, ValueRef,
+};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
@@ -153,6 +155,14 @@ impl Vector {
     /// The values and which of them are NULL, to append to both ([`Batch::extend`]). A row with NULL has any value.
     pub fn parts_mut(&mut self) -> (&mut Values, &mut Vec<bool>) {
         (&mut self.values, &mut self.is_null)
+    }
+
+    /// Appends a value.
+    ///
+    /// # Panics
+    /// If it is none of the vector's type ([`RawValue::typed`]).
+    pub fn push_raw(&mut self, value: RawValue<'_>) {
+        self.push(value.typed(self.values.kind()));
     }
 
     /// The value of one row.

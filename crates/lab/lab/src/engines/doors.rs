@@ -2,6 +2,7 @@
 
 use super::Engine;
 use env::Clock;
+use hyper::Hyper;
 use model::{AsDeclared, AsReexecutable, Interactive};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
@@ -109,6 +110,37 @@ impl<C: Clock> Engine for MvtoEngine<C> {
     fn kept_versions(&self) -> Option<u64> {
         let stats = self.interactive()?.stats();
         Some(stats.replaced_versions.saturating_sub(stats.collected_versions))
+    }
+}
+
+/// HyPer's protocol, with what only it can say of itself.
+pub(super) struct HyperEngine(Adapted<Hyper>);
+
+impl HyperEngine {
+    pub fn new(engine: Hyper) -> HyperEngine {
+        HyperEngine(Adapted::new(engine))
+    }
+}
+
+impl Engine for HyperEngine {
+    type Interactive = Hyper;
+    type Programs = <Adapted<Hyper> as Engine>::Programs;
+    type Declared = <Adapted<Hyper> as Engine>::Declared;
+
+    fn interactive(&self) -> Option<&Hyper> {
+        self.0.interactive()
+    }
+
+    fn programs(&self) -> &Self::Programs {
+        self.0.programs()
+    }
+
+    fn declared(&self) -> &Self::Declared {
+        self.0.declared()
+    }
+
+    fn kept_versions(&self) -> Option<u64> {
+        Some(self.interactive()?.stats().versioned)
     }
 }
 

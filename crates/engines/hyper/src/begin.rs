@@ -1,0 +1,218 @@
+//! An open transaction: how it begins and where it starts, and how it fails.
+
+use crate::savepoints::Savepoints;
+use crate::table::Table;
+use crate::worker::{Counts, Worker, count};
+use crate::writer::{Commit, Writer};
+use crate::{Hyper, Reason};
+use model::{Abort, Begin, Error, Invalid, Mode, Result, Supervisor, TableId, Target, Timestamp};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An open transaction, over a borrowed or an owned handle of its engine. Dropping it aborts.
+#[derive(Debug)]
+pub struct Transaction<H: Deref<Target = Hyper>> {
+    pub(super) engine: H,
+    pub(super) core: Core,
+}
+
+/// A transaction without its engine.
+#[derive(Debug)]
+pub(super) struct Core {
+    /// `None` once it has ended.
+    pub worker: Option<Box<Worker>>,
+    pub how: Begin,
+    /// It reads what had committed by then; `None` before its first access.
+    pub start: Option<u64>,
+    /// By which others name it, from its start on.
+    pub name: Timestamp,
+    /// Its versions' status, from its first write on.
+    pub writer: Option<Arc<Writer>>,
+    /// Bytes of keys and rows that it has written.
+    pub bytes: u64,
+    /// Rows that it has changed.
+    pub changed_rows: u64,
+    pub savepoints: Savepoints,
+    pub poison: Option<Error>,
+    pub supervisor: Option<Arc<dyn Supervisor>>,
+    pub wait_limit: Duration,
+}
+
+/// Why a transaction cannot go on: a conflict with another one.
+#[derive(Debug)]
+pub(super) struct Conflict {
+    pub reason: Reason,
+    pub table: TableId,
+    pub target: Target,
+    pub other: Option<Timestamp>,
+}
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    /// Begins a transaction. It starts with its first access.
+    ///
+    /// # Errors
+    /// [`model::LimitKind::Transactions`].
+    pub(super) fn begin(engine: H, how: Begin) -> Result<Self> {
+        let worker = engine.shelves.take(engine.options.transactions, |shelf| engine.new_worker(shelf))?;
+        let wait_limit = how.wait_limit.unwrap_or(engine.options.wait_limit);
+        let core = Core {
+            worker: Some(worker),
+            how,
+            start: None,
+            name: Timestamp::ZERO,
+            writer: None,
+            bytes: 0,
+            changed_rows: 0,
+            savepoints: Savepoints::default(),
+            poison: None,
+            supervisor: None,
+            wait_limit,
+        };
+        Ok(Transaction { engine, core })
+    }
+
+    /// Returns the bytes that its log of predicates takes.
+    pub fn predicate_bytes(&self) -> usize {
+        self.core.worker.as_ref().map_or(0, |worker| worker.log.bytes())
+    }
+
+    /// Aborts the transaction, which keeps the reason.
+    pub(super) fn fail(&mut self, conflict: Conflict) -> Error {
+        let reason = conflict.reason;
+        let error = Error::from(self.abort_of(conflict));
+        self.core.poison = Some(error.clone());
+        self.engine.roll_back(&mut self.core, reason);
+        error
+    }
+
+    /// A conflict as an abort.
+    pub(super) fn abort_of(&self, conflict: Conflict) -> Abort {
+        let Conflict { reason, table, target, other } = conflict;
+        Abort {
+            class: reason.class(),
+            rule: reason.rule(),
+            explanation: reason.explanation(),
+            table: self.engine.tables.get(table).map(|table| table.schema().clone()),
+            target,
+            transaction: self.core.name,
+            other,
+        }
+    }
+
+    /// The table of a statement, of a transaction that has started.
+    ///
+    /// # Errors
+    /// The abort that poisoned the transaction; [`Invalid::UnknownTable`].
+    #[inline]
+    pub(super) fn begin_statement(&mut self, table: TableId) -> Result<()> {
+        if let Some(error) = &self.core.poison {
+            return Err(error.clone());
+        }
+        self.engine.start(&mut self.core);
+        self.engine.table(table).map(drop)
+    }
+
+    /// Checks that the transaction may write.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        match self.core.how.mode {
+            Mode::ReadWrite | Mode::OwnAtStatement => Ok(()),
+            Mode::ReadOnly | Mode::Snapshot => Err(self.core.poison.clone().unwrap_or(Invalid::ReadOnly.into())),
+        }
+    }
+}
+
+impl Core {
+    /// The worker of a transaction that has not ended.
+    #[inline]
+    pub fn worker(&mut self) -> &mut Worker {
+        self.worker.as_mut().expect("a statement begins by looking whether the transaction is open")
+    }
+
+    /// The start of a transaction that has one.
+    #[inline]
+    pub fn start(&self) -> u64 {
+        self.start.expect("a statement begins by starting the transaction")
+    }
+
+    /// Returns whether it commits without a look at what it has read.
+    pub fn reads_only(&self) -> bool {
+        matches!(self.how.mode, Mode::ReadOnly | Mode::Snapshot)
+    }
+
+    /// Returns whether what it reads must be remembered for validation.
+    #[inline]
+    pub fn is_logged(&self) -> bool {
+        !self.reads_only()
+    }
+}
+
+impl Hyper {
+    fn new_worker(&self, shelf: usize) -> Option<Box<Worker>> {
+        let counts = Arc::new(Counts::default());
+        let slot = self.starts.add()?;
+        self.counts().push(counts.clone());
+        Some(Box::new(Worker::new(slot, shelf, counts)))
+    }
+
+    /// The table of a number.
+    #[inline]
+    pub(super) fn table(&self, id: TableId) -> Result<&Table> {
+        let table = self.tables.get(id).filter(|table| !table.is_dropped());
+        table.ok_or_else(|| Invalid::UnknownTable { table: format!("number {}", id.0) }.into())
+    }
+
+    /// Starts a transaction that has not started: from here on it sees what has committed by now (Y2, Y5).
+    #[inline]
+    pub(super) fn start(&self, core: &mut Core) {
+        if core.start.is_none() {
+            self.start_now(core);
+        }
+    }
+
+    fn start_now(&self, core: &mut Core) {
+        let reads_only = core.reads_only();
+        let worker = core.worker();
+        self.starts.enter(worker.slot, self.order.now(), reads_only);
+        let start = if self.options.claims { self.order.draw() } else { self.order.now() };
+        worker.number += 1;
+        let name = if self.options.claims { start } else { OWN_NAMES | worker.slot << 40 | worker.number };
+        (core.start, core.name) = (Some(start), Timestamp(name));
+        if let Some(supervisor) = &core.supervisor {
+            supervisor.transaction_begins(core.name);
+        }
+    }
+
+    /// Undoes what a transaction has written, and ends it. Once.
+    pub(super) fn roll_back(&self, core: &mut Core, reason: Reason) {
+        let Some(mut worker) = core.worker.take() else { return };
+        count(&worker.counts.aborted[reason as usize], 1);
+        if let Some(writer) = core.writer.take() {
+            if writer.status.aborts() {
+                self.sleepers.wake(writer.status.address());
+            }
+            self.undo_down_to(&mut worker, 0);
+        }
+        self.end(worker, None);
+    }
+
+    /// Ends a transaction: its worker goes back to its shelf, and versions that nobody reads any more are collected.
+    pub(super) fn end(&self, mut worker: Box<Worker>, left: Option<Arc<Commit>>) {
+        self.starts.leave(worker.slot);
+        worker.writes.clear();
+        worker.log.clear();
+        let over = self.shelves.put(worker, left, || self.lowest());
+        if !over.is_empty() {
+            self.collect_versions(&over);
+        }
+    }
+}
+
+/// Set in the names of transactions whose starts are not their own: no timestamp has it.
+const OWN_NAMES: u64 = 1 << 63;
+
+impl<H: Deref<Target = Hyper>> Drop for Transaction<H> {
+    fn drop(&mut self) {
+        self.engine.roll_back(&mut self.core, Reason::Requested);
+    }
+}

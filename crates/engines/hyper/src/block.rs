@@ -1,0 +1,349 @@
+//! Blocks: rows in place, the chains of what stood there before, and where chains are.
+//!
+//! ```text
+//!          columns              chain of undo entries, newest first
+//! slot 0   7  'a'  12           -
+//! slot 1   8  'b'  15  <------- {12: was 14, writer T9} <- {was 11, writer T4}
+//! slot 2   9  'c'  31           -
+//!          versioned positions: [1, 2)
+//! ```
+//!
+//! One latch for each block: it is held for a look at a row or a pass over the block, never while a thread waits for
+//! anything else or a caller's code runs. A row's chain is its block's, so whoever has the latch follows it without
+//! further ado (Y4). Source: sections 2.1, 2.2 and 2.6.
+
+use crate::node::NodeRef;
+use crate::store::Store;
+use crate::table::Layout;
+use crate::undo::{ColumnSet, Undecided, Undo};
+use crate::writer::Writer;
+use model::{Columns, Key, RawValue, RowBuf, RowRef};
+use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use parts::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+
+/// Slots that a new block has room for. It grows to its full size.
+const FIRST_SLOTS: usize = 16;
+
+/// A block of rows.
+#[derive(Debug)]
+pub(crate) struct Block(RwLock<Rows>);
+
+/// The rows of a block, under its latch.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    store: Store,
+    /// Which slots have a row in place.
+    there: Vec<u64>,
+    /// The index entry of each slot that is taken.
+    nodes: Vec<Option<NodeRef>>,
+    /// The chain of each slot: the version vector.
+    versions: Vec<Option<Box<Undo>>>,
+    /// Number of chains.
+    versioned: usize,
+    positions: Positions,
+}
+
+/// The synopsis of a block: the first slot with a chain, and the one behind the last: too wide at times, never too
+/// narrow. Scans narrow it, under the shared latch: all that do so at once find the same.
+#[derive(Debug, Default)]
+struct Positions(AtomicU64);
+
+impl Positions {
+    fn get(&self) -> Range<usize> {
+        let both = self.0.load(Relaxed);
+        (both >> 32) as usize..(both & u64::from(u32::MAX)) as usize
+    }
+
+    fn set(&self, range: Range<usize>) {
+        self.0.store((range.start as u64) << 32 | range.end as u64, Relaxed);
+    }
+
+    fn include(&self, slot: usize) {
+        let range = self.get();
+        let both = if range.is_empty() { slot..slot + 1 } else { range.start.min(slot)..range.end.max(slot + 1) };
+        self.set(both);
+    }
+}
+
+impl Block {
+    /// An empty block.
+    pub fn new(layout: &Layout) -> Block {
+        let slots = FIRST_SLOTS.min(layout.block_rows);
+        Block(RwLock::new(Rows::new(layout, slots)))
+    }
+
+    #[inline]
+    pub fn read(&self) -> RwLockReadGuard<'_, Rows> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    pub fn write(&self) -> RwLockWriteGuard<'_, Rows> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A version of a row: what stands in place, with some entries of its chain undone.
+#[derive(Debug)]
+pub(crate) struct Version<'r> {
+    rows: &'r Rows,
+    slot: usize,
+    undone: SmallVec<[&'r Undo; 4]>,
+    is_there: bool,
+}
+
+impl<'r> Version<'r> {
+    /// Returns whether there is a row.
+    pub fn is_there(&self) -> bool {
+        self.is_there
+    }
+
+    /// The value of a column of a row that is there; of a row that is stored whole, its bytes.
+    #[inline]
+    pub fn value(&self, column: u16) -> RawValue<'r> {
+        let before = self.undone.iter().rev().find_map(|undo| undo.image.get(column));
+        before.unwrap_or_else(|| self.rows.store.get(column, self.slot))
+    }
+
+    /// The value of a column of a typed row that is there, however it is stored.
+    #[inline]
+    pub fn column(&self, column: u16) -> RawValue<'r> {
+        match (self.rows.store(), self.value(if self.rows.store.is_by_row() { 0 } else { column })) {
+            (Store::Rows(_), RawValue::Bytes(bytes)) => RowRef::new(bytes).raw(usize::from(column)),
+            (_, value) => value,
+        }
+    }
+
+    /// Copies columns of a row that is there.
+    #[inline]
+    pub fn copy(&self, columns: Columns<'_>, row: &mut RowBuf) {
+        if self.undone.is_empty() {
+            self.rows.store.copy(columns, |column| self.rows.store.get(column, self.slot), row);
+        } else {
+            self.rows.store.copy(columns, |column| self.value(column), row);
+        }
+    }
+
+    fn undo(&mut self, undo: &'r Undo) {
+        self.undone.push(undo);
+        self.is_there = undo.was_there;
+    }
+}
+
+impl Rows {
+    fn new(layout: &Layout, slots: usize) -> Rows {
+        Rows {
+            store: Store::new(&layout.schema, layout.by_row, slots),
+            there: vec![0; slots.div_ceil(64)],
+            nodes: vec![None; slots],
+            versions: (0..slots).map(|_| None).collect(),
+            versioned: 0,
+            positions: Positions::default(),
+        }
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the number of slots.
+    pub fn slots(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns whether a slot is that of an index entry.
+    #[inline]
+    pub fn is_of(&self, slot: usize, node: NodeRef) -> bool {
+        self.nodes.get(slot).is_some_and(|it| *it == Some(node))
+    }
+
+    /// The key of a slot that is taken.
+    pub fn key(&self, slot: usize) -> Option<&Key> {
+        self.nodes.get(slot)?.as_ref().map(NodeRef::key)
+    }
+
+    #[inline]
+    fn is_in_place(&self, slot: usize) -> bool {
+        self.there[slot / 64] >> (slot % 64) & 1 != 0
+    }
+
+    fn set_in_place(&mut self, slot: usize, is_there: bool) {
+        let bit = 1 << (slot % 64);
+        let word = &mut self.there[slot / 64];
+        *word = if is_there { *word | bit } else { *word & !bit };
+    }
+
+    /// Which of 64 slots, from a multiple of 64 on, have a row in place.
+    pub fn there(&self, word: usize) -> u64 {
+        self.there.get(word).copied().unwrap_or(0)
+    }
+
+    /// What stands in place.
+    pub fn newest(&self, slot: usize) -> Version<'_> {
+        Version { rows: self, slot, undone: SmallVec::new(), is_there: self.is_in_place(slot) }
+    }
+
+    /// The version that a transaction of this start reads: section 2.2.
+    ///
+    /// # Errors
+    /// Somebody's decision must be awaited.
+    #[inline]
+    pub fn visible(&self, slot: usize, start: u64, own: Option<&Arc<Writer>>) -> Result<Version<'_>, Undecided> {
+        let mut version = self.newest(slot);
+        let mut next = self.versions[slot].as_deref();
+        while let Some(undo) = next
+            && !undo.is_visible(start, own)?
+        {
+            version.undo(undo);
+            next = undo.older.as_deref();
+        }
+        Ok(version)
+    }
+
+    /// The versions after and before a committed writer's changes of a row, which must still be in its chain.
+    pub fn around(&self, slot: usize, writer: &Arc<Writer>) -> Option<(Version<'_>, Version<'_>)> {
+        let is_its = |undo: &Undo| Arc::ptr_eq(undo.writer(), writer);
+        let mut after = self.newest(slot);
+        let mut next = self.versions[slot].as_deref();
+        while let Some(undo) = next.filter(|undo| !is_its(undo)) {
+            after.undo(undo);
+            next = undo.older.as_deref();
+        }
+        next?;
+        let mut before = Version { undone: after.undone.clone(), ..after };
+        while let Some(undo) = next.filter(|undo| is_its(undo)) {
+            before.undo(undo);
+            next = undo.older.as_deref();
+        }
+        Some((after, before))
+    }
+
+    /// The newest entry of a row's chain.
+    #[inline]
+    pub fn head(&self, slot: usize) -> Option<&Undo> {
+        self.versions[slot].as_deref()
+    }
+
+    /// The slots that may have chains: everything outside is unversioned. Narrowed on the way.
+    pub fn versioned(&self) -> Range<usize> {
+        if self.versioned == 0 {
+            return 0..0;
+        }
+        let wide = self.positions.get();
+        let has_chain = |slot: &usize| self.versions[*slot].is_some();
+        let first = wide.clone().find(has_chain).unwrap_or(wide.end);
+        let end = wide.clone().rev().find(has_chain).map_or(first, |last| last + 1);
+        if wide != (first..end) {
+            self.positions.set(first..end);
+        }
+        first..end
+    }
+
+    /// Makes room for a slot.
+    pub fn make_room(&mut self, slot: usize, layout: &Layout) {
+        let slots = self.slots();
+        if slot < slots {
+            return;
+        }
+        let more = (2 * slots).max(slot + 1).min(layout.block_rows);
+        assert!(slot < more, "a slot lies in its block");
+        self.store.grow(more);
+        self.there.resize(more.div_ceil(64), 0);
+        self.nodes.resize(more, None);
+        self.versions.resize_with(more, || None);
+    }
+
+    /// Takes a free slot for a row that its writer inserts.
+    pub fn take(&mut self, slot: usize, node: NodeRef) {
+        assert!(self.nodes[slot].is_none() && self.versions[slot].is_none(), "Y6: a slot is one row's");
+        self.nodes[slot] = Some(node);
+    }
+
+    /// Lets go of a slot without a row and without a chain: its node leaves the index next.
+    pub fn leave(&mut self, slot: usize) -> Option<NodeRef> {
+        let is_over = !self.is_in_place(slot) && self.versions[slot].is_none();
+        if is_over { self.nodes[slot].take() } else { None }
+    }
+
+    /// Puts an entry in front of a row's chain. The columns that will change are copied if anybody may need them.
+    pub fn push(&mut self, slot: usize, mut undo: Box<Undo>, copied: ColumnSet) {
+        undo.was_there = self.is_in_place(slot);
+        undo.older = self.versions[slot].take();
+        self.versioned += usize::from(undo.older.is_none());
+        let needs = needed(&undo);
+        undo.image.clear();
+        if needs {
+            undo.image.fill(&self.store, slot, self.store.stored(copied));
+        }
+        self.versions[slot] = Some(undo);
+        self.positions.include(slot);
+    }
+
+    /// Adds columns to the newest entry, its writer's own, before they change again.
+    pub fn extend(&mut self, slot: usize, changed: ColumnSet, copied: ColumnSet) {
+        let Rows { store, versions, .. } = self;
+        let undo = versions[slot].as_deref_mut().expect("its writer has put it there");
+        undo.changed = undo.changed.with(changed);
+        if needed(undo) {
+            undo.image.extend(store, slot, store.stored(copied));
+        }
+    }
+
+    /// Changes a row in place: columns of it, or whether it is there. Its writer has put an entry.
+    pub fn change(&mut self, slot: usize, columns: ColumnSet, new: Option<RowRef<'_>>) {
+        if let Some(row) = new {
+            self.store.replace(slot, columns, row);
+        }
+        self.set_in_place(slot, new.is_some());
+    }
+
+    /// Undoes the newest entry of a row, which is its writer's, and returns it.
+    pub fn undo(&mut self, slot: usize) -> Box<Undo> {
+        let mut undo = self.versions[slot].take().expect("its writer has put it there");
+        undo.image.restore(&mut self.store, slot);
+        self.set_in_place(slot, undo.was_there);
+        self.versions[slot] = undo.older.take();
+        self.versioned -= usize::from(self.versions[slot].is_none());
+        undo
+    }
+
+    /// Cuts off the entries that nobody reads any more: from the first one that is committed at or below `bound` on.
+    /// Returns them.
+    pub fn cut(&mut self, slot: usize, bound: u64) -> Option<Box<Undo>> {
+        let mut link = &mut self.versions[slot];
+        while link.as_ref().is_some_and(|undo| !undo.is_over(bound)) {
+            link = &mut link.as_mut().expect("looked at").older;
+        }
+        let over = link.take();
+        if over.is_some() && self.versions[slot].is_none() {
+            self.versioned -= 1;
+        }
+        over
+    }
+
+    /// Empties the block. Returns its index entries with their slots.
+    pub fn clear(&mut self, layout: &Layout) -> Vec<(u32, NodeRef)> {
+        let slots = (0_u32..).zip(std::mem::take(&mut self.nodes));
+        let gone = slots.filter_map(|(slot, node)| Some((slot, node?))).collect();
+        *self = Rows::new(layout, 0);
+        gone
+    }
+
+    /// Returns the bytes of memory that the values in place take.
+    pub fn memory(&self) -> usize {
+        self.store.memory() + self.nodes.len() * 2 * size_of::<usize>()
+    }
+
+    /// Returns the number of chains.
+    pub fn chains(&self) -> usize {
+        self.versioned
+    }
+}
+
+/// Returns whether anybody may need the values before an entry.
+fn needed(undo: &Undo) -> bool {
+    undo.was_there || undo.older.is_some()
+}

@@ -1,0 +1,228 @@
+//! Scans by column: block after block, without a branch per row where no row has versions. Section 2.6.
+//!
+//! Threads that share a scan draw parts of blocks from a counter. A part is copied out under the block's latch: first
+//! the slots are chosen, of the unversioned ones by the filter on the values in place; then each column is copied. Rows
+//! between the versioned positions follow one by one, undone back to the snapshot.
+
+mod select;
+
+use crate::block::{Rows, Version};
+use crate::read::View;
+use crate::scan::Walk;
+use crate::store::{Column, Data};
+use crate::table::Table;
+use crate::undo::Undecided;
+use model::columns::{BATCH_ROWS, Batch, Batches, Values, Vector};
+use model::{ColumnType, Columns, Result, RowBuf, Scan};
+use parts::sync::Mutex;
+use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use select::select;
+use std::ops::{Bound, Range};
+use std::sync::PoisonError;
+
+/// A scan of all blocks of a table, or of a range of its keys.
+#[derive(Debug)]
+pub(crate) struct BlockScan<'v> {
+    table: &'v Table,
+    view: View<'v>,
+    scan: Scan<'v>,
+    columns: Vec<u16>,
+    types: Vec<ColumnType>,
+    /// The next part of a block that nobody has taken.
+    next: AtomicU64,
+    parts: u64,
+    /// The walk of the index, if the scan is of a range or the table is stored by row.
+    walk: Option<Mutex<Walk>>,
+}
+
+impl<'v> BlockScan<'v> {
+    /// Begins a scan: rows of blocks that are added later are not the snapshot's.
+    pub fn new(table: &'v Table, view: View<'v>, scan: Scan<'v>) -> BlockScan<'v> {
+        let all = table.schema().columns();
+        let columns: Vec<u16> = match scan.columns {
+            Columns::All => (0..all.len() as u16).collect(),
+            Columns::Some(columns) => columns.to_vec(),
+            Columns::None => Vec::new(),
+        };
+        let types = columns.iter().map(|&column| all[usize::from(column)].kind).collect();
+        let is_whole = scan.lower == Bound::Unbounded && scan.upper == Bound::Unbounded;
+        let walk = (!is_whole || table.layout.by_row).then(|| Mutex::new(Walk::new(&scan)));
+        let parts = u64::from(table.blocks.count()) * parts_of_block(table);
+        BlockScan { table, view, scan, columns, types, next: AtomicU64::new(0), parts, walk }
+    }
+
+    /// Copies the rows of a part of a block.
+    fn fill(&self, part: u64, batch: &mut Batch) {
+        let per_block = parts_of_block(self.table);
+        let Some(block) = self.table.blocks.get((part / per_block) as u32) else { return };
+        loop {
+            let rows = block.read();
+            let first = (part % per_block) as usize * BATCH_ROWS;
+            let range = first..rows.slots().min(first + BATCH_ROWS);
+            if range.is_empty() {
+                return;
+            }
+            match self.copy(&rows, range, batch) {
+                Ok(()) => return,
+                Err(undecided) => {
+                    drop(rows);
+                    batch.restart(&self.types);
+                    undecided.0.status.decided();
+                }
+            }
+        }
+    }
+
+    fn copy(&self, rows: &Rows, range: Range<usize>, batch: &mut Batch) -> std::result::Result<(), Undecided> {
+        let wide = if self.table.layout.has_synopses { rows.versioned() } else { range.clone() };
+        let versioned = wide.start.clamp(range.start, range.end)..wide.end.clamp(range.start, range.end);
+        for unversioned in [range.start..versioned.start, versioned.end..range.end] {
+            self.copy_in_place(rows, unversioned, batch);
+        }
+        for slot in versioned {
+            let version = self.view.of(rows, slot)?;
+            if version.is_there() && self.passes(&version) {
+                batch.extend(1, |vectors| {
+                    let columns = vectors.iter_mut().zip(&self.columns);
+                    columns.for_each(|(vector, &column)| vector.push_raw(version.column(column)));
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn passes(&self, version: &Version<'_>) -> bool {
+        let all = self.table.schema().columns();
+        let value = |column: u16| version.column(column).typed(all[usize::from(column)].kind);
+        self.scan.filter.is_none_or(|filter| filter.evaluate_with(&value) == Some(true))
+    }
+
+    /// Copies the rows of slots without versions.
+    fn copy_in_place(&self, rows: &Rows, range: Range<usize>, batch: &mut Batch) {
+        let is_full = self.scan.filter.is_none() && all_there(rows, range.clone());
+        let chosen = if is_full { Vec::new() } else { self.choose(rows, range.clone()) };
+        let count = if is_full { range.len() } else { chosen.len() };
+        batch.extend(count, |vectors| {
+            for (vector, &column) in vectors.iter_mut().zip(&self.columns) {
+                let column = rows.store().column(column).expect("columns were checked when the scan began");
+                if is_full { copy_range(column, range.clone(), vector) } else { copy_chosen(column, &chosen, vector) }
+            }
+        });
+    }
+
+    /// The slots whose rows are there and pass.
+    fn choose(&self, rows: &Rows, range: Range<usize>) -> Vec<u32> {
+        let mut chosen: Vec<u32> = range
+            .map(|slot| slot as u32)
+            .filter(|&slot| rows.there(slot as usize / 64) >> (slot % 64) & 1 != 0)
+            .collect();
+        if let Some(filter) = self.scan.filter {
+            select(filter, rows.store(), &mut chosen);
+        }
+        chosen
+    }
+
+    /// Takes rows of a range from the index.
+    fn walk(&self, walk: &Mutex<Walk>, batch: &mut Batch) {
+        let (mut row, mut shown) = (RowBuf::new(), RowBuf::new());
+        let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
+        while walk.goes_on && batch.len() + crate::scan::MOST_FETCHED <= BATCH_ROWS {
+            walk.fetch(self.table);
+            for (key, place) in &walk.batch {
+                let found = self.view.read_at(self.table, key, *place, Columns::All, &mut row);
+                if found && self.scan.filter.is_none_or(|filter| filter.matches(row.row())) {
+                    shown.project(row.row(), self.scan.columns);
+                    batch.push(shown.row());
+                }
+            }
+        }
+    }
+}
+
+fn parts_of_block(table: &Table) -> u64 {
+    table.layout.block_rows.div_ceil(BATCH_ROWS) as u64
+}
+
+/// Returns whether every slot of a range has a row in place.
+fn all_there(rows: &Rows, range: Range<usize>) -> bool {
+    if range.is_empty() {
+        return true;
+    }
+    (range.start / 64..=(range.end - 1) / 64).all(|word| {
+        let from = range.start.saturating_sub(word * 64).min(64);
+        let until = (range.end - word * 64).min(64);
+        let wanted = (u64::MAX << from) & if until == 64 { u64::MAX } else { (1 << until) - 1 };
+        rows.there(word) & wanted == wanted
+    })
+}
+
+/// Appends a range of a column: one loop over values of one width.
+fn copy_range(column: &Column, range: Range<usize>, to: &mut Vector) {
+    let (values, is_null) = to.parts_mut();
+    match column.has_nulls() {
+        true => is_null.extend(range.clone().map(|slot| column.is_null(slot))),
+        false => is_null.resize(is_null.len() + range.len(), false),
+    }
+    match column.data() {
+        Data::Narrow1(from) => extend_words(values, from[range].iter().map(|&it| it.into())),
+        Data::Narrow2(from) => extend_words(values, from[range].iter().map(|&it| it.into())),
+        Data::Narrow4(from) => extend_words(values, from[range].iter().map(|&it| it.into())),
+        Data::Wide(from) => extend_words(values, from[range].iter().copied()),
+        Data::Floats(from) => extend_floats(values, from[range].iter().copied()),
+        Data::Heap(from) => extend_strings(values, range.map(|slot| from.get(slot))),
+    }
+}
+
+/// Appends chosen slots of a column.
+fn copy_chosen(column: &Column, slots: &[u32], to: &mut Vector) {
+    let (values, is_null) = to.parts_mut();
+    is_null.extend(slots.iter().map(|&slot| column.is_null(slot as usize)));
+    match column.data() {
+        Data::Narrow1(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize].into())),
+        Data::Narrow2(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize].into())),
+        Data::Narrow4(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize].into())),
+        Data::Wide(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize])),
+        Data::Floats(from) => extend_floats(values, slots.iter().map(|&slot| from[slot as usize])),
+        Data::Heap(from) => extend_strings(values, slots.iter().map(|&slot| from.get(slot as usize))),
+    }
+}
+
+fn extend_words(to: &mut Values, from: impl Iterator<Item = i64>) {
+    match to {
+        Values::Int(to) | Values::Timestamp(to) => to.extend(from),
+        Values::Date(to) => to.extend(from.map(|word| word as i32)),
+        Values::Bool(to) => to.extend(from.map(|word| word != 0)),
+        _ => unreachable!("integers are stored in columns of integers"),
+    }
+}
+
+fn extend_floats(to: &mut Values, from: impl Iterator<Item = f64>) {
+    let Values::Float(to) = to else { unreachable!("floats are stored in columns of floats") };
+    to.extend(from);
+}
+
+fn extend_strings<'s>(to: &mut Values, from: impl Iterator<Item = &'s [u8]>) {
+    let (Values::Text(to) | Values::Bytes(to)) = to else { unreachable!("strings are stored in columns of strings") };
+    from.for_each(|bytes| to.push(bytes));
+}
+
+impl Batches for BlockScan<'_> {
+    fn next(&self, batch: &mut Batch) -> Result<bool> {
+        batch.restart(&self.types);
+        if let Some(walk) = &self.walk {
+            // A part of the range may have no row that passes.
+            while batch.is_empty() && walk.lock().unwrap_or_else(PoisonError::into_inner).goes_on {
+                self.walk(walk, batch);
+            }
+            return Ok(!batch.is_empty());
+        }
+        while batch.is_empty() {
+            let part = self.next.fetch_add(1, Relaxed);
+            if part >= self.parts {
+                return Ok(false);
+            }
+            self.fill(part, batch);
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,132 @@
+//! Commit: draw the timestamp, validate against those who have drawn theirs meanwhile, publish. Sections 2.3 and 2.7.
+//!
+//! ```text
+//! section   the writer says "deciding at 17", takes its place among the recent, the counter shows 17     (Y1, Y2)
+//! ----      THE PLACE IN THE SERIAL ORDER
+//! validate  the writes of those between the start and 17, committed or deciding, against the predicates
+//! publish   the writer says "committed": one store                                                       (Y3)
+//! ```
+//!
+//! A writer that is still deciding and has drawn a lower timestamp counts by its decision, which is awaited only if its
+//! writes meet a predicate. Decisions wait for lower timestamps only, so none waits for itself.
+
+use crate::begin::{Conflict, Core, Transaction};
+use crate::block::{Rows, Version};
+use crate::order::Drawn;
+use crate::predicates::{Images, Tree, Values};
+use crate::worker::count;
+use crate::writer::{Commit, Status, Write, Writer};
+use crate::{Hyper, Reason};
+use model::{Committed, LogPosition, Result, SerialPoint, Target};
+use std::ops::Deref;
+use std::sync::Arc;
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    /// Commits.
+    ///
+    /// # Errors
+    /// The abort that poisoned the transaction, or a conflict.
+    pub(super) fn finish(mut self) -> Result<Committed> {
+        if let Some(error) = &self.core.poison {
+            return Err(error.clone());
+        }
+        // A transaction without an access takes its place now.
+        self.engine.start(&mut self.core);
+        let start = self.core.start();
+        let Some(writer) = self.core.writer.clone().filter(|_| self.core.changed_rows > 0) else {
+            return Ok(self.engine.finish_reader(&mut self.core, start));
+        };
+        let writes = std::mem::take(&mut self.core.worker().writes);
+        let Drawn { commit, others, is_awaited } = self.engine.order.draw_for(writer, writes, start);
+        let status = &commit.writer.status;
+        if is_awaited {
+            self.engine.sleepers.wake(status.address());
+        }
+        if let Some(conflict) = self.engine.validate(&mut self.core, others, commit.at) {
+            self.core.worker().writes = commit.writes.iter().map(Write::again).collect();
+            return Err(self.fail(conflict));
+        }
+        if status.commits() {
+            self.engine.sleepers.wake(status.address());
+        }
+        let worker = self.core.worker.take().expect("open: it would be poisoned");
+        count(&worker.counts.committed, 1);
+        self.core.writer = None;
+        let at = commit.at;
+        self.engine.end(worker, Some(commit));
+        Ok(self.engine.committed(at))
+    }
+}
+
+impl Hyper {
+    fn committed(&self, at: u64) -> Committed {
+        Committed { serial_point: self.options.claims.then_some(SerialPoint(at)), log_position: LogPosition::ZERO }
+    }
+
+    /// Ends a transaction that has changed nothing: its place is its start.
+    fn finish_reader(&self, core: &mut Core, start: u64) -> Committed {
+        let mut worker = core.worker.take().expect("open: it would be poisoned");
+        // Rows that it has locked are free again: nothing of them has changed.
+        if let Some(writer) = core.writer.take() {
+            if writer.status.aborts() {
+                self.sleepers.wake(writer.status.address());
+            }
+            self.undo_down_to(&mut worker, 0);
+        }
+        count(&worker.counts.read_only, 1);
+        self.end(worker, None);
+        self.committed(start)
+    }
+
+    /// Tests the writes of those who have drawn a timestamp below `end` against what a transaction has read by; `others` are
+    /// the first of those that matter. Returns the conflict, if there is one.
+    pub(super) fn validate(&self, core: &mut Core, others: Vec<Arc<Commit>>, end: u64) -> Option<Conflict> {
+        let log = &core.worker.as_ref().expect("it is open").log;
+        if others.is_empty() || log.is_empty() {
+            return None;
+        }
+        let (tree, mut tested, mut conflict) = (Tree::build(log), 0, None);
+        self.order.between(others, end, |commit| {
+            tested += commit.writes.len() as u64;
+            let met = commit.writes.iter().find(|write| self.is_met(&tree, &commit.writer, write));
+            if let Some(write) = met
+                && matches!(commit.writer.status.decided(), Status::Committed(_))
+            {
+                conflict = Some(Conflict {
+                    reason: Reason::PredicateMet,
+                    table: write.table,
+                    target: Target::Key(write.key.clone()),
+                    other: Some(commit.writer.name),
+                });
+            }
+            conflict.is_none()
+        });
+        count(&core.worker().counts.tested, tested);
+        conflict
+    }
+
+    /// Returns whether a write meets a tree.
+    fn is_met(&self, tree: &Tree, writer: &Arc<Writer>, write: &Write) -> bool {
+        tree.meets(write, &RowImages { engine: self, writer, write })
+    }
+}
+
+/// The images of a row before and after a write, found in its chain: section 2.3.
+struct RowImages<'e> {
+    engine: &'e Hyper,
+    writer: &'e Arc<Writer>,
+    write: &'e Write,
+}
+
+impl Images for RowImages<'_> {
+    fn any(&self, accepts: &mut dyn for<'v> FnMut(Values<'v>) -> bool) -> bool {
+        let Some(table) = self.engine.tables.get(self.write.table) else { return false };
+        let rows = table.block(self.write.place.block).read();
+        let rows: &Rows = &rows;
+        // An entry that is not there was undone, if its writer has aborted; nobody else takes it away from a validator.
+        let Some((after, before)) = rows.around(self.write.place.slot as usize, self.writer) else { return false };
+        let mut accepts_version =
+            |version: &Version<'_>| version.is_there() && accepts(&|column| version.column(column));
+        accepts_version(&after) || accepts_version(&before)
+    }
+}

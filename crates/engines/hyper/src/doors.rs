@@ -1,0 +1,206 @@
+//! The doors: open transactions, and bodies that may run again. Declared procedures come by `model::AsDeclared`.
+
+use crate::begin::Transaction;
+use crate::read::View;
+use crate::{Hyper, Reason};
+use model::{
+    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Got, Interactive, Item, Key,
+    LogPosition, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots,
+    Supervised, Supervisor, TableId, Tables, Timestamp,
+};
+use std::ops::{ControlFlow, Deref};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.read_point(table, key, columns, row)
+    }
+
+    fn read_many(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        self.read_points(table, keys, columns, each)
+    }
+
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        if let Ok(table) = self.engine.table(table) {
+            table.prefetch(keys);
+        }
+    }
+
+    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+        self.lock_row(table, key, row)
+    }
+
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.put_row(table, key, row)
+    }
+
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.insert_row(table, key, row)
+    }
+
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        self.update_row(table, key, delta)
+    }
+
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        self.delete_row(table, key)
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        self.scan_range(scan, visit)
+    }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.core.how.draws.as_mut()
+    }
+}
+
+impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
+    fn poison(&self) -> Option<&Error> {
+        self.core.poison.as_ref()
+    }
+
+    /// Nothing is durable here.
+    fn rests_on(&self) -> LogPosition {
+        LogPosition::ZERO
+    }
+
+    /// Its start, or a number of its own where starts are not claimed.
+    fn timestamp(&self) -> Option<Timestamp> {
+        self.core.start.map(|_| self.core.name)
+    }
+
+    fn start(&mut self) -> Result<()> {
+        if let Some(error) = &self.core.poison {
+            return Err(error.clone());
+        }
+        self.engine.start(&mut self.core);
+        Ok(())
+    }
+
+    /// No effect: nothing is durable here.
+    fn set_durability(&mut self, _: Durability) {}
+
+    fn set_wait_limit(&mut self, limit: Option<Duration>) {
+        self.core.wait_limit = limit.unwrap_or(self.engine.options.wait_limit);
+    }
+
+    /// No effect: reads do not wait for transactions that execute.
+    fn set_reads_wait(&mut self, _: bool) {}
+
+    fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
+        Some(self)
+    }
+
+    fn supervised(&mut self) -> Option<&mut dyn Supervised> {
+        Some(self)
+    }
+
+    fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
+        Some(self)
+    }
+
+    /// Decided alone, so always ready.
+    fn begin_commit(self) -> Pending<Result<Committed>> {
+        Pending::ready(self.finish())
+    }
+
+    fn abort(mut self) {
+        self.engine.roll_back(&mut self.core, Reason::Requested);
+    }
+}
+
+impl<H: Deref<Target = Hyper> + Send> Savepoints for Transaction<H> {
+    fn savepoint(&mut self) -> Result<Savepoint> {
+        self.set_savepoint()
+    }
+
+    fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        self.go_back_to(savepoint)
+    }
+
+    fn release(&mut self, savepoint: Savepoint) {
+        self.forget_savepoint(&savepoint);
+    }
+}
+
+impl<H: Deref<Target = Hyper> + Send> Supervised for Transaction<H> {
+    fn set_supervisor(&mut self, supervisor: Arc<dyn Supervisor>) {
+        if self.core.start.is_some() {
+            supervisor.transaction_begins(self.core.name);
+        }
+        self.core.supervisor = Some(supervisor);
+    }
+}
+
+impl Tables for Hyper {
+    fn create_table_unlisted(&self, schema: Schema) -> Result<TableId> {
+        self.create_table(schema)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<()> {
+        Hyper::drop_table(self, name)
+    }
+
+    fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        Hyper::tables(self)
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        Ok(()) // Everything is in memory.
+    }
+}
+
+impl Snapshots for Hyper {
+    /// The present: a snapshot sees what has committed, and waits for nobody who executes.
+    fn settled(&self) -> Timestamp {
+        Timestamp(self.order.now())
+    }
+}
+
+impl Interactive for Hyper {
+    type Transaction<'engine> = Transaction<&'engine Hyper>;
+    type Owned = Transaction<Arc<Hyper>>;
+
+    fn begin(&self, how: Begin) -> Result<Self::Transaction<'_>> {
+        Transaction::begin(self, how)
+    }
+
+    fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Self::Owned> {
+        Transaction::begin(self.clone(), how)
+    }
+
+    /// The newest committed version, without a start. Whoever has drawn a commit timestamp is awaited: a transaction that has
+    /// returned may have drawn a later one.
+    fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<Got> {
+        let table = self.table(table)?;
+        table.schema().check_key(key)?;
+        table.schema().check_columns(columns)?;
+        let read = View::newest().read(table, key, columns, row);
+        Ok(Got { found: read.found, log_position: LogPosition::ZERO })
+    }
+
+    /// Returns at once: nothing here is durable.
+    fn wait_durable(&self, _: LogPosition) -> Result<()> {
+        Ok(())
+    }
+
+    fn durable(self: &Arc<Self>, _: LogPosition) -> Pending<Result<()>> {
+        Pending::ready(Ok(()))
+    }
+
+    fn ddl(&self) -> Option<&dyn Tables> {
+        Some(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn Snapshots> {
+        Some(self)
+    }
+}

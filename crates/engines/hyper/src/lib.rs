@@ -1,0 +1,448 @@
+//! HyPer's multi-version concurrency control: rows changed in place, before-images in undo buffers, serializable by
+//! precision locking. The order is fixed at commit. In memory: nothing is durable yet.
+//!
+//! # The idea
+//! The newest version of a row is the row. Whoever changes it keeps what stood there before in an undo entry, which takes
+//! the change back if need be and serves readers of older snapshots until then. So scans read plain columns, and only rows
+//! that were changed a moment ago cost more.
+//!
+//! Reads leave no trace on rows. A transaction logs *what it asked for*: keys, ranges, restrictions, columns. When it
+//! commits, the writes of those that committed since it started are tested against that log: their rows before, their
+//! rows after. No write meets a predicate, so all reads could have happened now.
+//!
+//! ```text
+//! T1   starts at 5   reads "sum of x where y > 3"                            commit 7: does 6 meet "y > 3"? yes: abort
+//! T2   starts at 5                    y := 4 in row 8 (was 1)   commit 6
+//! ```
+//!
+//! # The promise
+//! Transactions are strictly serializable, in the order of their commit timestamps; one that has changed nothing has its place
+//! at its start. Those of [`model::Mode::ReadOnly`] and [`model::Mode::Snapshot`] always commit, and nobody waits for an
+//! open transaction in order to read. What a transaction reads is a snapshot, whether or not it commits.
+//!
+//! # Who gives way
+//! A writer that meets a row of an open transaction aborts at once in [`model::Mode::ReadWrite`] and waits in
+//! [`model::Mode::OwnAtStatement`]. If the row was changed since the writer started, the writer moves its start to the present, if all
+//! that it has read holds there. A reader that meets a commit which is being decided waits for the decision.
+//!
+//! # Phantoms
+//! A predicate covers rows that are not there, so an insert is tested like a change. The index has no part in it.
+//!
+//! # Invariants
+//! - **Y1** A timestamp is drawn once, by one transaction.
+//! - **Y2** When the counter shows a timestamp, its writer's status says so, and the writer is among the recent. So whoever
+//!   starts there finds of every writer up to it that it has decided or is deciding.
+//! - **Y3** A writer's status goes from open to deciding to committed or aborted, or from open to aborted. All its
+//!   versions become visible in that one step.
+//! - **Y4** A chain is read and changed under its block's latch only.
+//! - **Y5** A transaction's entry among the starts is at or below its start, and is there before it learns its start. So a
+//!   bound that was computed from a counter read before is at or below every start to come.
+//! - **Y6** A slot has at most one index entry, which is freed after it has left both. A slot that is taken has a row, or a
+//!   chain.
+//! - **Y7** The newest entry of a chain is its owner's while that one is open, and nobody else adds one. Below an open or
+//!   deciding writer's entries all are committed, in the order of their timestamps.
+//! - **Y8** A log covers at least what was read.
+//! - **Y9** An entry is cut off when every open transaction has started at or above its commit: all read what follows it.
+//!
+//! # From the paper to code
+//! Neumann, Mühlbauer, Kemper, *Fast Serializable Multi-Version Concurrency Control for Main-Memory Database Systems*,
+//! SIGMOD 2015.
+//!
+//! | section | here |
+//! | --- | --- |
+//! | 2.1 versions | `undo.rs`, `block.rs`, `order.rs` |
+//! | 2.2 access | `undo.rs` `is_visible`, `block.rs` `visible` |
+//! | 2.3 validation | `commit.rs`, `predicates.rs`, `predicates/tree.rs` |
+//! | 2.4 collection | `collect.rs` |
+//! | 2.5 indexes | `table.rs`, `write.rs` |
+//! | 2.6 scans | `column_scan.rs`, `block.rs` `versioned` |
+//! | 2.7 threads | `order.rs`, the latches of `block.rs` |
+//!
+//! *Deviations:* a version's timestamp is its writer's status word, so that a commit is seen whole; entries are cut off under
+//! latches and used again at once; a key's index entry and slot survive a deletion until it is collected, instead of a
+//! record of its own for each insertion of the key; starts can move (`wait.rs`).
+
+mod begin;
+mod block;
+mod collect;
+mod column_scan;
+mod commit;
+mod doors;
+mod node;
+mod order;
+mod predicates;
+mod read;
+mod savepoints;
+mod scan;
+mod store;
+mod table;
+mod undo;
+mod view;
+mod wait;
+mod worker;
+mod write;
+mod writer;
+
+pub use begin::Transaction;
+pub use writer::{Status, StatusWord};
+
+use model::{AbortClass, Invalid, Limit, LimitKind, Result, Schema, TableId};
+use order::{Order, Starts};
+use parts::sync::{Mutex, MutexGuard, OnceLock};
+use parts::wait::WaitTable;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use table::{Layout, Table};
+use wait::Waits;
+use worker::{Counts, Shelves};
+
+/// Places where transactions sleep.
+const SLEEPERS: usize = 64;
+
+/// A database in memory.
+#[derive(Debug)]
+pub struct Hyper {
+    options: Options,
+    order: Order,
+    starts: Starts,
+    shelves: Shelves,
+    tables: TablesByNumber,
+    names: Mutex<Names>,
+    counts: Mutex<Vec<Arc<Counts>>>,
+    waits: Waits,
+    sleepers: Arc<WaitTable>,
+}
+
+/// The tables by name, and those that were dropped.
+#[derive(Debug, Default)]
+struct Names {
+    listed: Vec<(String, TableId)>,
+    next: u32,
+    /// With the timestamp at which each was dropped: whoever started before may still use it.
+    dropped: Vec<(u64, TableId)>,
+}
+
+/// The tables by their numbers, which are not given again. The entry of a dropped table stays, without its rows.
+#[derive(Debug)]
+struct TablesByNumber(Box<[OnceLock<Box<Table>>]>);
+
+impl TablesByNumber {
+    #[inline]
+    fn get(&self, id: TableId) -> Option<&Table> {
+        self.0.get(id.0 as usize)?.get().map(|table| &**table)
+    }
+}
+
+/// What is remembered of reads, and tested at commit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validation {
+    /// Predicates, and the columns that were looked at: the paper's SR-AL.
+    #[default]
+    Columns,
+    /// Predicates; any change of a row that satisfies one is a conflict: SR-RL.
+    Rows,
+    /// Nothing: snapshot isolation, *not serializable*. For experiments that measure what serializability costs.
+    Snapshots,
+}
+
+/// The knobs. Every limit ends in a named error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Longest key. Unit: bytes. Default: 8,192.
+    pub key_bytes: u64,
+    /// Longest row. Unit: bytes. Default: 1 MiB; at most what keeps the strings of a block below 2 GiB.
+    pub row_bytes: u64,
+    /// Rows that one transaction may write, each counted once. Default: 1,000,000.
+    pub write_set_rows: u64,
+    /// Keys and rows that one transaction may write, each write counted. Unit: bytes. Default: 1 GiB.
+    pub write_set_bytes: u64,
+    /// Transactions open at once. Default: 10,000.
+    pub transactions: u64,
+    /// Tables that were ever created. Default: 10,000.
+    pub tables: u64,
+    /// The longest wait for one other transaction. Default: 10 s.
+    pub wait_limit: Duration,
+    /// Predicates that a transaction logs before neighbours are joined into coarser ones. Default: 1,024.
+    pub predicates: u64,
+    /// What is validated. Default: [`Validation::Columns`].
+    pub validation: Validation,
+    /// Whether a transaction's start may move (`wait.rs`). Without, it aborts as in the paper. Default: true.
+    pub moves_starts: bool,
+    /// Whether each transaction claims a serial point of its own. Its start is then drawn from the counter, as in the paper;
+    /// without, it is the last commit's, and a begin writes nothing that is shared. Default: true.
+    pub claims: bool,
+    /// Whether typed rows are stored whole, and not by column. Default: false.
+    pub by_row: bool,
+    /// Rows of a block, and of its synopsis of versioned positions. Default: 1,024, the paper's; at most 32,768.
+    pub block_rows: u64,
+    /// Whether scans use the synopses. Without, they look at every row's chain: for experiments. Default: true.
+    pub has_synopses: bool,
+    /// Whether versions are whole rows instead of the columns that were changed: for experiments. Default: false.
+    pub whole_versions: bool,
+    /// Whether the nodes of ordered tables hold four entries: for tests, to which splits and merges are then common. Default:
+    /// false.
+    pub has_small_nodes: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            key_bytes: 8192,
+            row_bytes: 1 << 20,
+            write_set_rows: 1_000_000,
+            write_set_bytes: 1 << 30,
+            transactions: 10_000,
+            tables: 10_000,
+            wait_limit: Duration::from_secs(10),
+            predicates: 1024,
+            validation: Validation::Columns,
+            moves_starts: true,
+            claims: true,
+            by_row: false,
+            block_rows: 1024,
+            has_synopses: true,
+            whole_versions: false,
+            has_small_nodes: false,
+        }
+    }
+}
+
+/// The most rows of a block.
+const MOST_BLOCK_ROWS: u64 = 32_768;
+/// The strings of one column of a block stay below this.
+const MOST_BLOCK_BYTES: u64 = 1 << 31;
+
+impl Options {
+    fn block_rows(&self) -> usize {
+        self.block_rows.clamp(1, MOST_BLOCK_ROWS) as usize
+    }
+
+    /// The longest row that a block can have in each of its slots.
+    fn row_limit(&self) -> u64 {
+        self.row_bytes.min(MOST_BLOCK_BYTES / self.block_rows() as u64)
+    }
+}
+
+/// Why a transaction did not commit, or a statement was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum Reason {
+    /// An open transaction has written a row that it wanted to write.
+    RowOwned,
+    /// A row that it wanted to write was changed since it started.
+    RowChanged,
+    /// A write that committed meanwhile meets what it has read.
+    PredicateMet,
+    /// The transaction for which it wanted to wait waits for it.
+    Deadlock,
+    /// It waited for longer than its limit.
+    WaitLimit,
+    /// Its supervisor ended its wait.
+    Interrupted,
+    /// The body aborted it, or dropped it.
+    Requested,
+}
+
+impl Reason {
+    /// All of them, in the order in which [`Stats::aborted`] counts them.
+    pub const ALL: [Reason; 7] = [
+        Reason::RowOwned,
+        Reason::RowChanged,
+        Reason::PredicateMet,
+        Reason::Deadlock,
+        Reason::WaitLimit,
+        Reason::Interrupted,
+        Reason::Requested,
+    ];
+
+    /// The class that all protocols share.
+    pub fn class(self) -> AbortClass {
+        match self {
+            Reason::RowOwned | Reason::RowChanged => AbortClass::WriteWrite,
+            Reason::PredicateMet => AbortClass::ReadWrite,
+            Reason::Deadlock => AbortClass::Priority,
+            Reason::WaitLimit => AbortClass::WaitLimit,
+            Reason::Interrupted => AbortClass::Interrupted,
+            Reason::Requested => AbortClass::Requested,
+        }
+    }
+
+    /// Its name in errors and figures.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Reason::RowOwned => "row-owned",
+            Reason::RowChanged => "row-changed",
+            Reason::PredicateMet => "predicate-met",
+            Reason::Deadlock => "deadlock",
+            Reason::WaitLimit => "wait-limit",
+            Reason::Interrupted => "interrupted",
+            Reason::Requested => "requested",
+        }
+    }
+
+    /// Returns the rule's explanation.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Reason::RowOwned => "an open transaction has written a row that this one was about to write",
+            Reason::RowChanged => "a row that this transaction was about to write has been changed since it started",
+            Reason::PredicateMet => {
+                "another transaction has committed a change of rows that this one's reads cover, before this one committed"
+            }
+            Reason::Deadlock => "the transaction that has the row waits for this one",
+            Reason::WaitLimit => "the transaction that has the row did not end within the wait limit",
+            Reason::Interrupted => "the wait for another transaction was ended on request",
+            Reason::Requested => "the transaction was aborted on request",
+        }
+    }
+}
+
+/// Counters since the engine was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Transactions that committed changes.
+    pub committed: u64,
+    /// Transactions that committed without any.
+    pub read_only: u64,
+    /// Transactions that aborted, by [`Reason`].
+    pub aborted: [u64; Reason::ALL.len()],
+    /// Writes that were tested against predicates.
+    pub tested: u64,
+    /// Transactions open now.
+    pub open: u64,
+    /// Transactions that wait for another one now.
+    pub asleep: u64,
+    /// Index entries: rows, and keys whose deletion is not collected yet.
+    pub rows: u64,
+    /// Rows that have a chain of versions.
+    pub versioned: u64,
+    /// Committed writers whose versions are kept.
+    pub garbage: u64,
+    /// Committed writers that may still be validated against.
+    pub recent: u64,
+    /// The last timestamp.
+    pub now: u64,
+    /// Bytes that the rows in place take.
+    pub bytes: u64,
+}
+
+impl Hyper {
+    /// An empty database.
+    pub fn new(options: Options) -> Hyper {
+        Hyper {
+            order: Order::new(0),
+            starts: Starts::new(options.transactions),
+            shelves: Shelves::new(),
+            tables: TablesByNumber((0..options.tables.min(u64::from(u32::MAX))).map(|_| OnceLock::new()).collect()),
+            names: Mutex::default(),
+            counts: Mutex::default(),
+            waits: Waits::default(),
+            sleepers: Arc::new(WaitTable::new(SLEEPERS)),
+            options,
+        }
+    }
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// [`Invalid::TableExists`], [`LimitKind::Tables`].
+    pub fn create_table(&self, schema: Schema) -> Result<TableId> {
+        let mut names = self.names();
+        let name = schema.name().to_owned();
+        if names.listed.iter().any(|(listed, _)| *listed == name) {
+            return Err(Invalid::TableExists { table: name }.into());
+        }
+        let id = TableId(names.next);
+        let Some(place) = self.tables.0.get(id.0 as usize) else {
+            let (limit, actual) = (self.options.tables, u64::from(id.0) + 1);
+            return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
+        };
+        let Options { by_row, whole_versions, has_synopses, .. } = self.options;
+        let block_rows = self.options.block_rows();
+        let layout = Layout { schema: Arc::new(schema), by_row, block_rows, whole_versions, has_synopses };
+        let is_first = place.set(Box::new(Table::new(id, layout, self.options.has_small_nodes))).is_ok();
+        assert!(is_first, "a table's number is given once");
+        names.next += 1;
+        names.listed.push((name, id));
+        Ok(id)
+    }
+
+    /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is
+    /// lost.
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownTable`].
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let mut names = self.names();
+        let at = names.listed.iter().position(|(listed, _)| listed == name);
+        let at = at.ok_or_else(|| Invalid::UnknownTable { table: name.into() })?;
+        let (_, id) = names.listed.remove(at);
+        self.tables.get(id).expect("a listed table is there").mark_dropped();
+        names.dropped.push((self.order.draw(), id));
+        drop(names);
+        self.free_dropped();
+        Ok(())
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        let names = self.names();
+        let schema = |id| self.tables.get(id).expect("a listed table is there").schema().clone();
+        names.listed.iter().map(|(_, id)| (*id, schema(*id))).collect()
+    }
+
+    /// Frees the rows of dropped tables that nobody uses any more.
+    fn free_dropped(&self) {
+        let bound = self.lowest().any;
+        let mut over = Vec::new();
+        self.names().dropped.retain(|&(at, id)| {
+            let is_over = at <= bound;
+            over.extend(is_over.then_some(id));
+            !is_over
+        });
+        over.into_iter().filter_map(|id| self.tables.get(id)).for_each(Table::clear);
+    }
+
+    /// Counters since the engine was opened. Looks at every block: for tests and figures.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats {
+            committed: 0,
+            read_only: 0,
+            aborted: [0; Reason::ALL.len()],
+            tested: 0,
+            open: self.shelves.open(),
+            asleep: self.waits.len() as u64,
+            rows: 0,
+            versioned: 0,
+            garbage: self.shelves.garbage(),
+            recent: self.order.remembered(),
+            now: self.order.now(),
+            bytes: 0,
+        };
+        for counts in self.counts().iter() {
+            use parts::sync::atomic::Ordering::Relaxed;
+            stats.committed += counts.committed.load(Relaxed);
+            stats.read_only += counts.read_only.load(Relaxed);
+            stats.tested += counts.tested.load(Relaxed);
+            for (sum, aborted) in stats.aborted.iter_mut().zip(&counts.aborted) {
+                *sum += aborted.load(Relaxed);
+            }
+        }
+        for (id, _) in self.tables() {
+            let table = self.tables.get(id).expect("a listed table is there");
+            stats.rows += table.len() as u64;
+            table.each_block(|rows| {
+                stats.versioned += rows.chains() as u64;
+                stats.bytes += rows.memory() as u64;
+            });
+        }
+        stats
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Vec<Arc<Counts>>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,172 @@
+//! Restrictions of the values of rows, as comparisons of 64-bit summaries: section 2.3.2.
+
+use crate::undo::ColumnSet;
+use model::{Columns, Comparison, Predicate, RawValue, Value};
+
+/// A condition on one row, which holds of every row of which the predicate is true that it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Condition {
+    /// A summary of a column against one of a constant.
+    Compare(u16, Comparison, Summary),
+    /// A column is one of these.
+    In(u16, Box<[Summary]>),
+    /// A column is NULL, or is not.
+    IsNull(u16, bool),
+    /// A text begins with this.
+    StartsWith(u16, Box<[u8]>),
+    /// One of these conjunctions holds.
+    Any(Box<[Vec<Condition>]>),
+}
+
+/// 64 bits that stand for a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Summary {
+    /// An integer, date, timestamp or boolean, as it is.
+    Integer(i64),
+    /// A float, as it is.
+    Float(f64),
+    /// A text or byte string whose equality matters: its hash.
+    Hash(u64),
+    /// A text or byte string whose order matters: its first eight bytes.
+    Prefix(u64),
+}
+
+impl Condition {
+    /// Conditions all of which hold of every row of which `predicate` is true. None: it says nothing that summaries can express.
+    pub fn of_all(predicate: &Predicate) -> Vec<Condition> {
+        match predicate {
+            Predicate::And(operands) => operands.iter().flat_map(Condition::of_all).collect(),
+            Predicate::Or(operands) => {
+                let any: Box<[Vec<Condition>]> = operands.iter().map(Condition::of_all).collect();
+                if any.iter().any(Vec::is_empty) { Vec::new() } else { vec![Condition::Any(any)] }
+            }
+            predicate => Condition::of_one(predicate).into_iter().collect(),
+        }
+    }
+
+    fn of_one(predicate: &Predicate) -> Option<Condition> {
+        Some(match predicate {
+            Predicate::Compare(column, comparison, constant) => {
+                Condition::Compare(*column, *comparison, Summary::of_constant(constant, *comparison)?)
+            }
+            Predicate::In(column, values) => {
+                let known = values.iter().filter(|value| **value != Value::Null);
+                Condition::In(
+                    *column,
+                    known.map(|it| Summary::of_constant(it, Comparison::Equal)).collect::<Option<_>>()?,
+                )
+            }
+            Predicate::IsNull(column) => Condition::IsNull(*column, true),
+            Predicate::StartsWith(column, prefix) => Condition::StartsWith(*column, prefix.as_bytes().into()),
+            Predicate::Not(inner) => match &**inner {
+                Predicate::IsNull(column) => Condition::IsNull(*column, false),
+                _ => return None,
+            },
+            Predicate::True | Predicate::And(_) | Predicate::Or(_) => return None,
+        })
+    }
+
+    /// Returns whether it may hold of a row of these values; true if it does.
+    pub fn may_hold<'v>(&self, value: &impl Fn(u16) -> RawValue<'v>) -> bool {
+        match self {
+            Condition::Compare(column, comparison, constant) => constant.may_compare(value(*column), *comparison),
+            Condition::In(column, constants) => {
+                let value = value(*column);
+                constants.iter().any(|constant| constant.may_compare(value, Comparison::Equal))
+            }
+            Condition::IsNull(column, is_null) => (value(*column) == RawValue::Null) == *is_null,
+            Condition::StartsWith(column, prefix) => {
+                matches!(value(*column), RawValue::Bytes(bytes) if bytes.starts_with(prefix))
+            }
+            Condition::Any(any) => any.iter().any(|all| all.iter().all(|condition| condition.may_hold(value))),
+        }
+    }
+
+    /// Returns the bytes that it stands for: a column, an operator and a summary.
+    pub fn bytes(&self) -> usize {
+        const COLUMN_AND_OPERATOR: usize = 3;
+        match self {
+            Condition::Compare(..) => COLUMN_AND_OPERATOR + 8,
+            Condition::In(_, constants) => COLUMN_AND_OPERATOR + 8 * constants.len(),
+            Condition::IsNull(..) => COLUMN_AND_OPERATOR,
+            Condition::StartsWith(_, prefix) => COLUMN_AND_OPERATOR + prefix.len(),
+            Condition::Any(any) => any.iter().flatten().map(Condition::bytes).sum(),
+        }
+    }
+}
+
+impl Summary {
+    /// The summary of a constant for a comparison; `None` if there is none that never misses.
+    fn of_constant(constant: &Value, comparison: Comparison) -> Option<Summary> {
+        let of_bytes = |bytes: &[u8]| match comparison {
+            Comparison::Equal => Some(Summary::Hash(hash(bytes))),
+            // Two texts of one hash need not be one text.
+            Comparison::NotEqual => None,
+            _ => Some(Summary::Prefix(prefix(bytes))),
+        };
+        match constant {
+            Value::Null => None,
+            Value::Bool(value) => Some(Summary::Integer((*value).into())),
+            Value::Int(value) | Value::Timestamp(value) => Some(Summary::Integer(*value)),
+            Value::Date(value) => Some(Summary::Integer((*value).into())),
+            Value::Float(value) => (!value.is_nan()).then_some(Summary::Float(*value)),
+            Value::Text(value) => of_bytes(value.as_bytes()),
+            Value::Bytes(value) => of_bytes(value),
+        }
+    }
+
+    /// Returns whether a value may stand so to the constant.
+    fn may_compare(self, value: RawValue<'_>, comparison: Comparison) -> bool {
+        match (self, value) {
+            (_, RawValue::Null) => false,
+            (Summary::Integer(constant), RawValue::Word(word)) => comparison.accepts((word as i64).cmp(&constant)),
+            (Summary::Float(constant), RawValue::Word(word)) => {
+                f64::from_bits(word).partial_cmp(&constant).is_none_or(|ordering| comparison.accepts(ordering))
+            }
+            (Summary::Hash(constant), RawValue::Bytes(bytes)) => hash(bytes) == constant,
+            (Summary::Prefix(constant), RawValue::Bytes(bytes)) => match prefix(bytes).cmp(&constant) {
+                std::cmp::Ordering::Equal => true,
+                ordering => comparison.accepts(ordering),
+            },
+            // A constant of another type than the column's: nothing is lost by a coarse answer.
+            _ => true,
+        }
+    }
+}
+
+/// FNV-1a.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// The first eight bytes, as a number that orders as they do.
+fn prefix(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = bytes.len().min(8);
+    first[..length].copy_from_slice(&bytes[..length]);
+    u64::from_be_bytes(first)
+}
+
+/// The columns that a read has looked at.
+pub(crate) fn looked_at(columns: Columns<'_>, filter: Option<&Predicate>) -> ColumnSet {
+    let wanted = match columns {
+        Columns::All => ColumnSet::ALL,
+        Columns::Some(columns) => columns.iter().fold(ColumnSet::NONE, |set, &column| set.with(ColumnSet::of(column))),
+        Columns::None => ColumnSet::NONE,
+    };
+    filter.map_or(wanted, |filter| wanted.with(columns_of(filter)))
+}
+
+fn columns_of(predicate: &Predicate) -> ColumnSet {
+    match predicate {
+        Predicate::True => ColumnSet::NONE,
+        Predicate::Compare(column, ..)
+        | Predicate::In(column, _)
+        | Predicate::IsNull(column)
+        | Predicate::StartsWith(column, _) => ColumnSet::of(*column),
+        Predicate::And(operands) | Predicate::Or(operands) => {
+            operands.iter().fold(ColumnSet::NONE, |set, operand| set.with(columns_of(operand)))
+        }
+        Predicate::Not(inner) => columns_of(inner),
+    }
+}

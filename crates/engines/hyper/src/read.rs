@@ -1,0 +1,152 @@
+//! Reads of one key: the version of the snapshot, and what is logged of it. Section 2.2.
+
+use crate::begin::{Core, Transaction};
+use crate::block::{Rows, Version};
+use crate::node::NodeRef;
+use crate::predicates::looked_at;
+use crate::table::Table;
+use crate::undo::{ColumnSet, Undecided};
+use crate::writer::Writer;
+use crate::{Hyper, Validation};
+use model::{Columns, Key, Result, RowBuf, RowRef, TableId};
+use parts::epoch;
+use parts::spin::Backoff;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The eyes of a transaction: what it sees of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'t> {
+    pub start: u64,
+    pub own: Option<&'t Arc<Writer>>,
+}
+
+impl Core {
+    /// What it sees now.
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        View { start: self.start(), own: self.writer.as_ref() }
+    }
+}
+
+impl View<'_> {
+    /// What is committed at the moment of each look.
+    pub fn newest() -> View<'static> {
+        View { start: u64::MAX, own: None }
+    }
+
+    /// The version of a row that it sees.
+    #[inline]
+    pub fn of<'r>(&self, rows: &'r Rows, slot: usize) -> std::result::Result<Version<'r>, Undecided> {
+        rows.visible(slot, self.start, self.own)
+    }
+
+    /// Copies the row of a key that it sees; `None` if there is none. Returns whether the newest version is its own.
+    ///
+    /// A row's index entry is looked at again under the latch: it may have left the index since it was found (Y6).
+    #[inline]
+    pub fn read(&self, table: &Table, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Read {
+        let mut backoff = Backoff::new();
+        loop {
+            let guard = epoch::pin();
+            let Some(node) = table.index.get(key, &guard) else {
+                row.clear();
+                return Read { found: false, is_own: false };
+            };
+            let (place, node) = (node.place, NodeRef::of(node));
+            let rows = table.block(place.block).read();
+            let slot = place.slot as usize;
+            if !rows.is_of(slot, node) {
+                drop(rows);
+                backoff.pause();
+                continue;
+            }
+            let undecided = match self.of(&rows, slot) {
+                Ok(version) => {
+                    let found = version.is_there();
+                    if found {
+                        version.copy(columns, row);
+                    } else {
+                        row.clear();
+                    }
+                    return Read { found, is_own: rows.head(slot).is_some_and(|head| head.is_of(self.own)) };
+                }
+                Err(undecided) => undecided,
+            };
+            drop(rows);
+            drop(guard);
+            undecided.0.status.decided();
+        }
+    }
+}
+
+/// Result of a read of one key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    pub found: bool,
+    /// Whether the reader has written or locked the row, so that nobody else can change it before the reader ends.
+    pub is_own: bool,
+}
+
+impl Hyper {
+    /// The columns that count of a read of these.
+    #[inline]
+    pub(super) fn counted(&self, columns: ColumnSet) -> ColumnSet {
+        if self.options.validation == Validation::Rows { ColumnSet::ALL } else { columns }
+    }
+
+    /// Returns whether reads of a transaction are logged.
+    #[inline]
+    pub(super) fn logs(&self, core: &Core) -> bool {
+        core.is_logged() && self.options.validation != Validation::Snapshots
+    }
+
+    /// Logs a read of one key.
+    #[inline]
+    pub(super) fn log_point(&self, core: &mut Core, table: TableId, key: &[u8], columns: ColumnSet) {
+        if self.logs(core) {
+            let columns = self.counted(columns);
+            let most = self.options.predicates as usize;
+            core.worker().log.point(table, key, columns, most);
+        }
+    }
+}
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    /// Reads a row.
+    #[inline]
+    pub(super) fn read_point(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> Result<bool> {
+        self.begin_statement(table)?;
+        let Transaction { engine, core } = self;
+        let table = engine.table(table)?;
+        table.schema().check_key(key)?;
+        table.schema().check_columns(columns)?;
+        let read = core.view().read(table, key, columns, row);
+        if !read.is_own {
+            engine.log_point(core, table.id, key, looked_at(columns, None));
+        }
+        Ok(read.found)
+    }
+
+    /// Reads several rows; see [`model::Access::read_many`].
+    pub(super) fn read_points(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        let mut row = RowBuf::new();
+        for (at, key) in keys.iter().enumerate() {
+            let found = self.read_point(table, key, columns, &mut row)?;
+            each(at, found.then(|| row.row()));
+        }
+        Ok(())
+    }
+}

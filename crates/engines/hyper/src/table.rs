@@ -1,0 +1,295 @@
+//! Tables: an index from keys to places, and blocks of rows at these places.
+
+use crate::block::{Block, Rows};
+use crate::node::{Node, NodeRef};
+use crate::undo::ColumnSet;
+use crate::writer::Place;
+use model::{Key, Schema, Storage, TableId};
+use parts::epoch::{self, Guard};
+use parts::index::ordered::Cursor;
+use parts::index::prefetch::SIDE_BY_SIDE;
+use parts::index::{Hash, Insert, KeyWidth, Ordered};
+use parts::sync::atomic::{
+    AtomicBool, AtomicU32,
+    Ordering::{Acquire, Relaxed, SeqCst},
+};
+use parts::sync::{Mutex, OnceLock};
+use parts::{CachePadded, threads};
+use std::sync::{Arc, PoisonError};
+
+/// Threads with the same number modulo this insert into the same block.
+const INSERTERS: usize = 8;
+/// Blocks of the first chunk; each further one has twice as many.
+const FIRST_CHUNK: usize = 16;
+/// Chunks: more than memory has blocks.
+const CHUNKS: usize = 28;
+
+/// How a table's rows are stored.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub schema: Arc<Schema>,
+    /// Whether whole rows are stored, and not columns.
+    pub by_row: bool,
+    /// Rows of a block, and of a synopsis.
+    pub block_rows: usize,
+    /// Whether scans look at versioned positions only.
+    pub has_synopses: bool,
+    /// Whether versions are whole rows, and not the columns that a write has changed.
+    pub whole_versions: bool,
+}
+
+impl Layout {
+    /// The columns that are copied before these are changed.
+    pub fn copied(&self, changed: ColumnSet) -> ColumnSet {
+        if self.whole_versions && !changed.is_empty() { ColumnSet::ALL } else { changed }
+    }
+}
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub id: TableId,
+    pub layout: Layout,
+    pub index: Index,
+    pub blocks: Blocks,
+    inserters: Box<[CachePadded<Mutex<Inserter>>]>,
+    /// Set once. `Relaxed`: a statement that runs at the same time may see either.
+    is_dropped: AtomicBool,
+}
+
+/// Where some threads insert.
+#[derive(Debug, Default)]
+struct Inserter {
+    /// Places of rows that have gone.
+    free: Vec<Place>,
+    /// The next place in the last block of these threads.
+    next: Option<Place>,
+}
+
+/// The places of a table by their keys.
+pub(crate) enum Index {
+    Ordered(Ordered<Node>),
+    /// Nodes of four entries: tests make splits and merges common.
+    Small(Ordered<Node, 4>),
+    Hash(Hash<Node>),
+}
+
+/// Runs an expression on the index behind an ordered table, or another one on a hash table's.
+macro_rules! on_index {
+    ($index:expr, $ordered:ident => $if_ordered:expr, $hash:ident => $if_hash:expr) => {
+        match $index {
+            Index::Ordered($ordered) => $if_ordered,
+            Index::Small($ordered) => $if_ordered,
+            Index::Hash($hash) => $if_hash,
+        }
+    };
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(id: TableId, layout: Layout, has_small_nodes: bool) -> Table {
+        let width = if layout.schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
+        let index = match layout.schema.storage() {
+            Storage::Ordered if has_small_nodes => Index::Small(Ordered::with_fanout(width)),
+            Storage::Ordered => Index::Ordered(Ordered::new(width)),
+            Storage::Hash => Index::Hash(Hash::new(width)),
+        };
+        Table {
+            id,
+            layout,
+            index,
+            blocks: Blocks::default(),
+            inserters: (0..INSERTERS).map(|_| CachePadded::default()).collect(),
+            is_dropped: AtomicBool::new(false),
+        }
+    }
+
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.layout.schema
+    }
+
+    pub fn is_dropped(&self) -> bool {
+        self.is_dropped.load(Relaxed)
+    }
+
+    pub fn mark_dropped(&self) {
+        self.is_dropped.store(true, Relaxed);
+    }
+
+    /// A place that is nobody's.
+    pub fn new_place(&self) -> Place {
+        let mut inserter = self.inserter().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = inserter.free.pop() {
+            return place;
+        }
+        let place = inserter.next.unwrap_or_else(|| Place { block: self.blocks.add(&self.layout), slot: 0 });
+        let slot = place.slot + 1;
+        inserter.next = ((slot as usize) < self.layout.block_rows).then_some(Place { slot, ..place });
+        place
+    }
+
+    /// Gives a place back.
+    pub fn free_place(&self, place: Place) {
+        self.inserter().lock().unwrap_or_else(PoisonError::into_inner).free.push(place);
+    }
+
+    fn inserter(&self) -> &Mutex<Inserter> {
+        &self.inserters[threads::number() % INSERTERS]
+    }
+
+    /// The block of a place that was given.
+    #[inline]
+    pub fn block(&self, number: u32) -> &Block {
+        self.blocks.get(number).expect("blocks are made before their places are given")
+    }
+
+    /// Takes the node of a slot that has let go of it out of the index, frees it and its place.
+    pub fn remove(&self, node: NodeRef, key: &[u8], place: Place) {
+        let guard = epoch::pin();
+        let is_it = |found: &Node| (NodeRef::of(found) == node).then_some(0);
+        let removed = on_index!(&self.index, it => it.remove(key, &guard, is_it), it => it.remove(key, &guard, is_it));
+        assert!(removed == Some(node.pointer()), "Y6: a row that goes is in its index");
+        let bytes = size_of::<Node>() + key.len();
+        // SAFETY: it was leaked when it was inserted; it has left the index and its slot, so that nobody but the
+        // guards of this moment can see it.
+        unsafe { epoch::retire(&guard, bytes, move || node.free()) };
+        self.free_place(place);
+    }
+
+    /// Shows the rows of each block, under its latch.
+    pub fn each_block(&self, mut visit: impl FnMut(&Rows)) {
+        (0..self.blocks.count()).filter_map(|number| self.blocks.get(number)).for_each(|block| visit(&block.read()));
+    }
+
+    /// Frees all rows of a table that nobody uses any more. What is left of it is a few hundred bytes a block.
+    pub fn clear(&self) {
+        for number in 0..self.blocks.count() {
+            let Some(block) = self.blocks.get(number) else { continue };
+            let gone = block.write().clear(&self.layout);
+            for (slot, node) in gone {
+                self.remove(node, &node.key().clone(), Place { block: number, slot });
+            }
+        }
+    }
+
+    /// Brings the index entries of some keys near.
+    pub fn prefetch(&self, keys: &[Key]) {
+        if keys.iter().all(|key| self.schema().check_key(key).is_ok()) {
+            let guard = epoch::pin();
+            let near = |_: &Node| {};
+            for keys in keys.chunks(SIDE_BY_SIDE) {
+                on_index!(&self.index,
+                    it => it.prefetch_entries(keys, &guard, near),
+                    it => it.prefetch_entries(keys, &guard, near));
+            }
+        }
+    }
+
+    /// Returns the number of index entries.
+    pub fn len(&self) -> usize {
+        on_index!(&self.index, it => it.len(&epoch::pin()), it => it.len())
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // Nobody else has the table, so nobody finds its nodes.
+        let free = |node| NodeRef::at(node).free();
+        on_index!(&mut self.index, ordered => ordered.drain().for_each(free), hash => hash.drain(free));
+    }
+}
+
+impl Index {
+    /// The node of a key.
+    #[inline]
+    pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g Node> {
+        on_index!(self, it => it.get(key, guard), it => it.get(key, guard))
+    }
+
+    /// Inserts a node unless its key is taken.
+    ///
+    /// # Errors
+    /// It is: the node comes back.
+    pub fn insert(&self, node: NodeRef, key: &[u8], guard: &Guard) -> Result<(), ()> {
+        let make = || node.pointer();
+        // SAFETY: the node has this key; it is freed by the epoch, after it was taken out.
+        let inserted = unsafe {
+            on_index!(self, it => it.insert(key, u64::MAX, guard, make), it => it.insert(key, u64::MAX, guard, make))
+        };
+        match inserted {
+            Insert::Inserted(_) => Ok(()),
+            Insert::Exists(_) => Err(()),
+            Insert::Stamped(_) => unreachable!("no stamp is above the greatest"),
+        }
+    }
+
+    /// Puts the nodes of the next leaf of a range into an empty batch, `most` at most. Returns whether more may follow.
+    /// None in a hash table.
+    pub fn scan_leaf<'g>(&self, cursor: &mut Cursor, most: usize, guard: &'g Guard, batch: &mut Vec<&'g Node>) -> bool {
+        on_index!(self, it => it.scan_leaf(cursor, None, most, guard, batch), _it => false)
+    }
+}
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(on_index!(self, _it => "ordered", _it => "hash"))
+    }
+}
+
+/// The blocks of a table, which only grow in number. Read without a latch.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    chunks: [OnceLock<Box<[OnceLock<Block>]>>; CHUNKS],
+    count: AtomicU32,
+}
+
+impl Default for Blocks {
+    fn default() -> Blocks {
+        Blocks { chunks: [const { OnceLock::new() }; CHUNKS], count: AtomicU32::new(0) }
+    }
+}
+
+impl Blocks {
+    /// Chunk of a block, and position in it.
+    fn position(number: u32) -> (usize, usize) {
+        let shifted = number as usize / FIRST_CHUNK + 1;
+        let chunk = shifted.ilog2() as usize;
+        (chunk, number as usize - FIRST_CHUNK * ((1 << chunk) - 1))
+    }
+
+    /// Adds an empty block. Returns its number.
+    fn add(&self, layout: &Layout) -> u32 {
+        let number = self.count.fetch_add(1, SeqCst);
+        let (chunk, at) = Self::position(number);
+        let chunk = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| OnceLock::new()).collect());
+        chunk[at].set(Block::new(layout)).expect("numbers are given once");
+        number
+    }
+
+    /// A block; `None` while it is being added.
+    #[inline]
+    pub fn get(&self, number: u32) -> Option<&Block> {
+        let (chunk, at) = Self::position(number);
+        self.chunks[chunk].get()?[at].get()
+    }
+
+    /// Returns the number of blocks, added or being added.
+    pub fn count(&self) -> u32 {
+        self.count.load(Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_places_of_their_own() {
+        let mut seen = std::collections::BTreeSet::new();
+        for number in 0..10_000 {
+            let (chunk, at) = Blocks::position(number);
+            assert!(at < FIRST_CHUNK << chunk, "{number} in chunk {chunk} at {at}");
+            assert!(seen.insert((chunk, at)), "{number}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Shared reads: several threads read for one open transaction, by key, by range and by column.
+
+use crate::Hyper;
+use crate::begin::Transaction;
+use crate::column_scan::BlockScan;
+use crate::predicates::{PredicateLog, looked_at};
+use crate::read::View;
+use model::columns::{Batches, ColumnReads};
+use model::{Columns, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
+use parts::sync::Mutex;
+use std::ops::{ControlFlow, Deref};
+use std::sync::PoisonError;
+
+/// The reads of one transaction, for several threads. What they log goes into the transaction's own log, under a latch.
+#[derive(Debug)]
+pub(crate) struct SharedView<'t> {
+    pub engine: &'t Hyper,
+    pub view: View<'t>,
+    log: Option<Mutex<&'t mut PredicateLog>>,
+}
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    pub(super) fn shared_view(&mut self) -> Result<SharedView<'_>> {
+        if let Some(error) = &self.core.poison {
+            return Err(error.clone());
+        }
+        self.engine.start(&mut self.core);
+        let is_logged = self.engine.logs(&self.core);
+        let start = self.core.start();
+        let crate::begin::Core { worker, writer, .. } = &mut self.core;
+        let log = &mut worker.as_mut().expect("it is open").log;
+        Ok(SharedView {
+            engine: &self.engine,
+            view: View { start, own: writer.as_ref() },
+            log: is_logged.then(|| Mutex::new(log)),
+        })
+    }
+}
+
+impl SharedView<'_> {
+    fn logged(&self, log: impl FnOnce(&mut PredicateLog)) {
+        if let Some(mutex) = &self.log {
+            log(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+impl<H: Deref<Target = Hyper>> SharedReads for Transaction<H> {
+    fn read_view(&mut self) -> Result<Box<dyn ReadView + '_>> {
+        Ok(Box::new(self.shared_view()?))
+    }
+}
+
+impl ReadView for SharedView<'_> {
+    fn read(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        let table = self.engine.table(table)?;
+        table.schema().check_key(key)?;
+        table.schema().check_columns(columns)?;
+        let read = self.view.read(table, key, columns, row);
+        if !read.is_own {
+            let (columns, most) = (self.engine.counted(looked_at(columns, None)), self.engine.options.predicates);
+            self.logged(|log| log.point(table.id, key, columns, most as usize));
+        }
+        Ok(read.found)
+    }
+
+    fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        let table = self.engine.table(scan.table)?;
+        table.schema().check_scan(scan)?;
+        let end = self.view.scan(table, scan, visit);
+        self.logged(|log| self.engine.log_scan(log, scan, &end));
+        Ok(end)
+    }
+
+    fn columns(&self) -> Option<&dyn ColumnReads> {
+        Some(self)
+    }
+}
+
+impl ColumnReads for SharedView<'_> {
+    fn scan_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Batches + 'v>> {
+        let table = self.engine.table(scan.table)?;
+        table.schema().check_scan(&scan)?;
+        self.logged(|log| self.engine.log_scan(log, &scan, &ScanEnd::Finished));
+        Ok(Box::new(BlockScan::new(table, self.view, scan)))
+    }
+}

@@ -1,0 +1,175 @@
+//! Rows of others: waits for their owners, and starts that move.
+//!
+//! The paper aborts whoever wants to write a row that another transaction owns, or has changed since. Beyond it:
+//! - in [`Mode::OwnAtStatement`] a transaction waits for the owner's end, unless the owner waits for it, over others
+//!   or not: one edge leaves each waiter, so a cycle is found by following them ([`Waits`]);
+//! - a transaction whose reads all hold of the present moment moves its start there ([`Transaction::advance`]): the
+//!   validation of its commit, made early. So a row that was changed meanwhile refuses nobody who has not read it.
+
+use crate::begin::{Conflict, Transaction};
+use crate::writer::{Status, Writer};
+use crate::{Hyper, Reason};
+use env::time::{Duration, Instant};
+use model::{Abort, Error, Mode, Result, Supervisor, TableId, Timestamp};
+use parts::sync::{Mutex, spin_loop, thread};
+use parts::wait::Waited;
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError};
+
+/// Looks at an owner before a waiter sleeps. A model checker would have to explore every one.
+const LOOKS_BEFORE_SLEEP: u32 = if cfg!(any(loom, feature = "shuttle")) { 1 } else { 200 };
+
+/// Why a row cannot be changed now.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// An open transaction owns it.
+    Owned(Arc<Writer>),
+    /// Its owner is about to end.
+    Ending(Arc<Writer>),
+    /// It was changed since the transaction started.
+    Newer(Arc<Writer>),
+}
+
+/// Who waits for whom.
+#[derive(Debug, Default)]
+pub(crate) struct Waits(Mutex<HashMap<Timestamp, Arc<Writer>>>);
+
+impl Waits {
+    /// Notes that a transaction waits for another one; false if that one waits for it, perhaps over others.
+    fn enter(&self, waiter: Timestamp, other: &Arc<Writer>) -> bool {
+        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = Some(other);
+        while let Some(writer) = next {
+            if writer.name == waiter {
+                return false;
+            }
+            next = waits.get(&writer.name);
+        }
+        waits.insert(waiter, other.clone());
+        true
+    }
+
+    fn leave(&self, waiter: Timestamp) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&waiter);
+    }
+
+    /// Returns how many transactions wait.
+    pub fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// A wait that is known to others, until it is dropped.
+struct Entered<'e>(&'e Hyper, Timestamp);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.waits.leave(self.1);
+    }
+}
+
+/// A wait that a supervisor watches, until it is dropped.
+struct Watched<'e>(Option<&'e dyn Supervisor>);
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.0.inspect(|supervisor| supervisor.wait_ends());
+    }
+}
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    /// Waits, or moves the start, until a row that refused may be looked at again.
+    ///
+    /// # Errors
+    /// It cannot: the transaction is aborted, or its statement given up.
+    pub(super) fn overcome(&mut self, refusal: Refusal, table: TableId, key: &[u8]) -> Result<()> {
+        match refusal {
+            Refusal::Ending(writer) => {
+                writer.status.decided();
+                // What was aborted is undone row by row.
+                thread::yield_now();
+                Ok(())
+            }
+            Refusal::Newer(writer) => match self.advance()? {
+                true => Ok(()),
+                false => Err(self.fail(Self::conflict(Reason::RowChanged, table, key, &writer))),
+            },
+            Refusal::Owned(writer) if self.core.how.mode == Mode::OwnAtStatement => self.wait_for(&writer, table, key),
+            Refusal::Owned(writer) => Err(self.fail(Self::conflict(Reason::RowOwned, table, key, &writer))),
+        }
+    }
+
+    /// Waits until a writer has ended.
+    fn wait_for(&mut self, writer: &Arc<Writer>, table: TableId, key: &[u8]) -> Result<()> {
+        for _ in 0..LOOKS_BEFORE_SLEEP {
+            if writer.status.load() != Status::Open {
+                return Ok(());
+            }
+            spin_loop();
+        }
+        let about = |reason| Self::conflict(reason, table, key, writer);
+        if !self.engine.waits.enter(self.core.name, writer) {
+            return Err(self.fail(about(Reason::Deadlock)));
+        }
+        let entered = Entered(&self.engine, self.core.name);
+        let waited = self.sleep(writer, || self.abort_of(about(Reason::WaitLimit)));
+        drop(entered);
+        if waited == Waited::Released {
+            return Ok(());
+        }
+        Err(self.give_up(about))
+    }
+
+    fn sleep(&self, writer: &Writer, abort: impl FnOnce() -> Abort) -> Waited {
+        let (address, began) = (writer.status.address(), Instant::now());
+        let supervisor = self.core.supervisor.as_deref();
+        let limit = |limit: Duration| limit.saturating_sub(began.elapsed());
+        let remaining = || {
+            let supervised = supervisor.and_then(Supervisor::wait_limit);
+            Some(supervised.map_or(limit(self.core.wait_limit), |it| it.min(limit(self.core.wait_limit))))
+        };
+        if self.core.wait_limit.is_zero() {
+            return Waited::TimedOut;
+        }
+        if !writer.status.await_end() {
+            return Waited::Released;
+        }
+        if let Some(supervisor) = supervisor {
+            supervisor.wait_begins(&abort(), self.engine.sleepers.waker(address));
+        }
+        let _watched = Watched(supervisor);
+        self.engine.sleepers.wait(address, remaining, || writer.status.is_slept_on())
+    }
+
+    /// The error of a wait that ended without what it was for.
+    fn give_up(&mut self, about: impl Fn(Reason) -> Conflict) -> Error {
+        let limit = self.core.supervisor.as_ref().map(|supervisor| supervisor.wait_limit());
+        let is_interrupted = limit == Some(Some(Duration::ZERO));
+        let conflict = about(if is_interrupted { Reason::Interrupted } else { Reason::WaitLimit });
+        if self.core.supervisor.is_some() {
+            return Error::Unavailable(Box::new(self.abort_of(conflict)));
+        }
+        self.fail(conflict)
+    }
+
+    /// Moves the start to the present, if everything that was read holds there. False if the start may not move.
+    ///
+    /// # Errors
+    /// Something that was read has changed: the transaction is aborted, since it could not commit either.
+    fn advance(&mut self) -> Result<bool> {
+        if !self.engine.options.moves_starts {
+            return Ok(false);
+        }
+        let (engine, core) = (&self.engine, &mut self.core);
+        let start = core.start();
+        let now = if engine.options.claims { engine.order.draw() } else { engine.order.now() };
+        let conflict = engine.validate(core, engine.order.since(start), now + 1);
+        let Some(conflict) = conflict else {
+            core.start = Some(now);
+            engine.starts.enter(core.worker().slot, now, false);
+            return Ok(true);
+        };
+        Err(self.fail(conflict))
+    }
+}

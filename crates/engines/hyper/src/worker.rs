@@ -1,0 +1,187 @@
+//! Workers: what a transaction works with, kept from one transaction to the next; and the versions that ended ones leave.
+
+use crate::Reason;
+use crate::order::Lowest;
+use crate::predicates::PredicateLog;
+use crate::undo::Undo;
+use crate::writer::{Commit, Write, Writer};
+use model::{Limit, LimitKind, Result, RowBuf};
+use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use parts::sync::{Mutex, MutexGuard};
+use parts::{CachePadded, threads};
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+
+/// Places where workers wait for the next transaction. Threads with the same number modulo this share one.
+const SHELVES: usize = 64;
+/// Undo entries that a worker keeps for its next writes.
+const KEPT_ENTRIES: usize = 256;
+/// Bytes of an image that is kept with its entry.
+const KEPT_BYTES: usize = 1024;
+/// Writers whose versions one end of a transaction collects at most.
+const COLLECTED_AT_ONCE: usize = 8;
+
+/// Buffers of one transaction at a time.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    /// Where its start is known to others ([`crate::order::Starts`]).
+    pub slot: u64,
+    shelf: usize,
+    /// Tells its transactions from those of all workers, where starts do not.
+    pub number: u64,
+    pub writes: Vec<Write>,
+    pub log: PredicateLog,
+    #[expect(clippy::vec_box, reason = "entries move between chains and here by their addresses")]
+    spare: Vec<Box<Undo>>,
+    pub before: RowBuf,
+    pub after: RowBuf,
+    pub counts: Arc<Counts>,
+}
+
+/// Ended transactions of one worker. `Relaxed`: written by its thread only, and added up for statistics.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub committed: AtomicU64,
+    pub read_only: AtomicU64,
+    pub aborted: [AtomicU64; Reason::ALL.len()],
+    /// Writes of others that were tested against its predicates.
+    pub tested: AtomicU64,
+}
+
+/// Counts more. By the only writer.
+#[inline]
+pub(crate) fn count(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Relaxed) + more, Relaxed);
+}
+
+impl Worker {
+    pub fn new(slot: u64, shelf: usize, counts: Arc<Counts>) -> Worker {
+        Worker {
+            slot,
+            shelf,
+            number: 0,
+            writes: Vec::new(),
+            log: PredicateLog::default(),
+            spare: Vec::new(),
+            before: RowBuf::new(),
+            after: RowBuf::new(),
+            counts,
+        }
+    }
+
+    /// An undo entry for the next write.
+    #[inline]
+    pub fn entry(&mut self, writer: &Arc<Writer>) -> Box<Undo> {
+        let mut undo = self.spare.pop().unwrap_or_else(|| Box::new(Undo::of(writer)));
+        undo.writer = Some(writer.clone());
+        undo
+    }
+
+    /// Keeps the entries of a chain for later writes.
+    pub fn keep(&mut self, chain: Option<Box<Undo>>) {
+        let mut next = chain;
+        while let Some(mut undo) = next {
+            next = undo.older.take();
+            undo.writer = None;
+            if self.spare.len() < KEPT_ENTRIES && undo.image.memory() <= KEPT_BYTES {
+                self.spare.push(undo);
+            }
+        }
+    }
+}
+
+/// Workers between transactions, and how many are not.
+#[derive(Debug)]
+pub(crate) struct Shelves(Box<[CachePadded<Shelf>]>);
+
+#[derive(Debug, Default)]
+struct Shelf {
+    idle: Mutex<Idle>,
+    /// Transactions that began here and are open.
+    open: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Idle {
+    #[expect(clippy::vec_box, reason = "a worker is moved by its address: it is several hundred bytes")]
+    workers: Vec<Box<Worker>>,
+    /// Committed writers whose versions may still be read, the oldest first.
+    garbage: VecDeque<Arc<Commit>>,
+}
+
+impl Shelves {
+    pub fn new() -> Shelves {
+        Shelves((0..SHELVES).map(|_| CachePadded::default()).collect())
+    }
+
+    /// Takes an idle worker, or has one made for a shelf.
+    ///
+    /// # Errors
+    /// [`LimitKind::Transactions`]. Exact while no two threads begin at once.
+    pub fn take(&self, limit: u64, make: impl FnOnce(usize) -> Option<Box<Worker>>) -> Result<Box<Worker>> {
+        let number = threads::number() % SHELVES;
+        let shelf = &self.0[number];
+        let open = shelf.open.fetch_add(1, Relaxed) + 1;
+        let actual = if open > limit / SHELVES as u64 { self.open() } else { open };
+        let worker = if actual > limit { None } else { shelf.idle().workers.pop().or_else(|| make(number)) };
+        worker.ok_or_else(|| {
+            shelf.open.fetch_sub(1, Relaxed);
+            Limit { kind: LimitKind::Transactions, limit, actual: actual.max(limit + 1) }.into()
+        })
+    }
+
+    /// Puts a worker back, with the writer whose versions it leaves. Returns writers whose versions are over: the caller
+    /// collects them.
+    pub fn put(
+        &self,
+        worker: Box<Worker>,
+        left: Option<Arc<Commit>>,
+        lowest: impl FnOnce() -> Lowest,
+    ) -> Vec<Arc<Commit>> {
+        let shelf = &self.0[worker.shelf];
+        let mut idle = shelf.idle();
+        idle.garbage.extend(left);
+        let over = if idle.garbage.is_empty() { Vec::new() } else { take_over(&mut idle.garbage, lowest().any) };
+        idle.workers.push(worker);
+        drop(idle);
+        shelf.open.fetch_sub(1, Relaxed);
+        over
+    }
+
+    /// Returns the number of open transactions.
+    pub fn open(&self) -> u64 {
+        self.0.iter().map(|shelf| shelf.open.load(Relaxed)).sum()
+    }
+
+    /// Takes all writers whose versions are over.
+    pub fn take_all_over(&self, bound: u64) -> Vec<Arc<Commit>> {
+        let mut all = Vec::new();
+        for shelf in &self.0 {
+            loop {
+                let over = take_over(&mut shelf.idle().garbage, bound);
+                if over.is_empty() {
+                    break;
+                }
+                all.extend(over);
+            }
+        }
+        all
+    }
+
+    /// Returns how many writers wait to be collected.
+    pub fn garbage(&self) -> u64 {
+        self.0.iter().map(|shelf| shelf.idle().garbage.len() as u64).sum()
+    }
+}
+
+fn take_over(garbage: &mut VecDeque<Arc<Commit>>, bound: u64) -> Vec<Arc<Commit>> {
+    let is_over = |commit: &&Arc<Commit>| commit.at <= bound;
+    let count = garbage.iter().take(COLLECTED_AT_ONCE).take_while(is_over).count();
+    garbage.drain(..count).collect()
+}
+
+impl Shelf {
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

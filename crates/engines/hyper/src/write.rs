@@ -1,0 +1,383 @@
+//! Writes: claim the row, keep what stood there, change it in place. Sections 2.1, 2.3 and 2.5.
+//!
+//! Whoever has put the newest entry of a row's chain and is open owns the row (Y7). A row that another transaction
+//! owns, or has changed since this one started, refuses: [`Refusal`].
+
+use crate::begin::{Conflict, Core, Transaction};
+use crate::block::{Block, Rows};
+use crate::node::NodeRef;
+use crate::predicates::looked_at;
+use crate::table::Table;
+use crate::undo::ColumnSet;
+use crate::wait::Refusal;
+use crate::writer::{Place, Status, Write, Writer};
+use crate::{Hyper, Reason};
+use model::{Columns, Delta, Duplicate, Key, Limit, LimitKind, Result, RowBuf, RowKind, RowRef, TableId, Target};
+use parts::epoch;
+use parts::spin::Backoff;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// What a statement does to a row.
+#[derive(Clone, Copy, Debug)]
+enum Wanted<'a> {
+    /// Writes it, whether or not one is there.
+    Put(RowRef<'a>),
+    /// Writes it where none is there.
+    Insert(RowRef<'a>),
+    /// Changes columns.
+    Update(&'a Delta),
+    Delete,
+    /// Owns it, and copies it.
+    Lock,
+}
+
+/// A row under the exclusive latch of its block, which its statement may change.
+struct Claimed<'r> {
+    table: &'r Table,
+    rows: &'r mut Rows,
+    place: Place,
+    key: &'r [u8],
+}
+
+/// Why a row could not be changed now.
+enum Obstacle {
+    /// It has left its place; or somebody else has inserted it.
+    Moved,
+    Refused(Refusal),
+    Error(model::Error),
+}
+
+impl From<model::Error> for Obstacle {
+    fn from(error: model::Error) -> Obstacle {
+        Obstacle::Error(error)
+    }
+}
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    pub(super) fn put_row(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.write(table, key, Wanted::Put(row)).map(drop)
+    }
+
+    pub(super) fn insert_row(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        if self.write(table, key, Wanted::Insert(row))? {
+            return Ok(());
+        }
+        // The answer says that the key is taken: it must stay so until this one commits.
+        self.engine.log_point(&mut self.core, table, key, ColumnSet::NONE);
+        let schema = self.engine.table(table)?.schema().clone();
+        Err(Duplicate { table: schema, key: key.into() }.into())
+    }
+
+    pub(super) fn update_row(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        self.write(table, key, Wanted::Update(delta))
+    }
+
+    pub(super) fn delete_row(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        self.write(table, key, Wanted::Delete)
+    }
+
+    /// Owns a row and reads it. In a transaction that cannot write, reads it.
+    pub(super) fn lock_row(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+        if self.core.reads_only() {
+            return self.read_point(table, key, Columns::All, row);
+        }
+        row.clear();
+        let found = self.write(table, key, Wanted::Lock)?;
+        if found {
+            std::mem::swap(&mut self.core.worker().before, row);
+        }
+        Ok(found)
+    }
+
+    /// Does what a statement wants. Returns whether it found what it asks for: a row, or for an insert none.
+    fn write(&mut self, table: TableId, key: &[u8], wanted: Wanted<'_>) -> Result<bool> {
+        if let Some(error) = &self.core.poison {
+            return Err(error.clone());
+        }
+        self.check_writable()?;
+        self.begin_statement(table)?;
+        let mut backoff = Backoff::new();
+        loop {
+            let Transaction { engine, core } = self;
+            let table = engine.table(table)?;
+            check(engine, table, key, wanted)?;
+            let done = match engine.claim(core, table, key, wanted) {
+                Some(done) => done,
+                None => engine.without_a_row(core, table, key, wanted),
+            };
+            match done {
+                Ok(found) => return Ok(found),
+                Err(Obstacle::Moved) => backoff.pause(),
+                Err(Obstacle::Error(error)) => return Err(error),
+                Err(Obstacle::Refused(refusal)) => {
+                    let id = table.id;
+                    self.overcome(refusal, id, key)?;
+                }
+            }
+        }
+    }
+}
+
+/// Checks what can be said of a statement without its row.
+fn check(engine: &Hyper, table: &Table, key: &[u8], wanted: Wanted<'_>) -> Result<()> {
+    table.schema().check_key(key)?;
+    if let Wanted::Put(row) | Wanted::Insert(row) = wanted {
+        table.schema().check_row(key, row)?;
+        check_limit(LimitKind::RowBytes, engine.options.row_limit(), row.bytes().len() as u64)?;
+    }
+    check_limit(LimitKind::KeyBytes, engine.options.key_bytes, key.len() as u64)
+}
+
+fn check_limit(kind: LimitKind, limit: u64, actual: u64) -> Result<()> {
+    if actual <= limit { Ok(()) } else { Err(Limit { kind, limit, actual }.into()) }
+}
+
+impl Hyper {
+    /// Does what a statement wants where its key has an index entry; `None` where it has none.
+    fn claim(
+        &self,
+        core: &mut Core,
+        table: &Table,
+        key: &[u8],
+        wanted: Wanted<'_>,
+    ) -> Option<std::result::Result<bool, Obstacle>> {
+        let guard = epoch::pin();
+        let node = table.index.get(key, &guard)?;
+        let (place, node) = (node.place, NodeRef::of(node));
+        let mut rows = table.block(place.block).write();
+        if !rows.is_of(place.slot as usize, node) {
+            return Some(Err(Obstacle::Moved));
+        }
+        if let Err(refusal) = check_free(core, &rows, place.slot as usize) {
+            return Some(Err(Obstacle::Refused(refusal)));
+        }
+        let mut claimed = Claimed { table, rows: &mut rows, place, key };
+        Some(self.change(core, &mut claimed, wanted))
+    }
+
+    /// Changes a row that is free or its own: what stands in place is what the transaction sees.
+    fn change(
+        &self,
+        core: &mut Core,
+        claimed: &mut Claimed<'_>,
+        wanted: Wanted<'_>,
+    ) -> std::result::Result<bool, Obstacle> {
+        let slot = claimed.place.slot as usize;
+        let is_there = claimed.rows.newest(slot).is_there();
+        match wanted {
+            Wanted::Insert(_) if is_there => Ok(false),
+            Wanted::Put(new) if is_there => {
+                let changed = differing(claimed, new);
+                self.set(core, claimed, changed, Some(new)).map(|()| true)
+            }
+            Wanted::Put(new) | Wanted::Insert(new) => self.set(core, claimed, ColumnSet::ALL, Some(new)).map(|()| true),
+            Wanted::Update(_) | Wanted::Delete | Wanted::Lock if !is_there => {
+                self.log_point(core, claimed.table.id, claimed.key, ColumnSet::NONE);
+                Ok(false)
+            }
+            Wanted::Update(delta) => self.update(core, claimed, delta).map(|()| true),
+            Wanted::Delete => self.set(core, claimed, ColumnSet::ALL, None).map(|()| true),
+            Wanted::Lock => {
+                let mut before = std::mem::take(&mut core.worker().before);
+                claimed.rows.newest(slot).copy(Columns::All, &mut before);
+                core.worker().before = before;
+                self.own(core, claimed, ColumnSet::NONE, 0).map(|()| true)
+            }
+        }
+    }
+
+    /// Changes columns of a row that is there.
+    fn update(&self, core: &mut Core, claimed: &mut Claimed<'_>, delta: &Delta) -> std::result::Result<(), Obstacle> {
+        let worker = core.worker();
+        let (mut before, mut after) = (std::mem::take(&mut worker.before), std::mem::take(&mut worker.after));
+        claimed.rows.newest(claimed.place.slot as usize).copy(Columns::All, &mut before);
+        let schema = claimed.table.schema();
+        let checked =
+            schema.change(before.row(), delta, &mut after).and_then(|()| schema.check_row(claimed.key, after.row()));
+        let done = checked.map_err(|invalid| Obstacle::Error(invalid.into())).and_then(|()| {
+            check_limit(LimitKind::RowBytes, self.options.row_limit(), after.bytes().len() as u64)?;
+            let differs =
+                |column: &u16| before.row().raw(usize::from(*column)) != after.row().raw(usize::from(*column));
+            let columns = delta.changes().iter().map(|(column, _)| *column).filter(differs);
+            let changed = columns.fold(ColumnSet::NONE, |set, column| set.with(ColumnSet::of(column)));
+            self.set(core, claimed, changed, Some(after.row()))
+        });
+        let worker = core.worker();
+        (worker.before, worker.after) = (before, after);
+        done
+    }
+
+    /// Keeps what stands in place, and replaces it.
+    fn set(
+        &self,
+        core: &mut Core,
+        claimed: &mut Claimed<'_>,
+        changed: ColumnSet,
+        new: Option<RowRef<'_>>,
+    ) -> std::result::Result<(), Obstacle> {
+        let bytes = claimed.key.len() + new.map_or(0, |row| row.bytes().len());
+        self.own(core, claimed, changed, bytes as u64)?;
+        claimed.rows.change(claimed.place.slot as usize, changed, new);
+        Ok(())
+    }
+
+    /// Puts an entry in front of a row's chain, or adds columns to the own one that is there.
+    fn own(
+        &self,
+        core: &mut Core,
+        claimed: &mut Claimed<'_>,
+        changed: ColumnSet,
+        bytes: u64,
+    ) -> std::result::Result<(), Obstacle> {
+        let (slot, floor) = (claimed.place.slot as usize, core.savepoints.floor());
+        let own =
+            claimed.rows.head(slot).filter(|head| head.is_of(core.writer.as_ref())).map(|head| head.number as usize);
+        let is_new_row =
+            !changed.is_empty() && own.is_none_or(|number| core.worker().writes[number].columns.is_empty());
+        self.check_write_set(core, u64::from(is_new_row), bytes)?;
+        core.bytes += bytes;
+        core.changed_rows += u64::from(is_new_row);
+        let copied = claimed.table.layout.copied(changed);
+        match own {
+            Some(number) if number >= floor => {
+                let write = &mut core.worker().writes[number];
+                write.columns = write.columns.with(changed);
+                claimed.rows.extend(slot, changed, copied);
+            }
+            // Before the last savepoint: what stands there is to be found again.
+            _ => {
+                let writer = core.writer().clone();
+                let worker = core.worker();
+                let mut undo = worker.entry(&writer);
+                (undo.number, undo.changed) = (worker.writes.len() as u32, changed);
+                claimed.rows.push(slot, undo, copied);
+                worker.writes.push(Write {
+                    table: claimed.table.id,
+                    place: claimed.place,
+                    key: Key::from_bytes(claimed.key),
+                    columns: changed,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_write_set(&self, core: &mut Core, rows: u64, bytes: u64) -> Result<()> {
+        check_limit(LimitKind::WriteSetRows, self.options.write_set_rows, core.changed_rows + rows)?;
+        check_limit(LimitKind::WriteSetBytes, self.options.write_set_bytes, core.bytes + bytes)
+    }
+
+    /// Does what a statement wants where its key has no index entry.
+    fn without_a_row(
+        &self,
+        core: &mut Core,
+        table: &Table,
+        key: &[u8],
+        wanted: Wanted<'_>,
+    ) -> std::result::Result<bool, Obstacle> {
+        let (Wanted::Put(row) | Wanted::Insert(row)) = wanted else {
+            self.log_point(core, table.id, key, ColumnSet::NONE);
+            return Ok(false);
+        };
+        self.check_write_set(core, 1, (key.len() + row.bytes().len()) as u64)?;
+        let place = table.new_place();
+        let node = NodeRef::allocate(key, place);
+        let block: &Block = table.block(place.block);
+        {
+            let mut rows = block.write();
+            rows.make_room(place.slot as usize, &table.layout);
+            rows.take(place.slot as usize, node);
+            let mut claimed = Claimed { table, rows: &mut rows, place, key };
+            // The row is in place before its key can be found: whoever finds it sees whose it is.
+            self.set(core, &mut claimed, ColumnSet::ALL, Some(row))?;
+        }
+        if table.index.insert(node, key, &epoch::pin()).is_ok() {
+            return Ok(true);
+        }
+        let mut rows = block.write();
+        let undo = rows.undo(place.slot as usize);
+        let left = rows.leave(place.slot as usize);
+        drop(rows);
+        assert!(left == Some(node), "Y6: nobody else has found the row");
+        // Its key led nobody to it, and scans of blocks look at slots under the latch only.
+        node.free();
+        table.free_place(place);
+        let worker = core.worker();
+        worker.keep(Some(undo));
+        worker.writes.pop();
+        core.changed_rows -= 1;
+        core.bytes -= (key.len() + row.bytes().len()) as u64;
+        Err(Obstacle::Moved)
+    }
+
+    /// Undoes the writes of a worker from the last one down to a number. Rows that are gone leave the index.
+    pub(super) fn undo_down_to(&self, worker: &mut crate::worker::Worker, floor: usize) {
+        while worker.writes.len() > floor {
+            let write = worker.writes.pop().expect("more than the floor");
+            // Of a table that was dropped meanwhile too: its rows live as long as this transaction does.
+            let Some(table) = self.tables.get(write.table) else { continue };
+            let mut rows = table.block(write.place.block).write();
+            let undo = rows.undo(write.place.slot as usize);
+            let left = rows.leave(write.place.slot as usize);
+            drop(rows);
+            worker.keep(Some(undo));
+            if let Some(node) = left {
+                table.remove(node, &write.key, write.place);
+            }
+        }
+    }
+}
+
+/// The columns in which a new row differs from the one in place.
+fn differing(claimed: &Claimed<'_>, new: RowRef<'_>) -> ColumnSet {
+    let store = claimed.rows.newest(claimed.place.slot as usize);
+    if claimed.table.schema().rows() == RowKind::Bytes {
+        return ColumnSet::of(0);
+    }
+    let columns = 0..claimed.table.schema().columns().len() as u16;
+    let differs = |column: &u16| store.column(*column) != new.raw(usize::from(*column));
+    columns.filter(differs).fold(ColumnSet::NONE, |set, column| set.with(ColumnSet::of(column)))
+}
+
+/// Returns whether a row is free or the transaction's own, in the version that it sees (Y7).
+fn check_free(core: &Core, rows: &Rows, slot: usize) -> std::result::Result<(), Refusal> {
+    let mut next = rows.head(slot);
+    while let Some(undo) = next.filter(|undo| !undo.is_of(core.writer.as_ref())) {
+        let writer: &Arc<Writer> = undo.writer();
+        match writer.status.load() {
+            Status::Committed(at) if at <= core.start() => return Ok(()),
+            // Who has locked the row has not changed it.
+            Status::Committed(_) if undo.changed.is_empty() => next = undo.older.as_deref(),
+            Status::Committed(_) => return Err(Refusal::Newer(writer.clone())),
+            Status::Open => return Err(Refusal::Owned(writer.clone())),
+            Status::Deciding(_) | Status::Aborted => return Err(Refusal::Ending(writer.clone())),
+        }
+    }
+    Ok(())
+}
+
+impl Core {
+    /// Its writer, made at its first write.
+    pub fn writer(&mut self) -> &Arc<Writer> {
+        let name = self.name;
+        self.writer.get_or_insert_with(|| Arc::new(Writer::new(name)))
+    }
+}
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    /// A conflict about a row.
+    pub(super) fn conflict(reason: Reason, table: TableId, key: &[u8], other: &Writer) -> Conflict {
+        Conflict { reason, table, target: Target::Key(Key::from_bytes(key)), other: Some(other.name) }
+    }
+
+    /// Logs what rows showed that the transaction stops owning: it has seen them.
+    pub(super) fn log_given_back(&mut self, floor: usize) {
+        let Transaction { engine, core } = self;
+        let given: Vec<(TableId, Key)> =
+            core.worker().writes[floor..].iter().map(|write| (write.table, write.key.clone())).collect();
+        for (table, key) in given {
+            engine.log_point(core, table, &key, looked_at(Columns::All, None));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A writing transaction as others see it: one word tells what has become of all its versions.
+//!
+//! ```text
+//! open --draws its commit timestamp--> deciding --valid--> committed
+//!   \                                     \--not valid--> aborted
+//!    \--------------------------------------------------> aborted
+//! ```
+//!
+//! Publishing a transaction is one store (Y3). The paper stamps each version of a transaction anew instead; a reader
+//! between two such stamps would see half a commit.
+
+use crate::undo::ColumnSet;
+use model::{Key, TableId, Timestamp};
+use parts::spin::Backoff;
+use parts::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Acquire},
+};
+use std::sync::Arc;
+
+/// What has become of a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It executes: its versions are nobody else's.
+    Open,
+    /// It has drawn this commit timestamp, and validates.
+    Deciding(u64),
+    /// Its versions are those of this timestamp.
+    Committed(u64),
+    /// Its versions are being undone, and count for nobody.
+    Aborted,
+}
+
+const OPEN: u64 = 0;
+const ABORTED: u64 = 1;
+const DECIDING: u64 = 2;
+const COMMITTED: u64 = 3;
+const STATE: u64 = 3;
+/// Set by whoever is about to sleep until the writer has ended.
+const AWAITED: u64 = 4;
+/// The timestamp stands above these bits.
+const SHIFT: u32 = 3;
+
+/// The status word of a writer. Its own thread changes it, by one read-modify-write each time, so that the bit of the
+/// sleepers is seen ([`parts::wait`]).
+#[derive(Debug, Default)]
+pub struct StatusWord(AtomicU64);
+
+impl StatusWord {
+    /// The status now.
+    #[inline]
+    pub fn load(&self) -> Status {
+        status_of(self.0.load(Acquire))
+    }
+
+    /// The commit timestamp is drawn. Called before the counter shows it (Y2). Returns whether somebody sleeps.
+    #[must_use]
+    pub fn decides(&self, at: u64) -> bool {
+        let before = self.0.fetch_add(at << SHIFT | DECIDING, AcqRel);
+        assert!(before & !AWAITED == OPEN, "Y3: a commit timestamp is drawn once");
+        before & AWAITED != 0
+    }
+
+    /// All its versions are committed, at once. Returns whether somebody sleeps.
+    #[must_use]
+    pub fn commits(&self) -> bool {
+        let before = self.0.fetch_add(COMMITTED - DECIDING, AcqRel);
+        assert!(before & STATE == DECIDING, "Y3: what commits has drawn its timestamp");
+        before & AWAITED != 0
+    }
+
+    /// None of its versions ever is. Returns whether somebody sleeps.
+    #[must_use]
+    pub fn aborts(&self) -> bool {
+        let before = match self.load() {
+            Status::Open => self.0.fetch_add(ABORTED - OPEN, AcqRel),
+            _ => self.0.fetch_sub(DECIDING - ABORTED, AcqRel),
+        };
+        assert!(matches!(before & STATE, OPEN | DECIDING), "Y3: what is decided stays so");
+        before & AWAITED != 0
+    }
+
+    /// The status once it is decided, of a writer that has drawn its timestamp. It waits for nobody who could ask.
+    pub fn decided(&self) -> Status {
+        let mut backoff = Backoff::new();
+        loop {
+            match self.load() {
+                Status::Deciding(_) => backoff.pause(),
+                status => return status,
+            }
+        }
+    }
+
+    /// Says that somebody is about to sleep until an open writer goes on; false if it has.
+    pub fn await_end(&self) -> bool {
+        self.is_slept_on()
+            || self.0.compare_exchange(OPEN, OPEN | AWAITED, AcqRel, Acquire).is_ok()
+            || self.is_slept_on()
+    }
+
+    /// Returns whether it is still the open writer on whose end somebody sleeps.
+    pub fn is_slept_on(&self) -> bool {
+        self.0.load(Acquire) == OPEN | AWAITED
+    }
+
+    /// The address at which sleepers sleep.
+    pub fn address(&self) -> usize {
+        &raw const self.0 as usize
+    }
+}
+
+fn status_of(word: u64) -> Status {
+    match word & STATE {
+        OPEN => Status::Open,
+        ABORTED => Status::Aborted,
+        DECIDING => Status::Deciding(word >> SHIFT),
+        _ => Status::Committed(word >> SHIFT),
+    }
+}
+
+/// A writing transaction.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub status: StatusWord,
+    /// By which others name it.
+    pub name: Timestamp,
+}
+
+/// A writer that has drawn its commit timestamp, and what it has written.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    pub at: u64,
+    pub writer: Arc<Writer>,
+    pub writes: Vec<Write>,
+}
+
+/// A row that a writer has changed, as validation and collection find it.
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub table: TableId,
+    pub place: Place,
+    pub key: Key,
+    /// The columns that it has changed; all of them if the row came or went.
+    pub columns: ColumnSet,
+}
+
+impl Write {
+    /// The same write, for the way back.
+    pub fn again(&self) -> Write {
+        Write { key: self.key.clone(), ..*self }
+    }
+}
+
+/// Where a row is: for as long as it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub block: u32,
+    pub slot: u32,
+}
+
+impl Writer {
+    pub fn new(name: Timestamp) -> Writer {
+        Writer { status: StatusWord::default(), name }
+    }
+}
