@@ -99,6 +99,7 @@ pub(crate) struct SiteShared {
     pub begins: AtomicU64,
     pub commits: AtomicU64,
     pub read_only_commits: AtomicU64,
+    pub single_reads: AtomicU64,
     pub replaced: AtomicU64,
     pub collected: AtomicU64,
 }
@@ -117,6 +118,7 @@ pub(crate) fn bump(count: &AtomicU64, by: u64) -> u64 {
 pub(crate) struct Counters {
     pub commits: u64,
     pub read_only_commits: u64,
+    pub single_reads: u64,
     /// Commits above the timestamp that the transaction began at.
     pub moved: u64,
     pub aborts: [u64; Reason::ALL.len()],
@@ -138,6 +140,7 @@ impl Counters {
     fn add_shared(&mut self, lane: &SiteShared) {
         self.commits += lane.commits.load(Ordering::Relaxed);
         self.read_only_commits += lane.read_only_commits.load(Ordering::Relaxed);
+        self.single_reads += lane.single_reads.load(Ordering::Relaxed);
         self.replaced += lane.replaced.load(Ordering::Relaxed);
         self.collected += lane.collected.load(Ordering::Relaxed);
     }
@@ -145,6 +148,7 @@ impl Counters {
     fn add(&mut self, other: &Counters) {
         self.commits += other.commits;
         self.read_only_commits += other.read_only_commits;
+        self.single_reads += other.single_reads;
         self.moved += other.moved;
         self.other_aborts += other.other_aborts;
         self.replaced += other.replaced;
@@ -159,8 +163,10 @@ impl Counters {
 pub struct Stats {
     /// Transactions that committed and wrote something.
     pub commits: u64,
-    /// Transactions that committed and wrote nothing.
+    /// Transactions that committed and wrote nothing, single reads among them.
     pub read_only_commits: u64,
+    /// Reads of one row without a timestamp.
+    pub single_reads: u64,
     /// Writing commits at a later timestamp than the begin: pushed by a reader, or behind a later writer.
     pub moved: u64,
     /// Aborts by rule; rules that never struck are left out.
@@ -397,7 +403,8 @@ impl<C: Clock> Mvto<C> {
         let age = |at: Timestamp| (at, self.time.clock().duration_of(now.saturating_sub(at.0)));
         Stats {
             commits: sum.commits,
-            read_only_commits: sum.read_only_commits,
+            read_only_commits: sum.read_only_commits + sum.single_reads,
+            single_reads: sum.single_reads,
             moved: sum.moved,
             aborts: Reason::ALL.iter().zip(sum.aborts).filter(|(_, n)| *n > 0).map(|(r, n)| (r.rule(), n)).collect(),
             faults: sum.other_aborts,

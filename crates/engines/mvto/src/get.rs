@@ -61,7 +61,7 @@ impl<C: Clock> Mvto<C> {
             return None; // It may never become durable.
         }
         let found = version.and_then(|version| version.row()).map(|found| row.project(found, columns)).is_some();
-        bump(&self.sites.shared(site).read_only_commits, 1);
+        bump(&self.sites.shared(site).single_reads, 1);
         let waits = self.options.durability == Durability::Fsync;
         Some(Got { found, log_position: if waits { rests_on } else { LogPosition::ZERO } })
     }

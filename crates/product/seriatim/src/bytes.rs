@@ -2,7 +2,7 @@
 
 use crate::range::Span;
 use crate::resolve::{ResolvedTable, TableRef, Walk};
-use crate::{AsKey, KeyRange, Result, Schema, SchemaBuilder, Snapshot, Transaction};
+use crate::{AsKey, Database, KeyRange, Result, Schema, SchemaBuilder, Snapshot, Transaction};
 use model::{Access, Columns, Key, KeyKind, RowBuf, RowRef, Scan};
 use std::fmt;
 use std::marker::PhantomData;
@@ -113,7 +113,23 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     /// [`Error::Aborted`](crate::Error::Aborted) in a transaction that may write, never in a read-only one; this holds for every
     /// read and write below. [`Error::Limit`](crate::Error::Limit) if the key is too long.
     pub fn get(&self, at: &Snapshot, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
-        at.read(self.at.plain(at)?, &key.to_key(), Columns::All, |row| Ok(row.bytes().to_vec()))
+        self.get_by(at, &key.to_key())
+    }
+
+    /// Returns the value under `key` as it is now: a transaction of its own. See [`Table::get_now`](crate::Table::get_now).
+    ///
+    /// # Errors
+    /// Errors of [`Database::read`].
+    pub fn get_now(&self, db: &Database, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
+        let key = key.to_key();
+        match self.at.read_now(db, &key, |_, row| Ok(row.bytes().to_vec()))? {
+            Some(read) => Ok(read),
+            None => db.read(|at| self.get_by(at, &key)),
+        }
+    }
+
+    fn get_by(&self, at: &Snapshot, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        at.read(self.at.plain(at)?, key, Columns::All, |row| Ok(row.bytes().to_vec()))
     }
 
     /// Reads the value under `key` into `value`, reusing its memory. Returns `false`, and clears `value`, if there is none.

@@ -90,6 +90,7 @@ mod error;
 mod field;
 mod handles;
 mod maintenance;
+mod now;
 mod options;
 mod range;
 mod record;

@@ -2,7 +2,7 @@
 
 use crate::range::Span;
 use crate::resolve::{ResolvedTable, TableRef, Walk};
-use crate::{Change, Invalid, Result, Schema, Snapshot, Transaction, Value};
+use crate::{Change, Database, Invalid, Result, Schema, Snapshot, Transaction, Value};
 use model::{Access, Columns, Delta, Key, KeyKind, RowBuf, RowKind, RowRef, Scan, ValueRef};
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -64,10 +64,25 @@ impl RowTable {
     /// [`Invalid::Key`] if the values do not fit the key columns; [`Error::Aborted`](crate::Error::Aborted) in a
     /// transaction that may write; this holds for every read and write below.
     pub fn get(&self, at: &Snapshot, key: impl IntoValues) -> Result<Option<Row>> {
-        let resolved = self.at.resolve(at)?;
+        self.get_by(at, &self.key(&key.into_values())?)
+    }
+
+    /// Returns the row under a key as it is now: a transaction of its own. See [`Table::get_now`](crate::Table::get_now).
+    ///
+    /// # Errors
+    /// [`Invalid::Key`] if the values do not fit the key columns; errors of [`Database::read`].
+    pub fn get_now(&self, db: &Database, key: impl IntoValues) -> Result<Option<Row>> {
         let key = self.key(&key.into_values())?;
+        match self.at.read_now(db, &key, |resolved, row| Ok(self.row(resolved, &key, row)))? {
+            Some(read) => Ok(read),
+            None => db.read(|at| self.get_by(at, &key)),
+        }
+    }
+
+    fn get_by(&self, at: &Snapshot, key: &Key) -> Result<Option<Row>> {
+        let resolved = self.at.resolve(at)?;
         let stored = resolved.stored_key(key.clone())?;
-        at.read(resolved.rows(), &stored, Columns::All, |row| Ok(self.row(resolved, &key, row.row())))
+        at.read(resolved.rows(), &stored, Columns::All, |row| Ok(self.row(resolved, key, row.row())))
     }
 
     /// Inserts a row under a key that has none: a value for each column, in the schema's order.

@@ -4,7 +4,7 @@
 use crate::Error;
 use crate::range::{KeyRange, Span};
 use crate::resolve::{ResolvedTable, TableRef, Walk};
-use crate::{AsKey, AsPrefix, Index, Invalid, Record, Result, Snapshot, Transaction};
+use crate::{AsKey, AsPrefix, Database, Index, Invalid, Record, Result, Snapshot, Transaction};
 use model::{Access, Columns, Key, RowBuf, RowRef, Scan};
 use std::fmt;
 use std::marker::PhantomData;
@@ -42,8 +42,41 @@ impl<R: Record> Table<R> {
     /// # Errors
     /// [`Error::Aborted`] in a transaction that may write, never in a read-only one; this holds for every read and write below.
     pub fn get(&self, at: &Snapshot, key: impl AsKey<R::Key>) -> Result<Option<R>> {
+        self.get_by(at, &key.to_key())
+    }
+
+    /// Returns the record under `key` as it is now: a transaction of its own, which takes less than half of the time of
+    /// [`Database::read`] with one [`get`](Table::get).
+    ///
+    /// ```
+    /// # use seriatim::{record, Database, Error};
+    /// # record! { pub struct Product { pub id: i64, pub stock: i64, } table "products"; key (id); }
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Database::in_memory()?;
+    /// # let products = db.table::<Product>()?;
+    /// db.run(|txn| products.put(txn, &Product { id: 1, stock: 39 }))?;
+    /// assert_eq!(products.get_now(&db, 1)?.unwrap().stock, 39);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Errors of [`Database::read`].
+    pub fn get_now(&self, db: &Database, key: impl AsKey<R::Key>) -> Result<Option<R>> {
+        let key = key.to_key();
+        let decode = |resolved: ResolvedTable<'_>, row: RowRef<'_>| match resolved {
+            ResolvedTable::Defined(layout) => decode_stored(layout, row),
+            ResolvedTable::Plain(_) => decode(row),
+        };
+        match self.at.read_now(db, &key, decode)? {
+            Some(read) => Ok(read),
+            None => db.read(|at| self.get_by(at, &key)),
+        }
+    }
+
+    fn get_by(&self, at: &Snapshot, key: &[u8]) -> Result<Option<R>> {
         let layout = self.at.layout(at)?;
-        at.read(layout.rows(), &layout.stored_key(&key.to_key())?, Columns::All, |row| decode_stored(layout, row.row()))
+        at.read(layout.rows(), &layout.stored_key(key)?, Columns::All, |row| decode_stored(layout, row.row()))
     }
 
     /// Returns whether there is a record under `key`.

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Answer, Client, database, databases, store};
 use model::{
-    Access, Begin, Committed, Durability, Error, Fault, Finish, LogPosition, Pending, Result as EngineResult,
-    RetryPolicy, Schema, TableId, Tables,
+    Access, Begin, Columns, Committed, Durability, Error, Fault, Finish, Got, LogPosition, Pending,
+    Result as EngineResult, RetryPolicy, RowBuf, Schema, TableId, Tables,
 };
 use seriatim_sql::database::{Database, Options};
 use seriatim_sql::session::{Outcome, Status};
@@ -354,6 +354,10 @@ impl Store for Faulty {
             return Ok(inner);
         }
         Ok(Box::new(FaultyTransaction { inner, state: self.state.clone(), wrote: false }))
+    }
+
+    fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> EngineResult<Got> {
+        model::read_alone::<dyn Store>(self, table, key, columns, row)
     }
 
     fn wait_durable(&self, position: LogPosition) -> EngineResult<()> {

@@ -158,6 +158,11 @@ impl<T, M> Catalog<T, M> {
         access.read(self.table, &oid_key(oid), Columns::All, row)
     }
 
+    /// Where [`Catalog::version_row`] reads.
+    pub(crate) fn version_place(&self, oid: Oid) -> (TableId, Key) {
+        (self.table, oid_key(oid))
+    }
+
     /// Returns whether the relation of this name in a schema still has the definition of this identifier and version, by its
     /// version row, which is read into `row`. Protects the answer if it is `true`.
     ///

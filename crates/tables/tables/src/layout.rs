@@ -6,7 +6,9 @@ use crate::entries::Rows;
 use crate::keys::{Component, from_stored, push_stored, to_stored};
 use crate::schema::{IndexId, IndexSchema, Schema};
 use crate::types::{Scalar, Type};
-use model::{Access, Fault, Invalid, Key, KeyKind, Result, RowBuf, RowRef, TableId, ValueRef};
+use model::{
+    Access, Columns, Fault, Got, Interactive, Invalid, Key, KeyKind, Result, RowBuf, RowRef, TableId, ValueRef,
+};
 use std::sync::Arc;
 
 /// A table's definition under a program's schema that fits it.
@@ -135,6 +137,25 @@ impl Layout {
     /// Errors of the engine.
     pub fn is_current<A: Access + ?Sized>(&self, access: &mut A, catalog: &Catalog, row: &mut RowBuf) -> Result<bool> {
         Ok(catalog.version_row(access, self.table.oid, row)? && row.bytes() == self.version_row)
+    }
+
+    /// Reads a row by its stored key as it is now, without a transaction ([`model::Interactive::get`]). `None` if the catalog has
+    /// another definition by now, or the engine an error: a transaction finds out.
+    ///
+    /// The row is read first, the version of the definition second. No two definitions have one version, and this one was
+    /// the table's before the call: so it was when the row was read. The answer waits for [`Got::log_position`].
+    pub fn get_now<I: Interactive + ?Sized>(
+        &self,
+        engine: &I,
+        catalog: &Catalog,
+        key: &[u8],
+        (row, version): (&mut RowBuf, &mut RowBuf),
+    ) -> Option<Got> {
+        let got = engine.get(self.rows(), key, Columns::All, row).ok()?;
+        let (table, key) = catalog.version_place(self.table.oid);
+        let defined = engine.get(table, &key, Columns::All, version).ok()?;
+        let is_current = defined.found && version.bytes() == self.version_row;
+        is_current.then(|| Got { log_position: got.log_position.max(defined.log_position), ..got })
     }
 
     /// The program's schema.

@@ -23,6 +23,7 @@
 //!   the row ([`entries`]).
 //! - T2: a transaction that uses a table has read its definition, so a change of the definition conflicts with all users of the
 //!   table. A decoded definition is used again if its version row has not changed ([`Layout::is_current`]).
+//!   A single read reads that row behind the row itself ([`Layout::get_now`]).
 //! - T3: an engine table of this layer that no committed definition names is dropped, at once or when the database is opened
 //!   next, before it is used.
 //! - T4: the bytes of a stored key depend on the types of its columns alone, not on the writer, SQL or program (`keys.rs`).

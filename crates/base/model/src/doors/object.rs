@@ -5,8 +5,9 @@
 
 use crate::Supervisor;
 use crate::{
-    Access, Begin, Committed, Durability, Error, Finish, Interactive, Invalid, LogPosition, Pending, Result, Savepoint,
-    Savepoints, Schema, SharedReads, SkipsLocked, Snapshots, Supervised, TableId, Tables, Timestamp, Usage,
+    Access, Begin, Columns, Committed, Durability, Error, Finish, Got, Interactive, Invalid, LogPosition, Pending,
+    Result, RowBuf, Savepoint, Savepoints, Schema, SharedReads, SkipsLocked, Snapshots, Supervised, TableId, Tables,
+    Timestamp, Usage,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,12 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// Same as [`Interactive::begin`].
     fn begin(&self, how: Begin) -> Result<Box<dyn Transaction>>;
+
+    /// Same as [`Interactive::get`].
+    ///
+    /// # Errors
+    /// Same as [`Interactive::get`].
+    fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<Got>;
 
     /// Same as [`Interactive::wait_durable`].
     ///
@@ -71,6 +78,10 @@ impl<E: Interactive> Store for Engine<E> {
         Ok(Box::new(self.0.begin_owned(how)?))
     }
 
+    fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<Got> {
+        self.0.get(table, key, columns, row)
+    }
+
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         self.0.wait_durable(position)
     }
@@ -106,6 +117,10 @@ impl Interactive for dyn Store {
 
     fn begin_owned(self: &Arc<Self>, how: Begin) -> Result<Box<dyn Transaction>> {
         Store::begin(&**self, how)
+    }
+
+    fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<Got> {
+        Store::get(self, table, key, columns, row)
     }
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {

@@ -3,9 +3,9 @@
 use super::{Store, Transaction};
 use model::history::{self, Operation, Outcome, Recorder};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Fault, Finish, Invalid, Item, LogPosition,
+    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Fault, Finish, Got, Invalid, Item, LogPosition,
     Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, SkipsLocked, Snapshots, Supervised, TableId,
-    Tables, Timestamp,
+    Tables, Timestamp, read_alone,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -35,6 +35,11 @@ impl Store for Recorded {
         let start_ns = self.observer.now();
         let recorder = Some(Recorder::new(self.inner.begin(how)?));
         Ok(Box::new(Observed { recorder, observer: self.observer.clone(), start_ns, places: Vec::new(), skips: None }))
+    }
+
+    /// By a transaction, which is reported as any other.
+    fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<Got> {
+        read_alone::<dyn Store>(self, table, key, columns, row)
     }
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
