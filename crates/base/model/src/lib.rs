@@ -52,7 +52,7 @@ pub use key::{Key, KeyReader, write_raw_key};
 pub use malformed::Malformed;
 pub use predicate::{Comparison, Predicate};
 pub use retry::{Retry, RetryPolicy};
-pub use row::{Change, Columns, Delta, RawValue, RowBuf, RowRef};
+pub use row::{Change, Columns, Delta, RawValue, RowBuf, RowBuilder, RowRef};
 pub use scan::{Direction, Item, Scan, ScanEnd};
 pub use schema::{Column, KeyKind, RowKind, Schema, SchemaBuilder, Storage, TableId};
 pub use supervisor::Supervisor;

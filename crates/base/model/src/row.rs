@@ -165,6 +165,24 @@ impl<'a> RowRef<'a> {
         })
     }
 
+    /// The values of a typed row without their types, in order.
+    #[inline]
+    pub fn raws(self) -> impl Iterator<Item = RawValue<'a>> {
+        let width = self.width();
+        let (tags, rest) = self.0[2..].split_at(width);
+        let (slots, _) = rest.as_chunks::<SLOT>();
+        tags.iter().zip(slots).map(move |(&tag, slot)| {
+            let slot = u64::from_le_bytes(*slot);
+            match tag {
+                NULL_TAG => RawValue::Null,
+                tag if tag == ColumnType::Text as u8 || tag == ColumnType::Bytes as u8 => {
+                    RawValue::Bytes(self.behind(slot).expect("offsets were checked when they came in"))
+                }
+                _ => RawValue::Word(slot),
+            }
+        })
+    }
+
     /// The type of a column's value; `None` for NULL.
     ///
     /// # Panics
@@ -284,41 +302,29 @@ impl RowBuf {
         self.0.clear();
     }
 
-    /// Refills the buffer with a typed row of these values, which are gone through twice.
+    /// Refills the buffer with a typed row of these values, which are counted first.
     #[inline]
     pub fn set_values<'v>(&mut self, values: impl Iterator<Item = ValueRef<'v>> + Clone) {
-        // The type of NULL is not stored.
-        self.set_raw(values.map(|value| (value.column_type().unwrap_or(ColumnType::Bool), RawValue::of(value))));
-    }
-
-    /// Refills the buffer with a typed row of these types and values, which are gone through twice. The caller knows that they
-    /// fit: words of types that have words, UTF-8 in texts.
-    pub fn set_raw<'v>(&mut self, values: impl Iterator<Item = (ColumnType, RawValue<'v>)> + Clone) {
         let width = match values.size_hint() {
             (least, Some(most)) if least == most => least,
             _ => values.clone().count(),
         };
+        let mut row = self.rebuild_row(width);
+        // The type of NULL is not stored.
+        values.for_each(|value| row.push(value.column_type().unwrap_or(ColumnType::Bool), RawValue::of(value)));
+    }
+
+    /// Refills the buffer with a typed row of so many columns, whose values are pushed one by one.
+    ///
+    /// # Panics
+    /// With more than 65,535 columns.
+    #[inline]
+    pub fn rebuild_row(&mut self, width: usize) -> RowBuilder<'_> {
         let count = u16::try_from(width).expect("schemas have at most 65,535 columns");
-        let mut end = 2 + width * (1 + SLOT);
         self.0.clear();
-        self.0.resize(end, 0);
+        self.0.resize(2 + width * (1 + SLOT), 0);
         self.0[..2].copy_from_slice(&count.to_le_bytes());
-        let (tags, slots) = self.0[2..].split_at_mut(width);
-        let (slots, _) = slots.as_chunks_mut::<SLOT>();
-        for (((kind, value), tag), slot) in values.clone().zip(tags).zip(slots) {
-            let (of_value, bits) = match value {
-                RawValue::Null => (NULL_TAG, 0),
-                RawValue::Word(word) => (kind as u8, word),
-                RawValue::Bytes(bytes) => behind(kind, bytes.len(), &mut end),
-            };
-            (*tag, *slot) = (of_value, bits.to_le_bytes());
-        }
-        self.0.reserve(end - self.0.len());
-        for (_, value) in values {
-            if let RawValue::Bytes(bytes) = value {
-                self.0.extend_from_slice(bytes);
-            }
-        }
+        RowBuilder { row: &mut self.0, width, next: 0 }
     }
 
     fn set_slot(&mut self, at: usize, slot: u64) {
@@ -431,18 +437,47 @@ impl RowBuf {
     }
 }
 
+/// A typed row that is being put together.
+#[derive(Debug)]
+pub struct RowBuilder<'b> {
+    row: &'b mut Vec<u8>,
+    width: usize,
+    next: usize,
+}
+
+impl RowBuilder<'_> {
+    /// Appends a value. The caller knows that it fits the type: a word of a type that has words, UTF-8 of a text.
+    ///
+    /// # Panics
+    /// If the row has all its values.
+    #[inline]
+    pub fn push(&mut self, kind: ColumnType, value: RawValue<'_>) {
+        match value {
+            RawValue::Null => self.put(NULL_TAG, 0),
+            RawValue::Word(word) => self.put(kind as u8, word),
+            RawValue::Bytes(bytes) => {
+                let slot = slot_of(self.row.len(), bytes.len());
+                self.row.extend_from_slice(bytes);
+                self.put(kind as u8, slot);
+            }
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, tag: u8, slot: u64) {
+        let (at, width) = (self.next, self.width);
+        assert!(at < width, "a row of {width} columns has no more");
+        self.row[2 + at] = tag;
+        let slots = 2 + width + at * SLOT;
+        self.row[slots..slots + SLOT].copy_from_slice(&slot.to_le_bytes());
+        self.next += 1;
+    }
+}
+
 /// Returns whether bytes are UTF-8. Most texts are ASCII, which is quicker to see.
 #[inline]
 pub(crate) fn is_text(bytes: &[u8]) -> bool {
     bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
-}
-
-/// Tag and slot of so many bytes behind the slots, which end there so far.
-#[inline]
-fn behind(kind: ColumnType, length: usize, end: &mut usize) -> (u8, u64) {
-    let slot = slot_of(*end, length);
-    *end += length;
-    (kind as u8, slot)
 }
 
 fn is_variable(kind: Option<ColumnType>) -> bool {

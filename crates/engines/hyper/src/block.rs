@@ -37,13 +37,20 @@ pub(crate) struct Rows {
     store: Store,
     /// Which slots have a row in place.
     there: Vec<u64>,
-    /// The index entry of each slot that is taken.
-    nodes: Vec<Option<NodeRef>>,
-    /// The chain of each slot: the version vector.
-    versions: Vec<Option<Box<Undo>>>,
+    /// The version vector, and the index entries beside it: whoever looks at one looks at the other.
+    slots: Vec<Slot>,
     /// Number of chains.
     versioned: usize,
     positions: Positions,
+}
+
+/// What belongs to a row beside its values.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Its index entry, if the slot is taken.
+    node: Option<NodeRef>,
+    /// Its versions.
+    chain: Option<Box<Undo>>,
 }
 
 /// The synopsis of a block: the first slot with a chain, and the one behind the last: too wide at times, never too
@@ -121,9 +128,9 @@ impl<'r> Version<'r> {
     #[inline]
     pub fn copy(&self, columns: Columns<'_>, row: &mut RowBuf) {
         if self.undone.is_empty() {
-            self.rows.store.copy(columns, |column| self.rows.store.get(column, self.slot), row);
+            self.rows.store.copy(self.slot, columns, row);
         } else {
-            self.rows.store.copy(columns, |column| self.value(column), row);
+            self.rows.store.copy_with(columns, row, |column| self.value(column));
         }
     }
 
@@ -138,8 +145,7 @@ impl Rows {
         Rows {
             store: Store::new(&layout.schema, layout.by_row, slots),
             there: vec![0; slots.div_ceil(64)],
-            nodes: vec![None; slots],
-            versions: (0..slots).map(|_| None).collect(),
+            slots: (0..slots).map(|_| Slot::default()).collect(),
             versioned: 0,
             positions: Positions::default(),
         }
@@ -151,18 +157,18 @@ impl Rows {
 
     /// Returns the number of slots.
     pub fn slots(&self) -> usize {
-        self.nodes.len()
+        self.slots.len()
     }
 
     /// Returns whether a slot is that of an index entry.
     #[inline]
     pub fn is_of(&self, slot: usize, node: NodeRef) -> bool {
-        self.nodes.get(slot).is_some_and(|it| *it == Some(node))
+        self.slots.get(slot).is_some_and(|it| it.node == Some(node))
     }
 
     /// The key of a slot that is taken.
     pub fn key(&self, slot: usize) -> Option<&Key> {
-        self.nodes.get(slot)?.as_ref().map(NodeRef::key)
+        self.slots.get(slot)?.node.as_ref().map(NodeRef::key)
     }
 
     #[inline]
@@ -193,7 +199,7 @@ impl Rows {
     #[inline]
     pub fn visible(&self, slot: usize, start: u64, own: Option<&Arc<Writer>>) -> Result<Version<'_>, Undecided> {
         let mut version = self.newest(slot);
-        let mut next = self.versions[slot].as_deref();
+        let mut next = self.slots[slot].chain.as_deref();
         while let Some(undo) = next
             && !undo.is_visible(start, own)?
         {
@@ -207,7 +213,7 @@ impl Rows {
     pub fn around(&self, slot: usize, writer: &Arc<Writer>) -> Option<(Version<'_>, Version<'_>)> {
         let is_its = |undo: &Undo| Arc::ptr_eq(undo.writer(), writer);
         let mut after = self.newest(slot);
-        let mut next = self.versions[slot].as_deref();
+        let mut next = self.slots[slot].chain.as_deref();
         while let Some(undo) = next.filter(|undo| !is_its(undo)) {
             after.undo(undo);
             next = undo.older.as_deref();
@@ -224,7 +230,7 @@ impl Rows {
     /// The newest entry of a row's chain.
     #[inline]
     pub fn head(&self, slot: usize) -> Option<&Undo> {
-        self.versions[slot].as_deref()
+        self.slots[slot].chain.as_deref()
     }
 
     /// The slots that may have chains: everything outside is unversioned. Narrowed on the way.
@@ -233,7 +239,7 @@ impl Rows {
             return 0..0;
         }
         let wide = self.positions.get();
-        let has_chain = |slot: &usize| self.versions[*slot].is_some();
+        let has_chain = |slot: &usize| self.slots[*slot].chain.is_some();
         let first = wide.clone().find(has_chain).unwrap_or(wide.end);
         let end = wide.clone().rev().find(has_chain).map_or(first, |last| last + 1);
         if wide != (first..end) {
@@ -252,40 +258,40 @@ impl Rows {
         assert!(slot < more, "a slot lies in its block");
         self.store.grow(more);
         self.there.resize(more.div_ceil(64), 0);
-        self.nodes.resize(more, None);
-        self.versions.resize_with(more, || None);
+        self.slots.resize_with(more, Slot::default);
     }
 
     /// Takes a free slot for a row that its writer inserts.
     pub fn take(&mut self, slot: usize, node: NodeRef) {
-        assert!(self.nodes[slot].is_none() && self.versions[slot].is_none(), "Y6: a slot is one row's");
-        self.nodes[slot] = Some(node);
+        let Slot { node: taken, chain } = &mut self.slots[slot];
+        assert!(taken.is_none() && chain.is_none(), "Y6: a slot is one row's");
+        *taken = Some(node);
     }
 
     /// Lets go of a slot without a row and without a chain: its node leaves the index next.
     pub fn leave(&mut self, slot: usize) -> Option<NodeRef> {
-        let is_over = !self.is_in_place(slot) && self.versions[slot].is_none();
-        if is_over { self.nodes[slot].take() } else { None }
+        let is_over = !self.is_in_place(slot) && self.slots[slot].chain.is_none();
+        if is_over { self.slots[slot].node.take() } else { None }
     }
 
     /// Puts an entry in front of a row's chain. The columns that will change are copied if anybody may need them.
     pub fn push(&mut self, slot: usize, mut undo: Box<Undo>, copied: ColumnSet) {
         undo.was_there = self.is_in_place(slot);
-        undo.older = self.versions[slot].take();
+        undo.older = self.slots[slot].chain.take();
         self.versioned += usize::from(undo.older.is_none());
         let needs = needed(&undo);
         undo.image.clear();
         if needs {
             undo.image.fill(&self.store, slot, self.store.stored(copied));
         }
-        self.versions[slot] = Some(undo);
+        self.slots[slot].chain = Some(undo);
         self.positions.include(slot);
     }
 
     /// Adds columns to the newest entry, its writer's own, before they change again.
     pub fn extend(&mut self, slot: usize, changed: ColumnSet, copied: ColumnSet) {
-        let Rows { store, versions, .. } = self;
-        let undo = versions[slot].as_deref_mut().expect("its writer has put it there");
+        let Rows { store, slots, .. } = self;
+        let undo = slots[slot].chain.as_deref_mut().expect("its writer has put it there");
         undo.changed = undo.changed.with(changed);
         if needed(undo) {
             undo.image.extend(store, slot, store.stored(copied));
@@ -302,23 +308,23 @@ impl Rows {
 
     /// Undoes the newest entry of a row, which is its writer's, and returns it.
     pub fn undo(&mut self, slot: usize) -> Box<Undo> {
-        let mut undo = self.versions[slot].take().expect("its writer has put it there");
+        let mut undo = self.slots[slot].chain.take().expect("its writer has put it there");
         undo.image.restore(&mut self.store, slot);
         self.set_in_place(slot, undo.was_there);
-        self.versions[slot] = undo.older.take();
-        self.versioned -= usize::from(self.versions[slot].is_none());
+        self.slots[slot].chain = undo.older.take();
+        self.versioned -= usize::from(self.slots[slot].chain.is_none());
         undo
     }
 
     /// Cuts off the entries that nobody reads any more: from the first one that is committed at or below `bound` on.
     /// Returns them.
     pub fn cut(&mut self, slot: usize, bound: u64) -> Option<Box<Undo>> {
-        let mut link = &mut self.versions[slot];
+        let mut link = &mut self.slots[slot].chain;
         while link.as_ref().is_some_and(|undo| !undo.is_over(bound)) {
             link = &mut link.as_mut().expect("looked at").older;
         }
         let over = link.take();
-        if over.is_some() && self.versions[slot].is_none() {
+        if over.is_some() && self.slots[slot].chain.is_none() {
             self.versioned -= 1;
         }
         over
@@ -326,15 +332,15 @@ impl Rows {
 
     /// Empties the block. Returns its index entries with their slots.
     pub fn clear(&mut self, layout: &Layout) -> Vec<(u32, NodeRef)> {
-        let slots = (0_u32..).zip(std::mem::take(&mut self.nodes));
-        let gone = slots.filter_map(|(slot, node)| Some((slot, node?))).collect();
+        let slots = (0_u32..).zip(&self.slots);
+        let gone = slots.filter_map(|(slot, it)| Some((slot, it.node?))).collect();
         *self = Rows::new(layout, 0);
         gone
     }
 
     /// Returns the bytes of memory that the values in place take.
     pub fn memory(&self) -> usize {
-        self.store.memory() + self.nodes.len() * 2 * size_of::<usize>()
+        self.store.memory() + self.slots.len() * size_of::<Slot>()
     }
 
     /// Returns the number of chains.

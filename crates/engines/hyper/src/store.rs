@@ -131,16 +131,58 @@ impl Store {
         }
     }
 
+    /// Copies the wanted columns of the row in place.
+    #[inline]
+    pub fn copy(&self, slot: usize, columns: Columns<'_>, row: &mut RowBuf) {
+        let Store::Columns(all) = self else {
+            return self.copy_with(columns, row, |column| self.get(column, slot));
+        };
+        match columns {
+            Columns::All => {
+                let mut row = row.rebuild_row(all.len());
+                all.iter().for_each(|column| row.push(column.kind, column.get(slot)));
+            }
+            Columns::Some(some) => {
+                let mut row = row.rebuild_row(some.len());
+                let some = some.iter().map(|&at| &all[usize::from(at)]);
+                some.for_each(|column| row.push(column.kind, column.get(slot)));
+            }
+            Columns::None => row.clear(),
+        }
+    }
+
     /// Copies the wanted columns of a row, whose values `get` knows.
-    pub fn copy<'v>(&'v self, columns: Columns<'_>, get: impl Fn(u16) -> RawValue<'v>, row: &mut RowBuf) {
+    pub fn copy_with<'v>(&'v self, columns: Columns<'_>, row: &mut RowBuf, get: impl Fn(u16) -> RawValue<'v>) {
         let Store::Columns(all) = self else {
             let RawValue::Bytes(bytes) = get(0) else { unreachable!("a whole row is bytes") };
             return row.project(RowRef::new(bytes), columns);
         };
         match columns {
-            Columns::All => row.set_raw(all.iter().enumerate().map(|(at, it)| (it.kind, get(at as u16)))),
-            Columns::Some(some) => row.set_raw(some.iter().map(|&at| (all[usize::from(at)].kind, get(at)))),
+            Columns::All => {
+                let mut row = row.rebuild_row(all.len());
+                (0_u16..).zip(all).for_each(|(at, column)| row.push(column.kind, get(at)));
+            }
+            Columns::Some(some) => {
+                let mut row = row.rebuild_row(some.len());
+                some.iter().for_each(|&at| row.push(all[usize::from(at)].kind, get(at)));
+            }
             Columns::None => row.clear(),
+        }
+    }
+
+    /// The columns in which a typed row differs from the one in place.
+    pub fn differing(&self, slot: usize, new: RowRef<'_>) -> ColumnSet {
+        let differ = |columns: &mut dyn Iterator<Item = (u16, bool)>| {
+            columns.filter(|(_, differs)| *differs).fold(ColumnSet::NONE, |set, (at, _)| set.with(ColumnSet::of(at)))
+        };
+        match self {
+            Store::Columns(all) => {
+                differ(&mut (0_u16..).zip(all.iter().zip(new.raws()).map(|(column, new)| column.get(slot) != new)))
+            }
+            Store::Rows(rows) => {
+                let old = RowRef::new(rows.get(slot));
+                differ(&mut (0_u16..).zip(old.raws().zip(new.raws()).map(|(old, new)| old != new)))
+            }
         }
     }
 

@@ -331,13 +331,11 @@ impl Hyper {
 
 /// The columns in which a new row differs from the one in place.
 fn differing(claimed: &Claimed<'_>, new: RowRef<'_>) -> ColumnSet {
-    let store = claimed.rows.newest(claimed.place.slot as usize);
+    let slot = claimed.place.slot as usize;
     if claimed.table.schema().rows() == RowKind::Bytes {
         return ColumnSet::of(0);
     }
-    let columns = 0..claimed.table.schema().columns().len() as u16;
-    let differs = |column: &u16| store.column(*column) != new.raw(usize::from(*column));
-    columns.filter(differs).fold(ColumnSet::NONE, |set, column| set.with(ColumnSet::of(column)))
+    claimed.rows.store().differing(slot, new)
 }
 
 /// Returns whether a row is free or the transaction's own, in the version that it sees (Y7).
