@@ -327,6 +327,8 @@ struct Faults {
     listed: AtomicU32,
     /// How often a transaction was begun as a snapshot.
     snapshots: AtomicU32,
+    /// How many keys were announced.
+    announced: AtomicU32,
     /// Where the commits conflict.
     table: std::sync::OnceLock<Arc<Schema>>,
 }
@@ -421,6 +423,11 @@ impl Access for FaultyTransaction {
         row: &mut model::RowBuf,
     ) -> EngineResult<bool> {
         self.inner.read(table, key, columns, row)
+    }
+
+    fn prefetch(&mut self, table: TableId, keys: &[model::Key]) {
+        self.state.announced.fetch_add(keys.len() as u32, Ordering::SeqCst);
+        self.inner.prefetch(table, keys);
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut model::RowBuf) -> EngineResult<bool> {
@@ -538,6 +545,32 @@ fn a_read_only_block_is_no_snapshot_beside_an_old_writer() {
     assert_eq!(snapshots(&mut reader), 1);
     writer.run("begin read only; select a from t; select pg_sleep(0.03)");
     assert_eq!(snapshots(&mut reader), 1, "readers are not waited for");
+}
+
+/// Rows that are read one by one, and no others: keys of a list, and rows to which an index leads once several were read.
+#[test]
+fn rows_that_a_statement_will_read_are_announced() {
+    let (database, faults) = faulty();
+    let mut client = Client::new(&database);
+    client.run(
+        "create table t (a int primary key, b int, c int); create index on t (b); create unique index on t (c);
+         insert into t select i, i % 2, i from generate_series(1, 100) i",
+    );
+    let mut announced = |sql: &str, answer: &str| {
+        let before = faults.announced.load(Ordering::SeqCst);
+        client.run("begin");
+        assert_eq!(client.show(sql), answer, "{sql}");
+        client.run("rollback");
+        faults.announced.load(Ordering::SeqCst) - before
+    };
+    assert_eq!(announced("select b from t where a = 7", "1"), 0);
+    let list = "(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 300)";
+    assert_eq!(announced(&format!("select count(*), sum(b) from t where a in {list}"), "18|18"), 19);
+    assert_eq!(announced(&format!("select count(*), sum(b) from t where c in {list}"), "18|18"), 19);
+    assert_eq!(announced("select a from t where b = 1 limit 1", "1"), 0);
+    let all = announced("select count(*), sum(c) from t where b = 1", "50|2500");
+    assert!((40..=50).contains(&all), "{all}");
+    assert_eq!(announced("select count(*), sum(b) from t", "100|50"), 0, "a scan of the rows themselves");
 }
 
 /// To say where a conflict was takes a look at all tables, of which there may be thousands.

@@ -3,8 +3,10 @@
 //! A scan requests a batch of stored rows or index entries from the engine, copies their bytes, and releases the engine. Rows
 //! are decoded on demand, the filter's columns first. The next batch resumes after the last key. Batches start small and
 //! double, counted in rows that the engine examines: a statement that stops after a few rows has read, and protected against
-//! phantoms, only about those. Filter and columns are pushed down as far as the engine supports them ([`pushed`]).
+//! phantoms, only about those. Rows that are read one by one are announced ([`ahead`]). Filter and columns are pushed down
+//! as far as the engine supports them ([`pushed`]).
 
+mod ahead;
 mod entry;
 mod pushed;
 mod range;
@@ -17,6 +19,7 @@ use crate::error::Result;
 use crate::plan::{Path, Scan};
 use crate::storage::{decode_columns, decode_row};
 use crate::types::{Datum, Row};
+use ahead::Ahead;
 use entry::EntryFilter;
 use model::{Columns, Direction, Key, RowBuf, RowRef, ScanEnd};
 use pushed::Pushed;
@@ -41,6 +44,8 @@ pub struct ScanState {
     pushed: Pushed,
     /// What the entries of an index decide.
     entry_filter: Option<EntryFilter>,
+    /// Rows that the engine expects.
+    ahead: Ahead,
     /// Columns of scanned rows; `None` means all.
     columns: Option<Vec<u16>>,
     buffer: RowBuf,
@@ -79,6 +84,15 @@ impl Batch {
         let key_end = self.bytes.len();
         self.bytes.extend_from_slice(row);
         self.ends.push((key_end, self.bytes.len()));
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.at == self.ends.len()
+    }
+
+    /// Keys of the rows to which the entries that are left lead.
+    fn rest(&self) -> impl Iterator<Item = &[u8]> {
+        self.ends.get(self.at..).unwrap_or_default().iter().map(|&(key_end, row_end)| &self.bytes[key_end..row_end])
     }
 
     /// Returns the next key with its row.
@@ -126,12 +140,17 @@ impl ScanState {
 
     fn next_of(&mut self, batch: &mut Batch, scan: &Scan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         loop {
-            while let Some(found) = batch.take() {
+            while !batch.is_at_end() {
+                if batch.entries && self.entry_filter.is_none() {
+                    self.ahead.of_entries(scan, batch, run);
+                }
+                let Some(found) = batch.take() else { break };
                 run.tick()?;
                 if let Some(row) = self.consider(scan, found, run)? {
                     return Ok(Some(row));
                 }
             }
+            self.ahead.of_ranges(scan, &self.ranges, run);
             let Some(range) = self.ranges.front_mut() else { return Ok(None) };
             match range {
                 Range::Key(key) => {
