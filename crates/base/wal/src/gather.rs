@@ -292,6 +292,20 @@ mod tests {
         }
     }
 
+    /// Whoever is first, the gatherer or the close, makes its record durable.
+    #[test]
+    fn who_gathers_while_the_log_closes_is_served() {
+        for _ in 0..50 {
+            let (log, _) = log_of_two(Driver::Threads);
+            thread::scope(|scope| {
+                let waiter = scope.spawn(|| log.wait_durable(append(&log)));
+                await_gatherer(&log);
+                log.close().unwrap();
+                waiter.join().unwrap().unwrap();
+            });
+        }
+    }
+
     #[test]
     fn waits_in_vain_become_rare_and_one_that_is_not_makes_them_frequent() {
         let mut gathering = super::Gathering { last_group: 2, ..Default::default() };

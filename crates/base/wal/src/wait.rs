@@ -57,7 +57,7 @@ impl Shared {
             Part::Lead => self.lead(state, position).map(|()| true),
             Part::Write => {
                 drop(state);
-                self.write_for_all().map(|()| true)
+                self.write_for_all(position).map(|()| true)
             }
             Part::Follow => self.follow(state, position, is_over),
         }
@@ -96,18 +96,19 @@ impl Shared {
         match end {
             GatherEnd::Write => {
                 drop(state);
-                self.write_for_all()
+                self.write_for_all(position)
             }
             GatherEnd::Taken => self.follow(state, position, None).map(drop),
         }
     }
 
-    /// Writes and syncs for all who wait. Afterwards the log's thread has what is left.
-    fn write_for_all(&self) -> Result<(), LogError> {
+    /// Writes and syncs for all who wait, of whom one waits for `position`. Afterwards the log's thread has what is left.
+    fn write_for_all(&self, position: u64) -> Result<(), LogError> {
         let guard = StopUnlessDone::new(self);
         let result = self.run_round_as_waiter();
         guard.done();
-        result
+        // A log that was closed meanwhile has served it.
+        if self.durable() >= position { Ok(()) } else { result }
     }
 
     /// Calls `callback` when everything up to `position` is durable or never will be.

@@ -420,6 +420,7 @@ fn crowd(disk: &Arc<dyn Disk>, options: &LogOptions, per_thread: u64) -> BTreeMa
                             let sender = sender.clone();
                             log.on_durable(position, Box::new(move |result| sender.send(result).unwrap()));
                         }
+                        2 => assert!(log.wait_durable_unless(position, &|| false).unwrap()),
                         _ => {}
                     }
                 }
@@ -472,6 +473,41 @@ fn a_crowd_on_a_real_disk() {
         other => panic!("{:?}", other.err()),
     }
     drop(second);
+}
+
+/// Clients that wait for each record, in every way there is: groups are gathered by waiters and by the log's thread, and
+/// taken from both. Who has been left out waits for ever.
+#[test]
+fn a_crowd_that_comes_back_for_each_group() {
+    let scratch = Scratch::new("groups");
+    let (log, _) = Log::open(Arc::new(RealDisk::new(&scratch.0)), threaded_with_room()).unwrap();
+    std::thread::scope(|scope| {
+        for client in 0..6u64 {
+            let log = &log;
+            scope.spawn(move || {
+                for number in 0..150 {
+                    let position = log.append(1, &payload(number, 50), Durability::Fsync).unwrap();
+                    // Ways change with time: library alone, server alone, all of them.
+                    match (number / 50, client % 3) {
+                        (0, _) | (2, 0) => log.wait_durable(position).unwrap(),
+                        (1, _) | (2, 1) => assert!(log.wait_durable_unless(position, &|| false).unwrap()),
+                        _ => {
+                            let (sender, receiver) = mpsc::channel();
+                            log.on_durable(position, Box::new(move |result| sender.send(result).unwrap()));
+                            receiver.recv().unwrap().unwrap();
+                        }
+                    }
+                    assert!(log.durable() >= position);
+                }
+            });
+        }
+    });
+    assert_eq!(log.stats().records, 900);
+    log.close().unwrap();
+}
+
+fn threaded_with_room() -> LogOptions {
+    LogOptions { segment_bytes: 1 << 20, buffer_bytes: 1 << 16, ..threaded() }
 }
 
 #[test]
