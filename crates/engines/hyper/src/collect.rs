@@ -19,8 +19,9 @@ impl Hyper {
 
     /// Cuts off what writers have replaced: all of them committed below every open transaction's start.
     pub(super) fn collect_versions(&self, over: &[Arc<Commit>]) {
-        // Read again: it may have grown, and whatever lies below it may go.
+        // Read again: it may have grown. Or fallen, by an entry that is late among the starts (Y5): what was over stays over.
         let lowest = self.lowest();
+        let bound = over.iter().map(|commit| commit.at).fold(lowest.any, u64::max);
         for write in over.iter().flat_map(|commit| &commit.writes) {
             let Some(table) = self.tables.get(write.table) else { continue };
             let slot = write.place.slot as usize;
@@ -28,7 +29,7 @@ impl Hyper {
             if rows.key(slot) != Some(&write.key) {
                 continue; // Another writer's collection has taken the row out.
             }
-            let chain = rows.cut(slot, lowest.any);
+            let chain = rows.cut(slot, bound);
             let left = rows.leave(slot);
             drop(rows);
             drop(chain);
@@ -47,5 +48,41 @@ impl Hyper {
         self.free_dropped();
         epoch::pin().flush();
         over.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Hyper, Options};
+    use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, Schema};
+
+    /// A transaction enters the starts with a counter that it has read long ago, between the choice of what is over and its
+    /// collection.
+    #[test]
+    fn what_is_over_is_collected_below_a_late_entry() {
+        let engine = Hyper::new(Options::default());
+        let table =
+            engine.create_table(Schema::bytes("t").u64_key().build().expect("a good schema")).expect("a new table");
+        let begin = |mode| engine.begin(Begin { mode, ..Begin::default() }).expect("room for one more");
+        let put = |value: u64| {
+            let mut open = begin(Mode::ReadWrite);
+            let row = RowBuf::from_bytes(&value.to_be_bytes());
+            open.put(table, &Key::from_u64(1), row.row()).expect("nobody in the way");
+            open.commit().expect("nobody in the way");
+        };
+        put(1);
+        let mut reader = begin(Mode::ReadOnly);
+        reader.start().expect("open");
+        put(2);
+        assert_eq!(engine.stats().garbage, 1, "a reader needs it");
+        let (slot, late) = (engine.starts.add().expect("room"), engine.order.now() - 1);
+        reader.core.start = None;
+        engine.starts.leave(reader.core.worker().slot);
+        let over = engine.shelves.take_all_over(engine.lowest().any);
+        assert_eq!(over.len(), 1);
+        engine.starts.enter(slot, late, true);
+        engine.collect_versions(&over);
+        engine.starts.leave(slot);
+        assert_eq!(engine.stats().versioned, 0, "nobody would ever come back for it");
     }
 }

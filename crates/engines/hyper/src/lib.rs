@@ -141,7 +141,7 @@ pub enum Validation {
     Columns,
     /// Predicates; any change of a row that satisfies one is a conflict: SR-RL.
     Rows,
-    /// Nothing: snapshot isolation, *not serializable*. For experiments that measure what serializability costs.
+    /// Nothing: snapshot isolation, *not serializable*. Starts do not move. For experiments that measure what serializability costs.
     Snapshots,
 }
 

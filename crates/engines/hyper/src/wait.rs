@@ -8,7 +8,7 @@
 
 use crate::begin::{Conflict, Transaction};
 use crate::writer::{Status, Writer};
-use crate::{Hyper, Reason};
+use crate::{Hyper, Reason, Validation};
 use env::time::{Duration, Instant};
 use model::{Abort, Error, Mode, Result, Supervisor, TableId, Timestamp};
 use parts::sync::{Mutex, spin_loop, thread};
@@ -158,7 +158,8 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     /// # Errors
     /// Something that was read has changed: the transaction is aborted, since it could not commit either.
     fn advance(&mut self) -> Result<bool> {
-        if !self.engine.options.moves_starts {
+        // Without a log of reads nobody can say whether they hold now: a snapshot must stay one.
+        if !self.engine.options.moves_starts || self.engine.options.validation == Validation::Snapshots {
             return Ok(false);
         }
         let (engine, core) = (&self.engine, &mut self.core);

@@ -109,7 +109,11 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             match done {
                 Ok(found) => return Ok(found),
                 Err(Obstacle::Moved) => backoff.pause(),
-                Err(Obstacle::Error(error)) => return Err(error),
+                Err(Obstacle::Error(error)) => {
+                    // The answer says what stands there: it must stay so until this one commits.
+                    engine.log_point(core, table.id, key, ColumnSet::ALL);
+                    return Err(error);
+                }
                 Err(Obstacle::Refused(refusal)) => {
                     let id = table.id;
                     self.overcome(refusal, id, key)?;
@@ -315,9 +319,12 @@ impl Hyper {
     pub(super) fn undo_down_to(&self, worker: &mut crate::worker::Worker, floor: usize) {
         while worker.writes.len() > floor {
             let write = worker.writes.pop().expect("more than the floor");
-            // Of a table that was dropped meanwhile too: its rows live as long as this transaction does.
+            // Of a table that was dropped meanwhile too: its rows live until all have started after that.
             let Some(table) = self.tables.get(write.table) else { continue };
             let mut rows = table.block(write.place.block).write();
+            if write.place.slot as usize >= rows.slots() {
+                continue; // Freed with its table, since the start has moved behind the drop.
+            }
             let undo = rows.undo(write.place.slot as usize);
             let left = rows.leave(write.place.slot as usize);
             drop(rows);

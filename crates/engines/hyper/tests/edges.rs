@@ -1,0 +1,253 @@
+//! Answers that must hold until the commit, images of changes that are merged, and tables that go while they are used.
+
+mod common;
+
+use common::{options_for, with_registers};
+use conformance::Knobs;
+use conformance::registers::{get, insert, limit, put, rule};
+use model::{
+    Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, Interactive, Key, Mode, Predicate, RowBuf,
+    Scan, Schema, TableId, Value, ValueRef,
+};
+use seriatim_hyper::{Hyper, Options, Reason, Transaction, Validation};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+fn begin(engine: &Hyper, mode: Mode) -> Transaction<&Hyper> {
+    let mut open = engine.begin(Begin { mode, ..Begin::default() }).expect("room for one more");
+    open.start().expect("nobody in the way");
+    open
+}
+
+fn write(engine: &Hyper) -> Transaction<&Hyper> {
+    begin(engine, Mode::ReadWrite)
+}
+
+fn accounts_schema(name: &str) -> Schema {
+    let columns = ["id", "owner", "amount", "limit"].into_iter();
+    let schema = columns.fold(Schema::table(name), |schema, column| schema.column(column, ColumnType::Int));
+    schema.key(["id"]).build().expect("a good schema")
+}
+
+fn row(values: [i64; 4]) -> RowBuf {
+    RowBuf::from_values(&values.map(ValueRef::Int))
+}
+
+/// Accounts 0 to 9: `id`, `owner` = 0, `amount` = 10, `limit` = the greatest integer.
+fn accounts(options: Options) -> (Arc<Hyper>, TableId) {
+    let engine = Arc::new(Hyper::new(options));
+    let table = engine.create_table(accounts_schema("accounts")).expect("a new table");
+    let mut load = write(&engine);
+    (0..10).for_each(|id| load.insert(table, &key(id), row([id, 0, 10, i64::MAX]).row()).expect("a new key"));
+    load.commit().expect("nobody in the way");
+    (engine, table)
+}
+
+fn key(id: i64) -> Key {
+    let mut key = Key::new();
+    key.push_i64(id);
+    key
+}
+
+fn update(open: &mut Transaction<&Hyper>, table: TableId, id: i64, delta: Delta) {
+    assert!(open.update(table, &key(id), &delta).expect("nobody in the way"), "account {id} is there");
+}
+
+fn account(open: &mut Transaction<&Hyper>, table: TableId, id: i64) -> [i64; 4] {
+    let mut row = RowBuf::new();
+    assert!(open.read(table, &key(id), Columns::All, &mut row).expect("reads do not fail"), "account {id} is there");
+    std::array::from_fn(|column| row.get(column).as_int().expect("an integer"))
+}
+
+/// A statement that fails because of what stands in the row has told it.
+#[test]
+fn an_update_that_fails_has_read_its_row() {
+    let (engine, table) = accounts(Options::default());
+    let mut open = write(&engine);
+    let overflow = open.update(table, &key(1), &Delta::new().add(3, 1));
+    assert!(matches!(overflow, Err(Error::Invalid(_))), "{overflow:?}");
+    update(&mut open, table, 2, Delta::new().set(2, 0));
+    let mut other = write(&engine);
+    update(&mut other, table, 1, Delta::new().set(3, 0));
+    other.commit().expect("nobody in the way");
+    assert_eq!(rule(open.commit()), Reason::PredicateMet.rule());
+}
+
+/// The limit of rows is met by an insert only where the key is free.
+#[test]
+fn an_insert_that_meets_a_limit_has_seen_a_free_key() {
+    let (engine, table) = with_registers(options_for(&Knobs { write_set_rows: Some(1), ..Knobs::default() }));
+    let mut open = write(&engine);
+    put(&mut open, table, 1, 1).expect("nobody in the way");
+    assert_eq!(limit(insert(&mut open, table, 2, 2)).limit, 1);
+    let mut other = write(&engine);
+    insert(&mut other, table, 2, 3).expect("nobody in the way");
+    other.commit().expect("nobody in the way");
+    assert_eq!(rule(open.commit()), Reason::PredicateMet.rule());
+}
+
+/// Snapshot isolation is the first committer's: a start that moved would lose the update that it has not read.
+#[test]
+fn snapshots_alone_lose_no_update() {
+    let (engine, table) = with_registers(Options { validation: Validation::Snapshots, ..Options::default() });
+    let mut load = write(&engine);
+    put(&mut load, table, 1, 10).expect("nobody in the way");
+    load.commit().expect("nobody in the way");
+    let mut open = write(&engine);
+    let seen = get(&mut open, table, 1).expect("reads do not fail").expect("a register");
+    let mut other = write(&engine);
+    put(&mut other, table, 1, seen + 1).expect("nobody in the way");
+    other.commit().expect("nobody in the way");
+    assert_eq!(rule(put(&mut open, table, 1, seen + 1)), Reason::RowChanged.rule());
+}
+
+/// A writer of a table that is dropped, whose start moves behind the drop.
+fn moved_behind_a_drop(engine: &Hyper, table: TableId, of: impl FnOnce(&mut Transaction<&Hyper>, TableId)) {
+    let dropped = engine.create_table(accounts_schema("dropped")).expect("a new table");
+    let mut load = write(engine);
+    (0..3).for_each(|id| load.insert(dropped, &key(id), row([id, 0, 10, 0]).row()).expect("a new key"));
+    load.commit().expect("nobody in the way");
+    let mut open = write(engine);
+    of(&mut open, dropped);
+    let mut other = write(engine);
+    update(&mut other, dropped, 2, Delta::new().set(2, 7));
+    engine.drop_table("dropped").expect("it is listed");
+    update(&mut other, table, 1, Delta::new().add(2, 1));
+    other.commit().expect("nobody in the way");
+    // The row was changed since: the start moves, and now nobody is older than the drop.
+    update(&mut open, table, 1, Delta::new().add(2, 1));
+    engine.collect();
+    drop(open);
+}
+
+#[test]
+fn writes_of_a_table_that_was_freed_are_undone() {
+    let (engine, table) = accounts(Options::default());
+    moved_behind_a_drop(&engine, table, |open, dropped| {
+        update(open, dropped, 1, Delta::new().set(2, 9));
+        assert!(open.delete(dropped, &key(0)).expect("nobody in the way"));
+        open.insert(dropped, &key(5), row([5, 0, 0, 0]).row()).expect("a new key");
+    });
+    assert_eq!(account(&mut write(&engine), table, 1)[2], 11, "the first writer's only");
+    engine.collect();
+    assert_eq!((engine.stats().versioned, engine.stats().garbage), (0, 0));
+}
+
+/// Whoever has read such a table by a filter cannot look at the rows any more, and gives way.
+#[test]
+fn reads_of_a_table_that_was_freed_are_validated() {
+    let (engine, table) = accounts(Options::default());
+    let dropped = engine.create_table(accounts_schema("dropped")).expect("a new table");
+    let mut load = write(&engine);
+    (0..3).for_each(|id| load.insert(dropped, &key(id), row([id, 0, 10, 0]).row()).expect("a new key"));
+    load.commit().expect("nobody in the way");
+    let (mut open, mut late) = (write(&engine), write(&engine));
+    let filter = Predicate::Compare(2, Comparison::Less, Value::Int(8));
+    let scan = Scan::table(dropped).filter(&filter).columns(Columns::Some(&[0]));
+    open.scan(&scan, &mut |_| ControlFlow::Continue(())).expect("reads do not fail");
+    update(&mut late, dropped, 2, Delta::new().set(2, 7));
+    let mut other = write(&engine);
+    update(&mut other, table, 1, Delta::new().add(2, 1));
+    other.commit().expect("nobody in the way");
+    engine.drop_table("dropped").expect("it is listed");
+    update(&mut open, table, 1, Delta::new().add(2, 1));
+    late.commit().expect("it has read nothing");
+    engine.collect();
+    assert_eq!(rule(open.commit()), Reason::PredicateMet.rule());
+}
+
+/// Two changes of one row by one transaction are one entry: it holds what stood there before both.
+#[test]
+fn changes_of_other_columns_extend_the_entry() {
+    for ends_well in [false, true] {
+        let (engine, table) = accounts(Options::default());
+        let mut reader = begin(&engine, Mode::ReadOnly);
+        let mut open = write(&engine);
+        update(&mut open, table, 1, Delta::new().set(1, 5));
+        update(&mut open, table, 1, Delta::new().set(2, 6));
+        assert_eq!(account(&mut reader, table, 1), [1, 0, 10, i64::MAX]);
+        assert_eq!(account(&mut open, table, 1), [1, 5, 6, i64::MAX]);
+        if ends_well {
+            open.commit().expect("nobody in the way");
+        } else {
+            open.abort();
+        }
+        assert_eq!(account(&mut reader, table, 1), [1, 0, 10, i64::MAX]);
+        let expected = if ends_well { [1, 5, 6, i64::MAX] } else { [1, 0, 10, i64::MAX] };
+        assert_eq!(account(&mut write(&engine), table, 1), expected);
+    }
+}
+
+/// The same around savepoints, one of which is released, so that its entries take in what follows.
+#[test]
+fn entries_before_and_behind_savepoints_go_back_to_their_own_moment() {
+    let (engine, table) = accounts(Options::default());
+    let mut reader = begin(&engine, Mode::ReadOnly);
+    let mut open = write(&engine);
+    update(&mut open, table, 1, Delta::new().set(1, 5));
+    let outer = open.savepoints().expect("it has them").savepoint().expect("open");
+    update(&mut open, table, 1, Delta::new().set(2, 6));
+    let inner = open.savepoints().expect("it has them").savepoint().expect("open");
+    assert!(open.delete(table, &key(1)).expect("nobody in the way"));
+    open.insert(table, &key(1), row([1, 7, 7, 7]).row()).expect("a free key");
+    open.savepoints().expect("it has them").release(inner);
+    update(&mut open, table, 1, Delta::new().set(3, 8));
+    assert_eq!(account(&mut open, table, 1), [1, 7, 7, 8]);
+    open.savepoints().expect("it has them").rollback_to(&outer).expect("open");
+    assert_eq!(account(&mut open, table, 1), [1, 5, 10, i64::MAX]);
+    update(&mut open, table, 1, Delta::new().set(3, 9));
+    assert_eq!(account(&mut reader, table, 1), [1, 0, 10, i64::MAX]);
+    open.commit().expect("nobody in the way");
+    assert_eq!(account(&mut reader, table, 1), [1, 0, 10, i64::MAX]);
+    assert_eq!(account(&mut write(&engine), table, 1), [1, 5, 10, 9]);
+}
+
+/// Each of a row's moments stays readable while it comes, changes, goes and comes again, by one transaction or by many.
+#[test]
+fn a_row_that_comes_and_goes_has_a_version_for_each_reader() {
+    let (engine, table) = accounts(Options::default());
+    let mut readers = Vec::new();
+    let there = |open: &mut Transaction<&Hyper>| {
+        let mut row = RowBuf::new();
+        let found = open.read(table, &key(77), Columns::Some(&[2]), &mut row).expect("reads do not fail");
+        found.then(|| row.get(0).as_int().expect("an integer"))
+    };
+    for round in 0..12_i64 {
+        let mut open = write(&engine);
+        let expected = match round % 4 {
+            0 => {
+                open.insert(table, &key(77), row([77, 0, round, 0]).row()).expect("a free key");
+                Some(round)
+            }
+            1 => {
+                update(&mut open, table, 77, Delta::new().set(2, round));
+                Some(round)
+            }
+            2 => {
+                assert!(open.delete(table, &key(77)).expect("nobody in the way"));
+                open.insert(table, &key(77), row([77, 0, round, 1]).row()).expect("a free key");
+                Some(round)
+            }
+            _ => {
+                assert!(open.delete(table, &key(77)).expect("nobody in the way"));
+                None
+            }
+        };
+        open.commit().expect("nobody in the way");
+        readers.push((begin(&engine, Mode::ReadOnly), expected));
+        let mut undone = write(&engine);
+        undone.put(table, &key(77), row([77, 9, 9, 9]).row()).expect("nobody in the way");
+        undone.abort();
+        engine.collect();
+    }
+    // The middle ones end first: what they alone read may go, and nothing else.
+    while !readers.is_empty() {
+        let (mut reader, expected) = readers.remove(readers.len() / 2);
+        assert_eq!(there(&mut reader), expected);
+        reader.commit().expect("a reader commits");
+        engine.collect();
+        readers.iter_mut().for_each(|(reader, expected)| assert_eq!(there(reader), *expected));
+    }
+    while engine.collect() > 0 {}
+    assert_eq!((engine.stats().versioned, engine.stats().garbage, engine.stats().rows), (0, 0, 10));
+}
