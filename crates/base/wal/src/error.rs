@@ -2,7 +2,7 @@
 
 use env::DiskError;
 use env::process::Holder;
-use model::LogPosition;
+use model::{Fault, Invalid, Limit, LimitKind, LogPosition};
 use std::fmt;
 use std::time::Duration;
 
@@ -192,5 +192,32 @@ impl fmt::Display for DamageKind {
             Self::Foreign => "the file belongs to another log, or to another position in this one",
             Self::Short => "the file ends too early",
         })
+    }
+}
+
+/// The log's error as a transaction's user meets it.
+impl From<LogError> for model::Error {
+    fn from(error: LogError) -> model::Error {
+        let detail = error.to_string();
+        match error {
+            // A table's definition, perhaps; rows and keys have limits of their own.
+            LogError::TooLarge { bytes, limit } => {
+                let (limit, actual) = (limit as u64, bytes as u64);
+                return Limit { kind: LimitKind::WriteSetBytes, limit, actual }.into();
+            }
+            LogError::Full(_) => Fault::DiskFull { detail },
+            LogError::Locked { holder, .. } => {
+                Fault::Locked { detail, by_ending: holder.is_some_and(env::process::Holder::may_be_ending) }
+            }
+            LogError::Stopped(_) => Fault::OutcomeUnknown { detail },
+            LogError::Corrupt(_) | LogError::NotALog { .. } => Fault::Corruption { detail },
+            LogError::NewerFormat { .. } => Fault::NewerFormat { detail },
+            LogError::ReadOnly => Fault::ReadOnly,
+            LogError::Closed => Fault::Closed,
+            LogError::CheckpointRunning => Fault::CheckpointRunning,
+            LogError::BadOption { .. } => return Invalid::Option { what: detail }.into(),
+            _ => Fault::Disk { detail },
+        }
+        .into()
     }
 }

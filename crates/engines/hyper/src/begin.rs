@@ -6,6 +6,7 @@ use crate::worker::{Counts, Worker, count};
 use crate::writer::{Commit, Writer};
 use crate::{Hyper, Reason};
 use model::{Abort, Begin, Error, Invalid, Mode, Result, Supervisor, TableId, Target, Timestamp};
+use parts::sync::atomic::AtomicU64;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(super) struct Core {
     pub changed_rows: u64,
     pub savepoints: Savepoints,
     pub poison: Option<Error>,
+    /// Greatest log position among the versions that it has read.
+    pub rests_on: AtomicU64,
     pub supervisor: Option<Arc<dyn Supervisor>>,
     pub wait_limit: Duration,
 }
@@ -54,6 +57,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     /// # Errors
     /// [`model::LimitKind::Transactions`].
     pub(super) fn begin(engine: H, how: Begin) -> Result<Self> {
+        engine.check_log()?;
         let worker = engine.shelves.take(engine.options.transactions, |shelf| engine.new_worker(shelf))?;
         let wait_limit = how.wait_limit.unwrap_or(engine.options.wait_limit);
         let core = Core {
@@ -66,6 +70,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             changed_rows: 0,
             savepoints: Savepoints::default(),
             poison: None,
+            rests_on: AtomicU64::new(0),
             supervisor: None,
             wait_limit,
         };
@@ -82,7 +87,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         let reason = conflict.reason;
         let error = Error::from(self.abort_of(conflict));
         self.core.poison = Some(error.clone());
-        self.engine.roll_back(&mut self.core, reason);
+        self.engine.roll_back(&mut self.core, Some(reason));
         error
     }
 
@@ -109,7 +114,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if let Some(error) = &self.core.poison {
             return Err(error.clone());
         }
-        self.engine.start(&mut self.core);
+        self.engine.start(&mut self.core)?;
         self.engine.table(table).map(drop)
     }
 
@@ -163,30 +168,33 @@ impl Hyper {
     }
 
     /// Starts a transaction that has not started: from here on it sees what has committed by now (Y2, Y5).
+    ///
+    /// # Errors
+    /// The log could not raise its ceiling above the start.
     #[inline]
-    pub(super) fn start(&self, core: &mut Core) {
-        if core.start.is_none() {
-            self.start_now(core);
-        }
+    pub(super) fn start(&self, core: &mut Core) -> Result<()> {
+        if core.start.is_none() { self.start_now(core) } else { Ok(()) }
     }
 
-    fn start_now(&self, core: &mut Core) {
+    fn start_now(&self, core: &mut Core) -> Result<()> {
         let reads_only = core.reads_only();
         let worker = core.worker();
         self.starts.enter(worker.slot, self.order.now(), reads_only);
         let start = if self.options.claims { self.order.draw() } else { self.order.now() };
         worker.number += 1;
         let name = if self.options.claims { start } else { OWN_NAMES | worker.slot << 40 | worker.number };
+        self.check_ceiling(core, start)?;
         (core.start, core.name) = (Some(start), Timestamp(name));
         if let Some(supervisor) = &core.supervisor {
             supervisor.transaction_begins(core.name);
         }
+        Ok(())
     }
 
     /// Undoes what a transaction has written, and ends it. Once.
-    pub(super) fn roll_back(&self, core: &mut Core, reason: Reason) {
+    pub(super) fn roll_back(&self, core: &mut Core, reason: Option<Reason>) {
         let Some(mut worker) = core.worker.take() else { return };
-        count(&worker.counts.aborted[reason as usize], 1);
+        reason.inspect(|reason| count(&worker.counts.aborted[*reason as usize], 1));
         if let Some(writer) = core.writer.take() {
             if writer.status.aborts() {
                 self.sleepers.wake(writer.status.address());
@@ -201,7 +209,7 @@ impl Hyper {
         self.starts.leave(worker.slot);
         worker.writes.clear();
         worker.log.clear();
-        let over = self.shelves.put(worker, left, || self.lowest());
+        let over = self.shelves.put(worker, left, || self.collectable());
         if !over.is_empty() {
             self.collect_versions(&over);
         }
@@ -213,6 +221,6 @@ const OWN_NAMES: u64 = 1 << 63;
 
 impl<H: Deref<Target = Hyper>> Drop for Transaction<H> {
     fn drop(&mut self) {
-        self.engine.roll_back(&mut self.core, Reason::Requested);
+        self.engine.roll_back(&mut self.core, Some(Reason::Requested));
     }
 }

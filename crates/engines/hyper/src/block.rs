@@ -12,12 +12,13 @@
 //! anything else or a caller's code runs. A row's chain is its block's, so whoever has the latch follows it without
 //! further ado (Y4). Source: sections 2.1, 2.2 and 2.6.
 
+use crate::collect::Collectable;
 use crate::node::NodeRef;
 use crate::store::Store;
 use crate::table::Layout;
 use crate::undo::{ColumnSet, Undecided, Undo};
 use crate::writer::Writer;
-use model::{Columns, Key, RawValue, RowBuf, RowRef};
+use model::{Columns, Key, LogPosition, RawValue, RowBuf, RowRef};
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
@@ -100,9 +101,17 @@ pub(crate) struct Version<'r> {
     slot: usize,
     undone: SmallVec<[&'r Undo; 4]>,
     is_there: bool,
+    /// The entry above which nothing was undone: its writer's record is what the version rests on.
+    made_by: Option<&'r Undo>,
 }
 
 impl<'r> Version<'r> {
+    /// Where the record of its writer ends in the log; zero once that is durable for sure (Y10), and for own versions.
+    #[inline]
+    pub fn position(&self) -> LogPosition {
+        self.made_by.map_or(LogPosition::ZERO, |undo| undo.writer().position())
+    }
+
     /// Returns whether there is a row.
     pub fn is_there(&self) -> bool {
         self.is_there
@@ -189,7 +198,7 @@ impl Rows {
 
     /// What stands in place.
     pub fn newest(&self, slot: usize) -> Version<'_> {
-        Version { rows: self, slot, undone: SmallVec::new(), is_there: self.is_in_place(slot) }
+        Version { rows: self, slot, undone: SmallVec::new(), is_there: self.is_in_place(slot), made_by: None }
     }
 
     /// The version that a transaction of this start reads: section 2.2.
@@ -206,6 +215,7 @@ impl Rows {
             version.undo(undo);
             next = undo.older.as_deref();
         }
+        version.made_by = next;
         Ok(version)
     }
 
@@ -259,6 +269,11 @@ impl Rows {
         self.store.grow(more);
         self.there.resize(more.div_ceil(64), 0);
         self.slots.resize_with(more, Slot::default);
+    }
+
+    /// Puts a row into a slot, or none, without a version: in recovery, when nobody else has the database.
+    pub fn put(&mut self, slot: usize, row: Option<RowRef<'_>>) {
+        self.change(slot, ColumnSet::ALL, row);
     }
 
     /// Takes a free slot for a row that its writer inserts.
@@ -316,11 +331,11 @@ impl Rows {
         undo
     }
 
-    /// Cuts off the entries that nobody reads any more: from the first one that is committed at or below `bound` on.
+    /// Cuts off the entries that nobody reads any more: from the first one that is committed below the bounds on.
     /// Returns them.
-    pub fn cut(&mut self, slot: usize, bound: u64) -> Option<Box<Undo>> {
+    pub fn cut(&mut self, slot: usize, collectable: Collectable) -> Option<Box<Undo>> {
         let mut link = &mut self.slots[slot].chain;
-        while link.as_ref().is_some_and(|undo| !undo.is_over(bound)) {
+        while link.as_ref().is_some_and(|undo| !undo.is_over(collectable)) {
             link = &mut link.as_mut().expect("looked at").older;
         }
         let over = link.take();

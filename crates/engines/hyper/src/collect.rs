@@ -7,8 +7,18 @@
 use crate::Hyper;
 use crate::order::Lowest;
 use crate::writer::Commit;
+use model::LogPosition;
 use parts::epoch;
 use std::sync::Arc;
+
+/// Bounds on what may be collected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Collectable {
+    /// Every open transaction has started here or later.
+    pub bound: u64,
+    /// The log is durable up to here.
+    pub durable: LogPosition,
+}
 
 impl Hyper {
     /// The lowest starts of open transactions.
@@ -17,11 +27,17 @@ impl Hyper {
         self.starts.lowest(now)
     }
 
+    /// Whose versions may go: of those that committed below every open start, and whose records are durable (Y9, Y10).
+    pub(super) fn collectable(&self) -> Collectable {
+        Collectable { bound: self.lowest().any, durable: self.durable_position() }
+    }
+
     /// Cuts off what writers have replaced: all of them committed below every open transaction's start.
     pub(super) fn collect_versions(&self, over: &[Arc<Commit>]) {
         // Read again: it may have grown. Or fallen, by an entry that is late among the starts (Y5): what was over stays over.
-        let lowest = self.lowest();
-        let bound = over.iter().map(|commit| commit.at).fold(lowest.any, u64::max);
+        let (lowest, now) = (self.lowest(), self.collectable());
+        let bound = over.iter().map(|commit| commit.at).fold(now.bound, u64::max);
+        let collectable = Collectable { bound, ..now };
         for write in over.iter().flat_map(|commit| &commit.writes) {
             let Some(table) = self.tables.get(write.table) else { continue };
             let slot = write.place.slot as usize;
@@ -29,7 +45,7 @@ impl Hyper {
             if rows.key(slot) != Some(&write.key) {
                 continue; // Another writer's collection has taken the row out.
             }
-            let chain = rows.cut(slot, bound);
+            let chain = rows.cut(slot, collectable);
             let left = rows.leave(slot);
             drop(rows);
             drop(chain);
@@ -42,7 +58,7 @@ impl Hyper {
 
     /// Collects whatever can be collected now. Returns the number of writers whose versions have gone.
     pub fn collect(&self) -> usize {
-        let over = self.shelves.take_all_over(self.lowest().any);
+        let over = self.shelves.take_all_over(self.collectable());
         self.collect_versions(&over);
         self.order.forget(self.lowest().writing);
         self.free_dropped();
@@ -78,7 +94,7 @@ mod tests {
         let (slot, late) = (engine.starts.add().expect("room"), engine.order.now() - 1);
         reader.core.start = None;
         engine.starts.leave(reader.core.worker().slot);
-        let over = engine.shelves.take_all_over(engine.lowest().any);
+        let over = engine.shelves.take_all_over(engine.collectable());
         assert_eq!(over.len(), 1);
         engine.starts.enter(slot, late, true);
         engine.collect_versions(&over);

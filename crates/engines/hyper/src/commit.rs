@@ -4,6 +4,7 @@
 //! section   the writer says "deciding at 17", takes its place among the recent, the counter shows 17     (Y1, Y2)
 //! ----      THE PLACE IN THE SERIAL ORDER
 //! validate  the writes of those between the start and 17, committed or deciding, against the predicates
+//! log       its redo record is appended
 //! publish   the writer says "committed": one store                                                       (Y3)
 //! ```
 //!
@@ -17,7 +18,8 @@ use crate::predicates::{Images, Tree, Values};
 use crate::worker::count;
 use crate::writer::{Commit, Status, Write, Writer};
 use crate::{Hyper, Reason};
-use model::{Committed, LogPosition, Result, SerialPoint, Target};
+use model::{Committed, Error, Fault, LogPosition, Result, SerialPoint, Target};
+use parts::sync::atomic::Ordering::Relaxed;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -31,11 +33,14 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             return Err(error.clone());
         }
         // A transaction without an access takes its place now.
-        self.engine.start(&mut self.core);
+        self.engine.start(&mut self.core)?;
         let start = self.core.start();
         let Some(writer) = self.core.writer.clone().filter(|_| self.core.changed_rows > 0) else {
-            return Ok(self.engine.finish_reader(&mut self.core, start));
+            return self.finish_reader(start);
         };
+        if let Err(error) = self.engine.prepare_record(&mut self.core) {
+            return Err(self.fail_with(error));
+        }
         let writes = std::mem::take(&mut self.core.worker().writes);
         let Drawn { commit, others, is_awaited } = self.engine.order.draw_for(writer, writes, start);
         let status = &commit.writer.status;
@@ -43,39 +48,76 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             self.engine.sleepers.wake(status.address());
         }
         if let Some(conflict) = self.engine.validate(&mut self.core, others, commit.at) {
-            self.core.worker().writes = commit.writes.iter().map(Write::again).collect();
+            self.take_back(&commit);
             return Err(self.fail(conflict));
         }
+        let logged = self.engine.check_ceiling(&self.core, commit.at);
+        let position = match logged.and_then(|()| self.engine.append(&mut self.core, &commit)) {
+            Ok(position) => position,
+            Err(error) => {
+                self.take_back(&commit);
+                return Err(self.fail_with(error));
+            }
+        };
+        let rests_on = self.core.rests_on();
+        assert!(self.engine.log.is_none() || rests_on < position, "Y10: who reads a version is logged after it");
+        commit.writer.logged(position);
         if status.commits() {
             self.engine.sleepers.wake(status.address());
         }
+        let log_position = self.core.to_await(&self.engine, position);
         let worker = self.core.worker.take().expect("open: it would be poisoned");
         count(&worker.counts.committed, 1);
         self.core.writer = None;
         let at = commit.at;
         self.engine.end(worker, Some(commit));
-        Ok(self.engine.committed(at))
+        Ok(self.engine.committed(at, log_position))
     }
-}
 
-impl Hyper {
-    fn committed(&self, at: u64) -> Committed {
-        Committed { serial_point: self.options.claims.then_some(SerialPoint(at)), log_position: LogPosition::ZERO }
+    /// Takes what was to be committed back, in order to undo it.
+    fn take_back(&mut self, commit: &Commit) {
+        self.core.worker().writes = commit.writes.iter().map(Write::again).collect();
     }
 
     /// Ends a transaction that has changed nothing: its place is its start.
-    fn finish_reader(&self, core: &mut Core, start: u64) -> Committed {
+    fn finish_reader(&mut self, start: u64) -> Result<Committed> {
+        let rests_on = self.core.rests_on();
+        // On a failed log, what was read may never become durable, and must not be acknowledged (design, rule 4).
+        if rests_on > self.engine.durable_position()
+            && let Err(Error::Fault(Fault::LogFailed { detail })) = self.engine.check_log()
+        {
+            return Err(self.fail_with(Fault::OutcomeUnknown { detail }.into()));
+        }
+        let Transaction { engine, core } = self;
         let mut worker = core.worker.take().expect("open: it would be poisoned");
         // Rows that it has locked are free again: nothing of them has changed.
         if let Some(writer) = core.writer.take() {
             if writer.status.aborts() {
-                self.sleepers.wake(writer.status.address());
+                engine.sleepers.wake(writer.status.address());
             }
-            self.undo_down_to(&mut worker, 0);
+            engine.undo_down_to(&mut worker, 0);
         }
         count(&worker.counts.read_only, 1);
-        self.end(worker, None);
-        self.committed(start)
+        engine.end(worker, None);
+        Ok(engine.committed(start, core.to_await(engine, rests_on)))
+    }
+}
+
+impl Core {
+    /// Greatest log position among the versions that it has read.
+    pub fn rests_on(&self) -> LogPosition {
+        LogPosition::from_raw(self.rests_on.load(Relaxed))
+    }
+
+    /// The worker of a transaction that has not ended.
+    pub fn worker_ref(&self) -> &crate::worker::Worker {
+        self.worker.as_ref().expect("it is open")
+    }
+}
+
+impl Hyper {
+    fn committed(&self, at: u64, log_position: LogPosition) -> Committed {
+        Committed { serial_point: self.options.claims.then_some(SerialPoint(at)), log_position }
     }
 
     /// Tests the writes of those who have drawn a timestamp below `end` against what a transaction has read by; `others` are

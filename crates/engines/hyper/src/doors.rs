@@ -8,9 +8,12 @@ use model::{
     LogPosition, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots,
     Supervised, Supervisor, TableId, Tables, Timestamp,
 };
+use parts::promise;
+use parts::sync::atomic::AtomicU64;
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 use std::time::Duration;
+use wal::Log;
 
 impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
@@ -67,9 +70,8 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
         self.core.poison.as_ref()
     }
 
-    /// Nothing is durable here.
     fn rests_on(&self) -> LogPosition {
-        LogPosition::ZERO
+        self.core.to_await(&self.engine, self.core.rests_on())
     }
 
     /// Its start, or a number of its own where starts are not claimed.
@@ -81,12 +83,13 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
         if let Some(error) = &self.core.poison {
             return Err(error.clone());
         }
-        self.engine.start(&mut self.core);
+        self.engine.start(&mut self.core)?;
         Ok(())
     }
 
-    /// No effect: nothing is durable here.
-    fn set_durability(&mut self, _: Durability) {}
+    fn set_durability(&mut self, durability: Durability) {
+        self.core.how.durability = Some(durability);
+    }
 
     fn set_wait_limit(&mut self, limit: Option<Duration>) {
         self.core.wait_limit = limit.unwrap_or(self.engine.options.wait_limit);
@@ -113,7 +116,7 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
     }
 
     fn abort(mut self) {
-        self.engine.roll_back(&mut self.core, Reason::Requested);
+        self.engine.roll_back(&mut self.core, Some(Reason::Requested));
     }
 }
 
@@ -154,7 +157,7 @@ impl Tables for Hyper {
     }
 
     fn checkpoint(&self) -> Result<()> {
-        Ok(()) // Everything is in memory.
+        if self.log.is_some() { self.write_checkpoint().map(drop) } else { Ok(()) }
     }
 }
 
@@ -183,17 +186,38 @@ impl Interactive for Hyper {
         let table = self.table(table)?;
         table.schema().check_key(key)?;
         table.schema().check_columns(columns)?;
-        let read = View::newest().read(table, key, columns, row);
-        Ok(Got { found: read.found, log_position: LogPosition::ZERO })
+        let rests_on = AtomicU64::new(0);
+        let read = View { rests_on: Some(&rests_on), ..View::newest() }.read(table, key, columns, row);
+        let log_position = match self.options.durability {
+            Durability::Fsync => LogPosition::from_raw(rests_on.into_inner()),
+            Durability::Async | Durability::None => LogPosition::ZERO,
+        };
+        Ok(Got { found: read.found, log_position })
     }
 
-    /// Returns at once: nothing here is durable.
-    fn wait_durable(&self, _: LogPosition) -> Result<()> {
-        Ok(())
+    fn wait_durable(&self, position: LogPosition) -> Result<()> {
+        let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(()) };
+        Ok(log.wait_durable(position)?)
     }
 
-    fn durable(self: &Arc<Self>, _: LogPosition) -> Pending<Result<()>> {
-        Pending::ready(Ok(()))
+    fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool> {
+        let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(true) };
+        Ok(log.wait_durable_unless(position, is_over)?)
+    }
+
+    fn recheck_waits(&self) {
+        self.log.iter().for_each(Log::recheck_waits);
+    }
+
+    fn durable(self: &Arc<Self>, position: LogPosition) -> Pending<Result<()>> {
+        match &self.log {
+            Some(log) if position > self.durable_position() => {
+                let (promise, pending) = promise::promise();
+                log.on_durable(position, Box::new(move |result| promise.resolve(result.map_err(Error::from))));
+                pending
+            }
+            _ => Pending::ready(Ok(())),
+        }
     }
 
     fn ddl(&self) -> Option<&dyn Tables> {

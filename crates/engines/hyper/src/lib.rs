@@ -1,5 +1,5 @@
 //! HyPer's multi-version concurrency control: rows changed in place, before-images in undo buffers, serializable by
-//! precision locking. The order is fixed at commit. In memory: nothing is durable yet.
+//! precision locking. The order is fixed at commit. Durable by redo records, or in memory.
 //!
 //! # The idea
 //! The newest version of a row is the row. Whoever changes it keeps what stood there before in an undo entry, which takes
@@ -43,6 +43,8 @@
 //!   deciding writer's entries all are committed, in the order of their timestamps.
 //! - **Y8** A log covers at least what was read.
 //! - **Y9** An entry is cut off when every open transaction has started at or above its commit: all read what follows it.
+//! - **Y10** A record is appended before its transaction is published, and an entry of a transaction whose record is not durable is
+//!   not cut off. So a reader learns from chains what its answer rests on, and who reads or overwrites is logged after.
 //!
 //! # From the paper to code
 //! Neumann, Mühlbauer, Kemper, *Fast Serializable Multi-Version Concurrency Control for Main-Memory Database Systems*,
@@ -64,14 +66,18 @@
 
 mod begin;
 mod block;
+mod checkpoint;
 mod collect;
 mod column_scan;
 mod commit;
 mod doors;
+mod durability;
 mod node;
 mod order;
 mod predicates;
 mod read;
+mod recover;
+mod redo;
 mod savepoints;
 mod scan;
 mod store;
@@ -84,16 +90,22 @@ mod write;
 mod writer;
 
 pub use begin::Transaction;
+pub use checkpoint::CheckpointReport;
+pub use recover::RecoveryReport;
+pub use wal::{Driver, LogOptions};
 pub use writer::{Status, StatusWord};
 
-use model::{AbortClass, Invalid, Limit, LimitKind, Result, Schema, TableId};
+use model::{AbortClass, Durability, Interactive, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId};
 use order::{Order, Starts};
+use parts::sync::atomic::AtomicU64;
 use parts::sync::{Mutex, MutexGuard, OnceLock};
 use parts::wait::WaitTable;
+use redo::{encode_create, encode_drop};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use table::{Layout, Table};
 use wait::Waits;
+use wal::Log;
 use worker::{Counts, Shelves};
 
 /// Places where transactions sleep.
@@ -111,6 +123,13 @@ pub struct Hyper {
     counts: Mutex<Vec<Arc<Counts>>>,
     waits: Waits,
     sleepers: Arc<WaitTable>,
+    /// The redo log; `None` in memory.
+    log: Option<Log>,
+    /// Timestamps below need no look at the log's ceiling.
+    renew_at: AtomicU64,
+    /// One checkpoint at a time.
+    writing_checkpoint: Mutex<()>,
+    recovery: Option<RecoveryReport>,
 }
 
 /// The tables by name, and those that were dropped.
@@ -146,7 +165,7 @@ pub enum Validation {
 }
 
 /// The knobs. Every limit ends in a named error.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Longest key. Unit: bytes. Default: 8,192.
     pub key_bytes: u64,
@@ -182,6 +201,10 @@ pub struct Options {
     /// Whether the nodes of ordered tables hold four entries: for tests, to which splits and merges are then common. Default:
     /// false.
     pub has_small_nodes: bool,
+    /// What an acknowledgement waits for, where a transaction does not say. Default: [`Durability::Fsync`]. No effect in memory.
+    pub durability: Durability,
+    /// The log of [`Hyper::open`].
+    pub log: LogOptions,
 }
 
 impl Default for Options {
@@ -203,6 +226,8 @@ impl Default for Options {
             has_synopses: true,
             whole_versions: false,
             has_small_nodes: false,
+            durability: Durability::Fsync,
+            log: LogOptions::default(),
         }
     }
 }
@@ -337,6 +362,10 @@ impl Hyper {
             counts: Mutex::default(),
             waits: Waits::default(),
             sleepers: Arc::new(WaitTable::new(SLEEPERS)),
+            log: None,
+            renew_at: AtomicU64::new(u64::MAX),
+            writing_checkpoint: Mutex::default(),
+            recovery: None,
             options,
         }
     }
@@ -352,18 +381,37 @@ impl Hyper {
             return Err(Invalid::TableExists { table: name }.into());
         }
         let id = TableId(names.next);
-        let Some(place) = self.tables.0.get(id.0 as usize) else {
+        if u64::from(id.0) >= self.options.tables {
             let (limit, actual) = (self.options.tables, u64::from(id.0) + 1);
             return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
-        };
+        }
+        let position = self.log_definition(|record| encode_create(record, id, &schema))?;
+        self.add_table(id, schema)?;
+        names.next += 1;
+        names.listed.push((name, id));
+        drop(names);
+        self.wait_durable(position)?;
+        Ok(id)
+    }
+
+    /// Appends the record of a definition.
+    fn log_definition(&self, encode: impl FnOnce(&mut Vec<u8>)) -> Result<LogPosition> {
+        let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
+        let mut record = Vec::new();
+        encode(&mut record);
+        Ok(log.append(self.order.now(), &record, Durability::Fsync)?)
+    }
+
+    /// Makes an empty table under a number that no other has.
+    fn add_table(&self, id: TableId, schema: Schema) -> Result<()> {
         let Options { by_row, whole_versions, has_synopses, .. } = self.options;
         let block_rows = self.options.block_rows();
         let layout = Layout { schema: Arc::new(schema), by_row, block_rows, whole_versions, has_synopses };
+        let (limit, actual) = (self.options.tables, u64::from(id.0) + 1);
+        let place = self.tables.0.get(id.0 as usize).ok_or(Limit { kind: LimitKind::Tables, limit, actual })?;
         let is_first = place.set(Box::new(Table::new(id, layout, self.options.has_small_nodes))).is_ok();
         assert!(is_first, "a table's number is given once");
-        names.next += 1;
-        names.listed.push((name, id));
-        Ok(id)
+        Ok(())
     }
 
     /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is
@@ -375,12 +423,19 @@ impl Hyper {
         let mut names = self.names();
         let at = names.listed.iter().position(|(listed, _)| listed == name);
         let at = at.ok_or_else(|| Invalid::UnknownTable { table: name.into() })?;
-        let (_, id) = names.listed.remove(at);
+        let id = names.listed[at].1;
+        let position = self.log_definition(|record| encode_drop(record, id))?;
+        names.listed.remove(at);
         self.tables.get(id).expect("a listed table is there").mark_dropped();
         names.dropped.push((self.order.draw(), id));
         drop(names);
         self.free_dropped();
-        Ok(())
+        self.wait_durable(position)
+    }
+
+    /// The table of a name.
+    pub fn table_named(&self, name: &str) -> Option<TableId> {
+        self.names().listed.iter().find(|(listed, _)| listed == name).map(|(_, id)| *id)
     }
 
     /// All tables.

@@ -8,9 +8,10 @@ use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
 use crate::writer::Writer;
 use crate::{Hyper, Validation};
-use model::{Columns, Key, Result, RowBuf, RowRef, TableId};
+use model::{Columns, Key, LogPosition, Result, RowBuf, RowRef, TableId};
 use parts::epoch;
 use parts::spin::Backoff;
+use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -19,26 +20,35 @@ use std::sync::Arc;
 pub(crate) struct View<'t> {
     pub start: u64,
     pub own: Option<&'t Arc<Writer>>,
+    /// Where the greatest log position of what it sees is noted. `Relaxed`: read by whoever owns the view, afterwards.
+    pub rests_on: Option<&'t AtomicU64>,
 }
 
 impl Core {
     /// What it sees now.
     #[inline]
     pub fn view(&self) -> View<'_> {
-        View { start: self.start(), own: self.writer.as_ref() }
+        View { start: self.start(), own: self.writer.as_ref(), rests_on: Some(&self.rests_on) }
     }
 }
 
 impl View<'_> {
     /// What is committed at the moment of each look.
     pub fn newest() -> View<'static> {
-        View { start: u64::MAX, own: None }
+        View { start: u64::MAX, own: None, rests_on: None }
     }
 
     /// The version of a row that it sees.
     #[inline]
     pub fn of<'r>(&self, rows: &'r Rows, slot: usize) -> std::result::Result<Version<'r>, Undecided> {
-        rows.visible(slot, self.start, self.own)
+        let version = rows.visible(slot, self.start, self.own)?;
+        let position = version.position();
+        if position > LogPosition::ZERO
+            && let Some(noted) = self.rests_on
+        {
+            noted.fetch_max(position.to_raw(), Relaxed);
+        }
+        Ok(version)
     }
 
     /// Copies the row of a key that it sees; `None` if there is none. Returns whether the newest version is its own.

@@ -35,7 +35,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if let Some(error) = &self.core.poison {
             return Err(error.clone());
         }
-        self.engine.start(&mut self.core);
+        self.engine.start(&mut self.core)?;
         let (bytes, changed_rows) = (self.core.bytes, self.core.changed_rows);
         let writes = self.core.worker().writes.len();
         let savepoints = &mut self.core.savepoints;

@@ -4,7 +4,7 @@ use crate::block::{Block, Rows};
 use crate::node::{Node, NodeRef};
 use crate::undo::ColumnSet;
 use crate::writer::Place;
-use model::{Key, Schema, Storage, TableId};
+use model::{Key, RowRef, Schema, Storage, TableId};
 use parts::epoch::{self, Guard};
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::SIDE_BY_SIDE;
@@ -159,6 +159,36 @@ impl Table {
     /// Shows the rows of each block, under its latch.
     pub fn each_block(&self, mut visit: impl FnMut(&Rows)) {
         (0..self.blocks.count()).filter_map(|number| self.blocks.get(number)).for_each(|block| visit(&block.read()));
+    }
+
+    /// Puts a row, or none, in the place of whatever is there under a key, without versions: in recovery, when nobody else has
+    /// the database.
+    pub fn replace(&self, key: &[u8], row: Option<RowRef<'_>>) {
+        let guard = epoch::pin();
+        let known = self.index.get(key, &guard).map(|node| (NodeRef::of(node), node.place));
+        match (known, row) {
+            (None, None) => {}
+            (Some((_, place)), Some(_)) => self.block(place.block).write().put(place.slot as usize, row),
+            (Some((node, place)), None) => {
+                let mut rows = self.block(place.block).write();
+                rows.put(place.slot as usize, None);
+                let left = rows.leave(place.slot as usize);
+                drop(rows);
+                assert!(left == Some(node), "Y6: a row without versions leaves its slot");
+                self.remove(node, key, place);
+            }
+            (None, Some(_)) => {
+                let place = self.new_place();
+                let node = NodeRef::allocate(key, place);
+                {
+                    let mut rows = self.block(place.block).write();
+                    rows.make_room(place.slot as usize, &self.layout);
+                    rows.take(place.slot as usize, node);
+                    rows.put(place.slot as usize, row);
+                }
+                assert!(self.index.insert(node, key, &guard).is_ok(), "nobody else inserts");
+            }
+        }
     }
 
     /// Frees all rows of a table that nobody uses any more. What is left of it is a few hundred bytes a block.

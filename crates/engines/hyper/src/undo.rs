@@ -3,6 +3,7 @@
 //! The entries of one row form a chain from the newest to the oldest. It hangs on the row's block and is read and
 //! changed under the block's latch, so an entry that is unlinked is nobody else's (Y4).
 
+use crate::collect::Collectable;
 use crate::store::Store;
 use crate::writer::{Status, Writer};
 use model::RawValue;
@@ -205,8 +206,10 @@ impl Undo {
     }
 
     /// Returns whether every transaction reads the version after this entry, or a newer one.
-    pub fn is_over(&self, bound: u64) -> bool {
-        matches!(self.writer().status.load(), Status::Committed(at) if at <= bound)
+    /// And the writer's record is durable: whoever reads the version without the entry has nothing to wait for.
+    pub fn is_over(&self, Collectable { bound, durable }: Collectable) -> bool {
+        let writer = self.writer();
+        matches!(writer.status.load(), Status::Committed(at) if at <= bound) && writer.position() <= durable
     }
 
     pub fn is_of(&self, writer: Option<&Arc<Writer>>) -> bool {

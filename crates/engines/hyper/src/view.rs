@@ -24,14 +24,14 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if let Some(error) = &self.core.poison {
             return Err(error.clone());
         }
-        self.engine.start(&mut self.core);
+        self.engine.start(&mut self.core)?;
         let is_logged = self.engine.logs(&self.core);
         let start = self.core.start();
-        let crate::begin::Core { worker, writer, .. } = &mut self.core;
+        let crate::begin::Core { worker, writer, rests_on, .. } = &mut self.core;
         let log = &mut worker.as_mut().expect("it is open").log;
         Ok(SharedView {
             engine: &self.engine,
-            view: View { start, own: writer.as_ref() },
+            view: View { start, own: writer.as_ref(), rests_on: Some(rests_on) },
             log: is_logged.then(|| Mutex::new(log)),
         })
     }

@@ -70,7 +70,7 @@ impl Drop for Entered<'_> {
 }
 
 /// A wait that a supervisor watches, until it is dropped.
-struct Watched<'e>(Option<&'e dyn Supervisor>);
+pub(crate) struct Watched<'e>(pub Option<&'e dyn Supervisor>);
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {

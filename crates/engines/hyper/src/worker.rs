@@ -1,7 +1,7 @@
 //! Workers: what a transaction works with, kept from one transaction to the next; and the versions that ended ones leave.
 
 use crate::Reason;
-use crate::order::Lowest;
+use crate::collect::Collectable;
 use crate::predicates::PredicateLog;
 use crate::undo::Undo;
 use crate::writer::{Commit, Write, Writer};
@@ -35,6 +35,9 @@ pub(crate) struct Worker {
     spare: Vec<Box<Undo>>,
     pub before: RowBuf,
     pub after: RowBuf,
+    /// A redo record, or the first part of a large one; and the write with which the next part begins.
+    pub record: Vec<u8>,
+    pub next_part: Option<usize>,
     pub counts: Arc<Counts>,
 }
 
@@ -65,6 +68,8 @@ impl Worker {
             spare: Vec::new(),
             before: RowBuf::new(),
             after: RowBuf::new(),
+            record: Vec::new(),
+            next_part: None,
             counts,
         }
     }
@@ -136,12 +141,12 @@ impl Shelves {
         &self,
         worker: Box<Worker>,
         left: Option<Arc<Commit>>,
-        lowest: impl FnOnce() -> Lowest,
+        collectable: impl FnOnce() -> Collectable,
     ) -> Vec<Arc<Commit>> {
         let shelf = &self.0[worker.shelf];
         let mut idle = shelf.idle();
         idle.garbage.extend(left);
-        let over = if idle.garbage.is_empty() { Vec::new() } else { take_over(&mut idle.garbage, lowest().any) };
+        let over = if idle.garbage.is_empty() { Vec::new() } else { take_over(&mut idle.garbage, collectable()) };
         idle.workers.push(worker);
         drop(idle);
         shelf.open.fetch_sub(1, Relaxed);
@@ -154,11 +159,11 @@ impl Shelves {
     }
 
     /// Takes all writers whose versions are over.
-    pub fn take_all_over(&self, bound: u64) -> Vec<Arc<Commit>> {
+    pub fn take_all_over(&self, collectable: Collectable) -> Vec<Arc<Commit>> {
         let mut all = Vec::new();
         for shelf in &self.0 {
             loop {
-                let over = take_over(&mut shelf.idle().garbage, bound);
+                let over = take_over(&mut shelf.idle().garbage, collectable);
                 if over.is_empty() {
                     break;
                 }
@@ -174,8 +179,8 @@ impl Shelves {
     }
 }
 
-fn take_over(garbage: &mut VecDeque<Arc<Commit>>, bound: u64) -> Vec<Arc<Commit>> {
-    let is_over = |commit: &&Arc<Commit>| commit.at <= bound;
+fn take_over(garbage: &mut VecDeque<Arc<Commit>>, Collectable { bound, durable }: Collectable) -> Vec<Arc<Commit>> {
+    let is_over = |commit: &&Arc<Commit>| commit.at <= bound && commit.writer.position() <= durable;
     let count = garbage.iter().take(COLLECTED_AT_ONCE).take_while(is_over).count();
     garbage.drain(..count).collect()
 }

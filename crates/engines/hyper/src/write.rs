@@ -156,6 +156,9 @@ impl Hyper {
         if let Err(refusal) = check_free(core, &rows, place.slot as usize) {
             return Some(Err(Obstacle::Refused(refusal)));
         }
+        // What the statement finds, and perhaps answers, rests on the version in place.
+        let seen = core.view().of(&rows, place.slot as usize).map(drop);
+        assert!(seen.is_ok(), "Y7: below an own entry, and in a free row, all is decided");
         let mut claimed = Claimed { table, rows: &mut rows, place, key };
         Some(self.change(core, &mut claimed, wanted))
     }

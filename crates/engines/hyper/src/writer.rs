@@ -10,11 +10,11 @@
 //! between two such stamps would see half a commit.
 
 use crate::undo::ColumnSet;
-use model::{Key, TableId, Timestamp};
+use model::{Key, LogPosition, TableId, Timestamp};
 use parts::spin::Backoff;
 use parts::sync::atomic::{
     AtomicU64,
-    Ordering::{AcqRel, Acquire},
+    Ordering::{AcqRel, Acquire, Relaxed},
 };
 use std::sync::Arc;
 
@@ -124,6 +124,8 @@ pub(crate) struct Writer {
     pub status: StatusWord,
     /// By which others name it.
     pub name: Timestamp,
+    /// Where its record ends in the log; zero before it is appended, and in memory. `Relaxed`: stored before it commits.
+    position: AtomicU64,
 }
 
 /// A writer that has drawn its commit timestamp, and what it has written.
@@ -160,6 +162,17 @@ pub(crate) struct Place {
 
 impl Writer {
     pub fn new(name: Timestamp) -> Writer {
-        Writer { status: StatusWord::default(), name }
+        Writer { status: StatusWord::default(), name, position: AtomicU64::new(0) }
+    }
+
+    /// Its record is in the log.
+    pub fn logged(&self, position: LogPosition) {
+        self.position.store(position.to_raw(), Relaxed);
+    }
+
+    /// Where its record ends, of one that has committed.
+    #[inline]
+    pub fn position(&self) -> LogPosition {
+        LogPosition::from_raw(self.position.load(Relaxed))
     }
 }

@@ -5,9 +5,8 @@ mod common;
 use common::{ByColumn, ByRow};
 
 conformance::battery! {
-    ByColumn: anomalies definitions histories limits mistakes procedures programs rows savepoints serial_points snapshots
+    ByColumn: anomalies definitions durability histories limits mistakes procedures programs rows savepoints serial_points snapshots
         tickets twin views waits;
-    lacks durability "in memory only",
 }
 
 /// Histories of rows stored whole, without serial points.

@@ -474,25 +474,5 @@ impl<C> Mvto<C> {
 
 /// The log's error as a transaction's user meets it.
 pub(crate) fn log_fault(error: wal::LogError) -> Error {
-    let detail = error.to_string();
-    match error {
-        // A table's definition, perhaps; rows and keys have limits of their own.
-        wal::LogError::TooLarge { bytes, limit } => {
-            let (limit, actual) = (limit as u64, bytes as u64);
-            return Limit { kind: LimitKind::WriteSetBytes, limit, actual }.into();
-        }
-        wal::LogError::Full(_) => Fault::DiskFull { detail },
-        wal::LogError::Locked { holder, .. } => {
-            Fault::Locked { detail, by_ending: holder.is_some_and(env::process::Holder::may_be_ending) }
-        }
-        wal::LogError::Stopped(_) => Fault::OutcomeUnknown { detail },
-        wal::LogError::Corrupt(_) | wal::LogError::NotALog { .. } => Fault::Corruption { detail },
-        wal::LogError::NewerFormat { .. } => Fault::NewerFormat { detail },
-        wal::LogError::ReadOnly => Fault::ReadOnly,
-        wal::LogError::Closed => Fault::Closed,
-        wal::LogError::CheckpointRunning => Fault::CheckpointRunning,
-        wal::LogError::BadOption { .. } => return Invalid::Option { what: detail }.into(),
-        _ => Fault::Disk { detail },
-    }
-    .into()
+    error.into()
 }

@@ -1,9 +1,10 @@
 //! The engine's fixtures for the battery, and short ways to open it.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use conformance::{Fixture, Knobs, Procedures, Programs, Sessions, Waits};
+use conformance::{Durable, Fixture, Knobs, Procedures, Programs, Sessions, Waits};
+use env::SimDisk;
 use model::{AsDeclared, AsReexecutable, Result, Schema, Storage, TableId};
-use seriatim_hyper::{Hyper, Options, Validation};
+use seriatim_hyper::{Driver, Hyper, LogOptions, Options, Validation};
 use std::sync::Arc;
 
 /// Values of columns, as in the paper.
@@ -93,6 +94,24 @@ fixture!(
     },
     None::<&'static str>
 );
+
+impl Durable for ByColumn {
+    fn reopen(disk: &SimDisk) -> Result<Arc<Hyper>> {
+        let log = LogOptions {
+            segment_bytes: 2048,
+            part_bytes: 64,
+            buffer_bytes: 1024,
+            driver: Driver::Caller,
+            ..LogOptions::default()
+        };
+        let options = Options { log, ..options_for(&Knobs::impatient()) };
+        Hyper::open(Arc::new(disk.clone()), options).map(Arc::new)
+    }
+
+    fn table(engine: &Hyper, name: &str) -> Option<TableId> {
+        engine.table_named(name)
+    }
+}
 
 impl Programs for ByColumn {
     type Door = AsReexecutable<Hyper>;

@@ -1,0 +1,118 @@
+//! Checkpoints: all rows, written while transactions run and without delaying them. No version is kept for one, no latch is
+//! held while it writes, and it waits for transactions in the middle of their commit only.
+//!
+//! A checkpoint notes the end of the log as its *start*, then walks over all blocks and writes what is committed in each at that
+//! moment. Replay of the log from the start on, in its order, does the rest: whatever a checkpoint has of later changes is
+//! overwritten by them again. It must hold that
+//!
+//! - **C1** every record behind the start is replayed, and its segment exists (`wal`, L8);
+//! - **C2** every change of a record before the start is in the checkpoint: who has appended one is deciding until it is
+//!   published, and the walk waits for its decision;
+//! - **C3** before the checkpoint becomes valid, the log is durable past every version in it. Deleted rows are durable before
+//!   they leave their slots (Y10).
+
+use crate::Hyper;
+use crate::read::View;
+use crate::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
+use crate::table::Table;
+use model::{Columns, Invalid, LogPosition, Result, RowBuf, TableId};
+use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::PoisonError;
+use wal::CheckpointWriter;
+
+/// Report of a finished checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointReport {
+    /// Every record of the log up to here is in it.
+    pub start: LogPosition,
+    /// Tables.
+    pub tables: usize,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of keys and rows.
+    pub bytes: u64,
+}
+
+impl Hyper {
+    /// Writes a checkpoint, while transactions run, and removes the log that it makes unnecessary. One at a time: waits for the one
+    /// that is being written.
+    ///
+    /// # Errors
+    /// The database is in memory, or the disk could not take it: then the one before stays.
+    pub fn write_checkpoint(&self) -> Result<CheckpointReport> {
+        let Some(log) = &self.log else {
+            return Err(Invalid::Unsupported { what: "a checkpoint of a database in memory" }.into());
+        };
+        let _turn = self.writing_checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut record = Vec::new();
+        let (mut writer, tables) = {
+            // A table is listed, or its creation is logged behind the start.
+            let names = self.names();
+            encode_checkpoint_start(&mut record, TableId(names.next));
+            (log.begin_checkpoint()?, names.listed.clone())
+        };
+        let mut report =
+            CheckpointReport { start: writer.start(), tables: tables.len(), ..CheckpointReport::default() };
+        writer.write(&record)?;
+        let tables: Vec<&Table> = tables.iter().filter_map(|(_, id)| self.tables.get(*id)).collect();
+        for table in &tables {
+            record.clear();
+            encode_create(&mut record, table.id, table.schema());
+            writer.write(&record)?;
+        }
+        let rests_on = AtomicU64::new(0);
+        for table in tables {
+            for block in 0..table.blocks.count() {
+                write_block(table, block, &rests_on, &mut writer, &mut report)?;
+            }
+        }
+        writer.finish(u64::MAX, LogPosition::from_raw(rests_on.load(Relaxed)))?;
+        Ok(report)
+    }
+}
+
+/// Copies what is committed in a block, and writes it without the latch.
+fn write_block(
+    table: &Table,
+    number: u32,
+    rests_on: &AtomicU64,
+    writer: &mut CheckpointWriter,
+    report: &mut CheckpointReport,
+) -> Result<()> {
+    let Some(block) = table.blocks.get(number) else { return Ok(()) };
+    let view = View { rests_on: Some(rests_on), ..View::newest() };
+    let (mut rows, mut ends, mut row, mut slot) = (Vec::new(), Vec::new(), RowBuf::new(), 0);
+    loop {
+        let undecided = {
+            let latched = block.read();
+            let mut undecided = None;
+            while slot < latched.slots() {
+                match view.of(&latched, slot) {
+                    Ok(version) if version.is_there() => {
+                        version.copy(Columns::All, &mut row);
+                        let key = latched.key(slot).expect("a row has a key");
+                        encode_checkpoint_row(&mut rows, table.id, key, row.row());
+                        ends.push(rows.len());
+                        report.bytes += (key.len() + row.bytes().len()) as u64;
+                    }
+                    Ok(_) => {}
+                    Err(waits) => {
+                        undecided = Some(waits);
+                        break;
+                    }
+                }
+                slot += 1;
+            }
+            undecided
+        };
+        let Some(undecided) = undecided else { break };
+        undecided.0.status.decided();
+    }
+    let mut start = 0;
+    for end in ends {
+        writer.write(&rows[start..end])?;
+        report.rows += 1;
+        start = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! The log: records before versions become visible, positions for answers to wait for, a ceiling above all timestamps.
+//!
+//! A record is appended when its transaction is validated and before it is published. Whoever reads a version, or writes over it,
+//! has seen it published, and is logged after it: so recovery, which yields a prefix of the log, yields a state that holds together
+//! (design, rule 3). A committed version stays in its row's chain until its record is durable; so a row without a chain is durable,
+//! and a reader learns from the chain what its answer rests on (Y10).
+
+use crate::begin::{Core, Transaction};
+use crate::redo;
+use crate::wait::Watched;
+use crate::writer::{Commit, Write};
+use crate::{Hyper, Reason};
+use model::{Durability, Error, Fault, LogPosition, Result, Timestamp};
+use parts::sync::atomic::Ordering::{Acquire, Release};
+use std::cell::OnceCell;
+use std::ops::Deref;
+use wal::{CallersWaitLimit, Log, LogError};
+
+/// Timestamps that one durable ceiling covers. Two small syncs for each of it; so many are lost in a crash.
+const LEASE: u64 = 1 << 22;
+
+impl Hyper {
+    /// Position up to which the log is durable; in memory, the greatest.
+    #[inline]
+    pub(super) fn durable_position(&self) -> LogPosition {
+        self.log.as_ref().map_or(LogPosition::from_raw(u64::MAX), Log::durable)
+    }
+
+    /// Refuses work on a failed log (design, rule 4).
+    pub(super) fn check_log(&self) -> Result<()> {
+        match self.log.as_ref().and_then(Log::failed) {
+            None => Ok(()),
+            Some(error) => Err(Fault::LogFailed { detail: error.to_string() }.into()),
+        }
+    }
+
+    /// Has a ceiling above a timestamp be durable before anybody learns the timestamp: a restart begins above it.
+    #[inline]
+    pub(super) fn check_ceiling(&self, core: &Core, at: u64) -> Result<()> {
+        if at < self.renew_at.load(Acquire) { Ok(()) } else { self.renew_ceiling(core, at) }
+    }
+
+    #[cold]
+    fn renew_ceiling(&self, core: &Core, at: u64) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        if at >= log.ceiling() {
+            core.log_wait(log, |caller| log.cover(at, at.saturating_add(LEASE), caller))?;
+        }
+        let ceiling = log.ceiling();
+        assert!(at < ceiling, "no timestamp is used before a ceiling above it is durable");
+        let renew_at = ceiling.saturating_sub(LEASE / 2);
+        if at < renew_at {
+            self.renew_at.fetch_max(renew_at, Release);
+        } else {
+            log.raise_ceiling_ahead(ceiling.saturating_add(LEASE));
+        }
+        Ok(())
+    }
+
+    /// Waits until the log has room for the transaction's record, which is encoded if it is no large one. Before the commit timestamp
+    /// is drawn, since readers wait for whoever has drawn it.
+    pub(super) fn prepare_record(&self, core: &mut Core) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        self.check_log()?;
+        let worker = core.worker();
+        let mut record = std::mem::take(&mut worker.record);
+        let next = redo::encode_writes(self, &mut record, &worker.writes, 0, log.part_bytes());
+        worker.record = record;
+        worker.next_part = next;
+        core.log_wait(log, |caller| log.await_room(core.worker_ref().record.len(), caller))
+    }
+
+    /// Appends the record of a transaction that is validated.
+    ///
+    /// # Errors
+    /// Nothing was appended.
+    pub(super) fn append(&self, core: &mut Core, commit: &Commit) -> Result<LogPosition> {
+        let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
+        let mut record = std::mem::take(&mut core.worker().record);
+        let (next, durability) = (core.worker().next_part, core.durability(self));
+        let appended = core.log_wait(log, |caller| match next {
+            None => log.append_within(commit.at, &record, durability, caller),
+            Some(next) => self.append_parts(log, commit, &mut record, next, durability, caller),
+        });
+        core.worker().record = record;
+        appended
+    }
+
+    /// Appends the first part, which is in `record`, and all that follow from a write on.
+    fn append_parts(
+        &self,
+        log: &Log,
+        commit: &Commit,
+        record: &mut Vec<u8>,
+        next: usize,
+        durability: Durability,
+        caller: CallersWaitLimit<'_>,
+    ) -> std::result::Result<LogPosition, LogError> {
+        let writes: &[Write] = &commit.writes;
+        let (bytes, largest) = redo::encoded_size(self, writes);
+        let mut large = log.begin_large_within(commit.at, bytes, largest.max(log.part_bytes()), caller)?;
+        let mut next = Some(next);
+        while let Some(from) = next {
+            large.append(record)?;
+            next = redo::encode_writes(self, record, writes, from, log.part_bytes());
+        }
+        large.finish(record, durability)
+    }
+}
+
+impl Core {
+    /// What its acknowledgement waits for.
+    pub fn durability(&self, engine: &Hyper) -> Durability {
+        self.how.durability.unwrap_or(engine.options.durability)
+    }
+
+    /// The position to wait for, by the durability that was asked for: zero if there is none.
+    pub fn to_await(&self, engine: &Hyper, position: LogPosition) -> LogPosition {
+        if self.durability(engine) == Durability::Fsync { position } else { LogPosition::ZERO }
+    }
+
+    /// Calls the log, which may wait for its disk for no longer than the supervisor lets it.
+    pub fn log_wait<T>(
+        &self,
+        log: &Log,
+        call: impl FnOnce(CallersWaitLimit<'_>) -> std::result::Result<T, LogError>,
+    ) -> Result<T> {
+        let Some(supervisor) = self.supervisor.as_deref() else { return Ok(call(&|| None)?) };
+        let attended = OnceCell::new();
+        let called = call(&|| {
+            attended.get_or_init(|| {
+                supervisor.log_wait_begins(log.waker());
+                Watched(Some(supervisor))
+            });
+            supervisor.wait_limit()
+        });
+        called.map_err(|error| match error {
+            LogError::Interrupted => Error::Unavailable(Box::new(Reason::Interrupted.abort_of(self.name))),
+            error => error.into(),
+        })
+    }
+}
+
+impl Reason {
+    /// An abort without a place.
+    fn abort_of(self, transaction: Timestamp) -> model::Abort {
+        model::Abort {
+            class: self.class(),
+            rule: self.rule(),
+            explanation: self.explanation(),
+            table: None,
+            target: model::Target::None,
+            transaction,
+            other: None,
+        }
+    }
+}
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    /// Aborts the transaction for a reason that is none of the protocol's.
+    pub(super) fn fail_with(&mut self, error: Error) -> Error {
+        let error = error.into_abort();
+        self.core.poison = Some(error.clone());
+        self.engine.roll_back(&mut self.core, None);
+        error
+    }
+}
