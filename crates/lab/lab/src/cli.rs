@@ -76,6 +76,9 @@ pub enum WorkloadCommand {
     /// Short transactions on two accounts of each customer
     #[command(after_help = SMALLBANK_EXAMPLES)]
     Smallbank(SmallbankArguments),
+    /// Inserts, updates and deletions of rows of ten integers
+    #[command(after_help = DML_EXAMPLES)]
+    Dml(DmlArguments),
     /// Lookups and updates of telephone subscribers
     #[command(after_help = TATP_EXAMPLES)]
     Tatp(TatpArguments),
@@ -112,6 +115,11 @@ Examples:
   lab workload smallbank --engine mvto --compare twopl --threads 2
   lab workload smallbank --preset contended --engine mvto --compare twopl --threads 1,2";
 
+const DML_EXAMPLES: &str = "\
+Examples:
+  lab workload dml --engine hyper --compare mvto,twopl,silo
+  lab workload dml --engine hyper --compare mvto --operations 100 --updates 100";
+
 const TATP_EXAMPLES: &str = "\
 Examples:
   lab workload tatp --engine mvto --compare twopl --threads 1,2
@@ -119,9 +127,12 @@ Examples:
 
 /// What `lab run` costs at full scale. A test holds the numbers of trials against the experiments.
 pub const RUN_EXAMPLES: &str = "\
-At full scale each point is measured three times. A trial takes about 3.5 s: two are counted, the rest is start, load, warm-up and audit.
+At full scale each point is measured three times. A trial takes about 3.5 s: two are counted, the rest is start, load, warm-up and audit;
+HyPer's load more, and take up to 20 s.
 Trials on two cores (on more there are more points):
-  vmvcc-silo 30, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48; all 198, 12 minutes.
+  vmvcc-silo 30, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48,
+  hyper-scan 60, hyper-synopsis 36, hyper-cycles 48, hyper-dml 90, hyper-tpcc 21, hyper-tatp 21, hyper-threads 48, hyper-logging 18;
+  all 540, an hour.
 Smoke scale takes seconds, and decides nothing.
 
 Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed; 2 bad arguments.
@@ -333,6 +344,38 @@ pub struct SmallbankChanges {
     /// Access method of the tables
     #[arg(long, value_enum)]
     pub storage: Option<StorageName>,
+}
+
+/// `lab workload dml`.
+#[derive(Debug, Args)]
+pub struct DmlArguments {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub common: CommonArguments,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub changes: DmlChanges,
+}
+
+/// Changes of a preset of `dml`. The names are those of its parameters.
+#[derive(Debug, Default, Args, Serialize)]
+pub struct DmlChanges {
+    /// Rows that are loaded
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub records: Option<u64>,
+
+    /// Operations of a transaction
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub operations: Option<u32>,
+
+    /// Percentage of transactions that update rows
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub updates: Option<f64>,
+
+    /// Percentage of transactions that delete rows and insert them again; the rest insert new ones
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub delete_inserts: Option<f64>,
 }
 
 /// `lab workload tatp`.

@@ -11,7 +11,7 @@ use crate::report::{self, Row};
 use crate::trial::{self, DurabilityName, Plan, WorkloadPlan};
 use crate::turns::{self, Kept, Progress, Space};
 use crate::workloads::parameters::Presets;
-use crate::workloads::{bank, smallbank, tatp, tpcc, ycsb};
+use crate::workloads::{bank, dml, smallbank, tatp, tpcc, ycsb};
 use crate::{histories, machine, soak};
 use clap::CommandFactory;
 use serde::Serialize;
@@ -92,6 +92,11 @@ fn workload_plan(command: &WorkloadCommand) -> Result<(&CommonArguments, Workloa
         WorkloadCommand::Smallbank(arguments) => {
             let parameters = preset(smallbank::NAME, smallbank::PRESETS, &arguments.common, &arguments.changes)?;
             (&arguments.common, WorkloadPlan::Smallbank(parameters))
+        }
+        WorkloadCommand::Dml(arguments) => {
+            let parameters: dml::Parameters = preset(dml::NAME, dml::PRESETS, &arguments.common, &arguments.changes)?;
+            parameters.check()?;
+            (&arguments.common, WorkloadPlan::Dml(parameters))
         }
         WorkloadCommand::Tatp(arguments) => {
             let parameters = preset(tatp::NAME, tatp::PRESETS, &arguments.common, &arguments.changes)?;

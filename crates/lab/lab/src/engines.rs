@@ -3,10 +3,12 @@
 mod counters;
 mod doors;
 mod one_mutex;
+mod variants;
 
 pub use counters::Ladder;
 pub use doors::{Adapted, DoorName};
 pub use one_mutex::OneMutex;
+pub use variants::{HyperVariant, ValidationName};
 
 use counters::{Counter, LockedCounter};
 use doors::{HyperEngine, MvtoEngine, SiloEngine};
@@ -78,6 +80,16 @@ pub struct Settings {
     /// What is taken away from `mvto`; other engines have none of it.
     #[serde(default)]
     pub ladder: Ladder,
+    /// What is changed of `hyper`.
+    #[serde(default)]
+    pub hyper: HyperVariant,
+}
+
+impl Settings {
+    /// Returns the isolation level that transactions of an engine get with these options.
+    pub fn isolation(&self, engine: &'static str) -> &'static str {
+        self.hyper.weaker_isolation().unwrap_or(engine)
+    }
 }
 
 /// What the driver needs of an engine: its doors, and what it counts. A door that an engine does not implement itself is `model`'s
@@ -153,7 +165,7 @@ pub fn on_engine<T: OnEngine>(
             }
         }
         EngineName::Hyper => {
-            let engine = Hyper::new(hyper_options(settings.has_small_limits));
+            let engine = Hyper::new(hyper_options(settings));
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
             Ok(task.run(HyperEngine::new(engine), tables))
         }
@@ -213,9 +225,9 @@ fn silo_options(has_small_limits: bool) -> silo::Options {
 }
 
 /// Claims as for `silo`.
-fn hyper_options(has_small_limits: bool) -> hyper::Options {
-    let options = hyper::Options::default();
-    if !has_small_limits {
+fn hyper_options(settings: &Settings) -> hyper::Options {
+    let options = settings.hyper.apply(hyper::Options::default());
+    if !settings.has_small_limits {
         return hyper::Options { claims: false, ..options };
     }
     let (block_rows, predicates) = (4, 4);

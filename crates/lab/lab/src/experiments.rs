@@ -3,7 +3,9 @@
 //! What must agree is the shape (who wins, by what factor, where lines cross): the papers' machines had 20 to 144 cores. A parameter
 //! that this machine forces down is printed with both values.
 
+mod builder;
 pub mod figures;
+mod hyper;
 pub mod listing;
 pub mod page;
 pub mod paxos_order;
@@ -15,7 +17,7 @@ pub use crate::plot::Style;
 pub use registry::EXPERIMENTS;
 
 use crate::cli::Scale;
-use crate::engines::{EngineName, Ladder};
+use crate::engines::{EngineName, HyperVariant, Ladder};
 use crate::trial::Plan;
 use clap::ValueEnum;
 use figures::Figures;
@@ -121,14 +123,16 @@ pub struct System {
     pub name: &'static str,
     /// The engine's name.
     pub engine: &'static str,
-    /// What is taken away from it.
+    /// What is taken away from `mvto`.
     pub ladder: Ladder,
+    /// What is changed of `hyper`.
+    pub hyper: HyperVariant,
 }
 
 impl System {
     /// An engine as it is.
     pub const fn whole(engine: &'static str) -> System {
-        System { name: engine, engine, ladder: Ladder::Whole }
+        System { name: engine, engine, ladder: Ladder::Whole, hyper: HyperVariant::WHOLE }
     }
 
     /// The engine, if the lab has it.
@@ -164,6 +168,12 @@ pub enum Measure {
     TxnPerS,
     /// Answered requests in a second.
     RequestsPerS,
+    /// Millions in a second of what a transaction has as many of as this parameter of the workload says; the name of the axis.
+    MillionsPerS(&'static str, &'static str),
+    /// Nanoseconds of one of those.
+    NanosecondsOf(&'static str, &'static str),
+    /// Throughput over that of the bare loop.
+    OfBare,
     /// 99.9th percentile of the latency, in milliseconds; logarithmic.
     P999Ms,
     /// Aborted attempts of a hundred.
@@ -180,6 +190,8 @@ impl Measure {
         match self {
             Measure::TxnPerS => "transactions/s",
             Measure::RequestsPerS => "requests/s",
+            Measure::MillionsPerS(_, name) | Measure::NanosecondsOf(_, name) => name,
+            Measure::OfBare => "of the limit",
             Measure::P999Ms => "p99.9, ms",
             Measure::AbortPercent => "aborts, %",
             Measure::Ratio(_) => "ratio of throughputs",

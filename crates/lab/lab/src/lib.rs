@@ -11,9 +11,10 @@
 //!   the engine runs it until it commits ([`retry`]: what is done after an abort), its result is checked. Before that, the same clients
 //!   run for a moment without a database, so that a row says what the lab itself takes of a transaction.
 //! - [`workloads`] are `model::Procedure`s, written once: [`workloads::ycsb`], [`workloads::bank`], [`workloads::smallbank`],
-//!   [`workloads::tatp`], [`workloads::tpcc`]. Their parameters are presets in `workloads/*.toml`, which the command line
-//!   changes. A program without a footprint is [`workloads::mixed`], which measures nothing.
+//!   [`workloads::dml`], [`workloads::tatp`], [`workloads::tpcc`]. Their parameters are presets in `workloads/*.toml`, which the
+//!   command line changes. A program without a footprint is [`workloads::mixed`], which measures nothing.
 //! - [`workloads::audit`] checks the whole database after each run, against what the clients' transactions returned.
+//! - [`sums`] adds up a column beside versions: by the engines' scans by column, which are no `Access`.
 //! - [`report`] makes rows of the measurements: medians, spread, abort reasons, commit, cores.
 //! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`histories`] is the
 //!   command that does nothing else.
@@ -61,6 +62,7 @@ pub mod record;
 pub mod report;
 pub mod retry;
 pub mod soak;
+pub mod sums;
 pub mod trial;
 pub mod turns;
 pub mod workloads;

@@ -132,7 +132,7 @@ impl Row {
             other_cores: repeats.iter().filter_map(|repeat| repeat.other_cores).reduce(f64::max),
             kept_versions: repeats.iter().filter_map(|repeat| repeat.kept_versions).max(),
             allocator: machine::ALLOCATOR,
-            isolation: plan.engine.isolation(),
+            isolation: plan.settings.isolation(plan.engine.isolation()),
             durability: plan.durability,
             storage: if plan.settings.data.is_some() { "disk" } else { "memory" },
             seconds: median(clients.iter().map(|figures| figures.seconds)),

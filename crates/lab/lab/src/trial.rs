@@ -4,7 +4,8 @@
 
 use crate::driver::{Extent, Outcome, Run, Tally};
 use crate::engines::{DoorName, EngineName, OnEngine, Settings, on_engine};
-use crate::workloads::{Workload, bank, smallbank, tatp, tpcc, ycsb};
+use crate::sums;
+use crate::workloads::{Workload, bank, dml, smallbank, tatp, tpcc, ycsb};
 use check::{Record, Writer};
 use env::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -78,6 +79,10 @@ pub enum WorkloadPlan {
     Bank(bank::Parameters),
     /// Short transactions on two accounts of each customer.
     Smallbank(smallbank::Parameters),
+    /// Inserts, updates and deletions of rows of integers.
+    Dml(dml::Parameters),
+    /// Sums of a column beside updates.
+    Sums(sums::Parameters),
     /// Telephone subscribers.
     Tatp(tatp::Parameters),
     /// Orders of a wholesale supplier.
@@ -91,6 +96,8 @@ impl WorkloadPlan {
             WorkloadPlan::Ycsb(_) => ycsb::NAME,
             WorkloadPlan::Bank(_) => bank::NAME,
             WorkloadPlan::Smallbank(_) => smallbank::NAME,
+            WorkloadPlan::Dml(_) => dml::NAME,
+            WorkloadPlan::Sums(_) => sums::NAME,
             WorkloadPlan::Tatp(_) => tatp::NAME,
             WorkloadPlan::Tpcc(_) => tpcc::NAME,
         }
@@ -102,6 +109,8 @@ impl WorkloadPlan {
             WorkloadPlan::Ycsb(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Bank(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Smallbank(parameters) => serde_json::to_value(parameters),
+            WorkloadPlan::Dml(parameters) => serde_json::to_value(parameters),
+            WorkloadPlan::Sums(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Tatp(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Tpcc(parameters) => serde_json::to_value(parameters),
         }
@@ -220,6 +229,8 @@ pub fn perform<S: Subject>(plan: &Plan<S>) -> Result<Measurement, Failure> {
         WorkloadPlan::Ycsb(parameters) => perform_workload(plan, &ycsb::Ycsb::new(parameters.clone())),
         WorkloadPlan::Bank(parameters) => perform_workload(plan, &bank::Bank::new(parameters.clone())),
         WorkloadPlan::Smallbank(parameters) => perform_workload(plan, &smallbank::Smallbank::new(parameters.clone())),
+        WorkloadPlan::Dml(parameters) => perform_workload(plan, &dml::Dml::new(parameters.clone())),
+        WorkloadPlan::Sums(parameters) => perform_sums(plan, parameters),
         WorkloadPlan::Tatp(parameters) => perform_workload(plan, &tatp::Tatp::new(parameters.clone())),
         WorkloadPlan::Tpcc(parameters) => perform_workload(plan, &tpcc::Tpcc::new(parameters.clone())),
     }
@@ -255,6 +266,37 @@ fn perform_workload<S: Subject>(plan: &Plan<S>, workload: &impl Workload) -> Res
             .map_err(|error| format!("cannot write the history to {}: {error}", path.display()))?;
     }
     Ok(measurement)
+}
+
+fn perform_sums<S: Subject>(plan: &Plan<S>, parameters: &sums::Parameters) -> Result<Measurement, Failure> {
+    if plan.history.is_some() {
+        return Err("sums of a column record no history".to_owned());
+    }
+    let run = sums::Sums { parameters: parameters.clone(), extent: plan.extent, seed: plan.seed };
+    let outcome = S::open(plan, sums::schemas(), run)
+        .map_err(|error| format!("cannot open {}: {error}", plan.engine))?
+        .map_err(|error| format!("{} on {}: {error}", plan.workload.name(), plan.engine))?;
+    let (sums, seconds) = (outcome.sum_ns.len(), outcome.elapsed.as_secs_f64());
+    let quantile_us = |quantile| outcome.sum_ns.value_at_quantile(quantile) as f64 / 1000.0;
+    let clients = Figures {
+        seconds,
+        commits: sums,
+        txn_per_s: if seconds > 0.0 { sums as f64 / seconds } else { 0.0 },
+        commits_by_kind: BTreeMap::new(),
+        aborts: BTreeMap::new(),
+        p50_us: quantile_us(0.5),
+        p99_us: quantile_us(0.99),
+        p999_us: quantile_us(0.999),
+        timed_every: 1,
+    };
+    Ok(Measurement {
+        clients,
+        long_readers: None,
+        rss_mb: outcome.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20),
+        other_cores: outcome.other_cores,
+        kept_versions: outcome.kept_versions,
+        bare_ns: Some(outcome.limit.as_nanos() as f64 / sums as f64),
+    })
 }
 
 /// Shown while records are loaded; hidden where standard error is no terminal.

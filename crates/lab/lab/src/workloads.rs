@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod bank;
+pub mod dml;
 pub mod mixed;
 pub mod parameters;
 pub mod reconnaissance;

@@ -9,7 +9,7 @@ use seriatim_lab::driver::RunError;
 use seriatim_lab::engines::{DoorName, EngineName};
 use seriatim_lab::workloads::Workload;
 use seriatim_lab::workloads::parameters::{DEFAULT, Presets};
-use seriatim_lab::workloads::{bank, mixed, smallbank, tatp, tpcc, ycsb};
+use seriatim_lab::workloads::{bank, dml, mixed, smallbank, tatp, tpcc, ycsb};
 
 fn parameters<P: DeserializeOwned>(name: &'static str, presets: &str, changes: Value) -> P {
     Presets::read(name, presets).and_then(|it| it.parameters(DEFAULT, &changes)).expect("sound parameters")
@@ -45,6 +45,12 @@ fn bank_passes_through_every_door() {
 fn smallbank_passes_through_every_door() {
     let changes = json!({ "customers": 20 });
     passes_through_every_door(&smallbank::Smallbank::new(parameters(smallbank::NAME, smallbank::PRESETS, changes)));
+}
+
+#[test]
+fn dml_passes_through_every_door() {
+    let changes = json!({ "records": 40, "operations": 3, "updates": 40, "delete_inserts": 40 });
+    passes_through_every_door(&dml::Dml::new(parameters(dml::NAME, dml::PRESETS, changes)));
 }
 
 #[test]

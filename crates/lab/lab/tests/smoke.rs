@@ -172,6 +172,7 @@ fn every_workload_runs_on_every_engine_and_its_histories_pass_both_judges() {
     let workloads = [
         ("smallbank", "--customers 30"),
         ("smallbank", "--preset bohm-contended --spin-us 1"),
+        ("dml", "--records 50 --operations 3 --updates 40 --delete-inserts 40"),
         ("tatp", "--subscribers 40"),
         (
             "tpcc",
@@ -287,6 +288,7 @@ fn without_arguments_it_prints_help() {
         "workload ycsb --help",
         "workload bank --help",
         "workload smallbank --help",
+        "workload dml --help",
         "workload tatp --help",
         "workload tpcc --help",
         "history --help",

@@ -125,6 +125,22 @@ impl Figure {
             parameters: row.parameters,
         }
     }
+
+    /// A number among the workload's parameters.
+    pub fn parameter(&self, name: &str) -> Option<f64> {
+        self.parameters.get(name)?.as_f64()
+    }
+
+    /// Nanoseconds of one client for each of what a transaction has as many of as a parameter says.
+    pub fn nanoseconds_of(&self, parameter: &str) -> Option<f64> {
+        let per_s = self.txn_per_s * self.parameter(parameter)?;
+        (per_s > 0.0).then(|| f64::from(self.threads) * 1e9 / per_s)
+    }
+
+    /// Throughput over that of the bare loop.
+    pub fn of_bare(&self) -> Option<f64> {
+        Some(self.txn_per_s * self.bare_ns? / (f64::from(self.threads) * 1e9))
+    }
 }
 
 /// The figures of a run, to be asked.
@@ -180,6 +196,14 @@ impl<'a> Figures<'a> {
             Measure::TxnPerS | Measure::RequestsPerS => {
                 plot::Point { x: it.x, y: it.txn_per_s, least: it.txn_per_s_min, greatest: it.txn_per_s_max }
             }
+            Measure::MillionsPerS(parameter, _) => {
+                let millions = it.parameter(parameter)? / 1e6;
+                let [y, least, greatest] =
+                    [it.txn_per_s, it.txn_per_s_min, it.txn_per_s_max].map(|rate| rate * millions);
+                plot::Point { x: it.x, y, least, greatest }
+            }
+            Measure::NanosecondsOf(parameter, _) => plot::Point::single(it.x, it.nanoseconds_of(parameter)?),
+            Measure::OfBare => plot::Point::single(it.x, it.of_bare()?),
             Measure::P999Ms => plot::Point::single(it.x, it.p999_us / 1000.0),
             Measure::AbortPercent => plot::Point::single(it.x, it.abort_ratio * 100.0),
             Measure::Speedup => {

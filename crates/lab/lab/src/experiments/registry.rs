@@ -1,68 +1,84 @@
 //! The list of the papers' experiments.
 
+use super::hyper::{CYCLES, DML, LOGGING, SCAN, SYNOPSIS, TATP, THREADS, TPCC};
 use super::paxos_order::report::CHARTS;
 use super::vmvcc::{CONTENTION, LADDER, LONG_READERS, SILO, STOCK_SCAN};
-use super::{Experiment, How, Paper};
+use super::{Experiment, How, Paper, Sweep};
 
 const fn not_yet(name: &'static str, paper: Paper, figure: &'static str, shows: &'static str) -> Experiment {
     Experiment { name, paper, figure, shows, how: How::NotYet, outcome: "not yet" }
 }
 
 const fn sweep(
-    name: &'static str,
+    (name, paper): (&'static str, Paper),
     figure: &'static str,
     shows: &'static str,
-    how: How,
+    sweep: &'static Sweep,
     outcome: &'static str,
 ) -> Experiment {
-    Experiment { name, paper: Paper::Vmvcc, figure, shows, how, outcome }
+    Experiment { name, paper, figure, shows, how: How::Sweep(sweep), outcome }
 }
+
+/// An experiment that was run at smoke scale only.
+const NOT_MEASURED: &str = "not measured yet at full scale";
 
 /// All of them, by paper.
 pub const EXPERIMENTS: &[Experiment] = &[
     sweep(
-        "vmvcc-silo",
+        ("vmvcc-silo", Paper::Vmvcc),
         "11",
         "MVTO against Silo: YCSB with one key, scans of 100 keys, TPC-C",
-        How::Sweep(&SILO),
+        &SILO,
         "partly: reads are behind Silo's; mvto / silo is 0.81, 0.79, 0.93, 1.51, 1.46 (read, write, scan, TPC-C twice) (2 cores, 36 in the paper)",
     ),
     sweep(
-        "vmvcc-long-readers",
+        ("vmvcc-long-readers", Paper::Vmvcc),
         "12",
         "MVTO against 2PL: four keys, theta 0.85, with and without 8 long readers",
-        How::Sweep(&LONG_READERS),
+        &LONG_READERS,
         "reproduced: long readers cost mvto less, and it is ahead; at 100 % writes long readers leave mvto 0.75 and twopl 0.36 of their throughput (the paper: at least 0.78, and 0.15); mvto is 1.2 times twopl (4.0) (2 cores, 36 in the paper)",
     ),
     sweep(
-        "vmvcc-stock-scan",
+        ("vmvcc-stock-scan", Paper::Vmvcc),
         "13",
         "TPC-C with a periodic scan of the stock",
-        How::Sweep(&STOCK_SCAN),
+        &STOCK_SCAN,
         "partly: mvto's latency stays, but scans do not stop twopl; mvto / twopl goes from 0.73 without scans to 0.74 with one every 100 ms (the paper: 0.88 to 54); mvto's p99.9 grows 0.9 times (1) (2 cores, 36 in the paper)",
     ),
     sweep(
-        "vmvcc-ladder",
+        ("vmvcc-ladder", Paper::Vmvcc),
         "14",
         "MVTO with its optimisations one by one",
-        How::Sweep(&LADDER),
+        &LADDER,
         "not here: needs 32 cores; steps give 0.99, 1.04, 0.99 on one thread and 1.19, 1.05, 0.99 on 2 (the paper: 2.8, 3, 3.7 on 32)",
     ),
     sweep(
-        "vmvcc-contention",
+        ("vmvcc-contention", Paper::Vmvcc),
         "15",
         "MVTO at theta 0.8 to 0.95",
-        How::Sweep(&CONTENTION),
+        &CONTENTION,
         "not here: needs 32 cores; on 2 thread(s) reads are 1.9 and 1.9 times those of one (theta 0.8, 0.95), writes 2.0 and 1.8 times with 0.0 and 0.4 % aborts (the paper, 32: 22.8, 16.9; 11.7, 9.9; 4.8, 27.6)",
     ),
-    not_yet("hyper-scan", Paper::Hyper, "7", "sums over 100 M rows beside dirty records"),
-    not_yet("hyper-synopsis", Paper::Hyper, "8", "the same with and without synopses of versioned positions"),
-    not_yet("hyper-cycles", Paper::Hyper, "9", "where a scan's time goes"),
-    not_yet("hyper-dml", Paper::Hyper, "section 4.2", "insert, update, delete"),
-    not_yet("hyper-tpcc", Paper::Hyper, "10a", "TPC-C on one thread"),
-    not_yet("hyper-tatp", Paper::Hyper, "section 4.3", "TATP"),
-    not_yet("hyper-threads", Paper::Hyper, "11a-c", "TPC-C by threads, crossings, read-only share"),
-    not_yet("hyper-logging", Paper::Hyper, "section 4.4", "the cost of logging predicates"),
+    sweep(("hyper-scan", Paper::Hyper), "7", "sums over all rows beside dirty records", &SCAN, NOT_MEASURED),
+    sweep(
+        ("hyper-synopsis", Paper::Hyper),
+        "8",
+        "the same with and without synopses of versioned positions",
+        &SYNOPSIS,
+        NOT_MEASURED,
+    ),
+    sweep(("hyper-cycles", Paper::Hyper), "9", "where a scan's time goes", &CYCLES, NOT_MEASURED),
+    sweep(("hyper-dml", Paper::Hyper), "section 4.2", "insert, update, delete", &DML, NOT_MEASURED),
+    sweep(("hyper-tpcc", Paper::Hyper), "10a", "TPC-C on one thread", &TPCC, NOT_MEASURED),
+    sweep(("hyper-tatp", Paper::Hyper), "section 4.3", "TATP", &TATP, NOT_MEASURED),
+    sweep(
+        ("hyper-threads", Paper::Hyper),
+        "11a-c",
+        "TPC-C by threads, crossings, read-only share",
+        &THREADS,
+        NOT_MEASURED,
+    ),
+    sweep(("hyper-logging", Paper::Hyper), "section 4.4", "the cost of logging predicates", &LOGGING, NOT_MEASURED),
     not_yet("hyper-validation", Paper::Hyper, "10b", "the cost of validation beside large reads"),
     not_yet("hyper-aborts", Paper::Hyper, "10c", "aborts by granularity of validation"),
     not_yet("bohm-stages", Paper::Bohm, "4", "threads of concurrency control and of execution"),
@@ -91,3 +107,21 @@ pub const EXPERIMENTS: &[Experiment] = &[
     not_yet("morty-cores", Paper::Morty, "8", "the same by cores"),
     not_yet("morty-theta", Paper::Morty, "9", "the same by theta"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{RUN_EXAMPLES, Scale};
+
+    #[test]
+    fn the_help_says_what_a_full_run_costs() {
+        let mut all = 0;
+        for it in EXPERIMENTS {
+            let How::Sweep(sweep) = it.how else { continue };
+            let trials = 3 * (sweep.points)(Scale::Full, 2).points.len();
+            assert!(RUN_EXAMPLES.contains(&format!("{} {trials}", it.name)), "{} takes {trials} trials", it.name);
+            all += trials;
+        }
+        assert!(RUN_EXAMPLES.contains(&format!("all {all}")), "all are {all} trials");
+    }
+}

@@ -2,12 +2,12 @@
 //!
 //! The paper's ratios are those that its text gives; where it gives only a curve, there is nothing to draw beside ours.
 
+use super::builder::{Builder, Place, threads};
 use super::figures::Figures;
-use super::{Chart, Measure, Point, Points, Style, Sweep, System};
+use super::{Chart, Measure, Points, Style, Sweep, System};
 use crate::cli::Scale;
-use crate::driver::Extent;
-use crate::engines::{DoorName, Ladder, Settings};
-use crate::trial::{DurabilityName, Plan, WorkloadPlan};
+use crate::engines::Ladder;
+use crate::trial::WorkloadPlan;
 use crate::workloads::parameters::Presets;
 use crate::workloads::{tpcc, ycsb};
 use env::time::Duration;
@@ -40,66 +40,6 @@ fn tpcc_plan(scale: Scale, warehouses: u32) -> WorkloadPlan {
     WorkloadPlan::Tpcc(presets.and_then(|it| it.parameters("vmvcc", &changes)).expect("a preset of the workload"))
 }
 
-/// Collects points; systems that the lab lacks become a note.
-struct Builder {
-    points: Points,
-}
-
-/// Where a point stands, and with how many threads.
-struct Place {
-    panel: &'static str,
-    x: f64,
-    label: String,
-    threads: u32,
-    long_readers: u32,
-    long_reader_interval: Duration,
-}
-
-impl Place {
-    fn new(panel: &'static str, x: f64, label: impl Into<String>, threads: u32) -> Place {
-        let long_reader_interval = Duration::ZERO;
-        Place { panel, x, label: label.into(), threads, long_readers: 0, long_reader_interval }
-    }
-}
-
-impl Builder {
-    fn new() -> Builder {
-        Builder { points: Points::default() }
-    }
-
-    fn add(&mut self, system: System, series: &str, place: Place, workload: WorkloadPlan) {
-        let Some(engine) = system.engine() else {
-            let note = format!("there is no engine {} yet: its points are missing", system.engine);
-            if !self.points.notes.contains(&note) {
-                self.points.notes.push(note);
-            }
-            return;
-        };
-        let Place { panel, x, label, threads, long_readers, long_reader_interval } = place;
-        let plan = Plan {
-            engine,
-            settings: Settings { ladder: system.ladder, ..Settings::default() },
-            workload,
-            threads,
-            long_readers,
-            long_reader_interval,
-            extent: Extent::Transactions(1),
-            door: DoorName::Program,
-            batch: 1,
-            durability: DurabilityName::None,
-            history: None,
-            seed: 1,
-        };
-        self.points.points.push(Point { panel, series: series.to_owned(), x, label, plan });
-    }
-
-    fn forced(&mut self, what: &str, paper: u32, here: u32) {
-        if here != paper {
-            self.points.notes.push(format!("{what}: {here} here, {paper} in the paper"));
-        }
-    }
-}
-
 /// Long readers of the paper's 32 threads.
 const PAPER_READERS: u32 = 8;
 
@@ -107,11 +47,6 @@ const PAPER_READERS: u32 = 8;
 /// the cores. On a single core both share it.
 fn beside_readers(clients: u32, readers: u32, cores: usize) -> u32 {
     threads(clients, cores.saturating_sub(readers as usize))
-}
-
-/// As many threads as the paper has, or as the machine has cores.
-fn threads(paper: u32, cores: usize) -> u32 {
-    paper.min(u32::try_from(cores).unwrap_or(u32::MAX)).max(1)
 }
 
 fn on_cores(figures: &Figures<'_>) -> String {
@@ -233,7 +168,7 @@ fn long_reader_points(scale: Scale, cores: usize) -> Points {
     let readers = threads(PAPER_READERS, cores / 4);
     let clients = beside_readers(24, readers, cores);
     it.forced("clients", 24, clients);
-    it.forced("long readers", PAPER_READERS, readers);
+    it.forced("long readers", PAPER_READERS.into(), readers);
     let shares: &[u32] = if scale == Scale::Smoke { &[0, 100] } else { &[0, 20, 40, 60, 80, 100] };
     for &writes in shares {
         let workload = ycsb_plan(scale, "vmvcc-four-keys", json!({ "reads": 100.0 - f64::from(writes) }));
@@ -477,42 +412,8 @@ fn contention_outcome(figures: &Figures<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::figures::Figure;
-    use crate::report::Row;
-    use crate::trial::{Figures as Counted, Measurement};
-
-    /// A figure of each point, with the throughput that `rate` gives it.
-    fn measured(points: &Points, rate: impl Fn(&Point) -> f64) -> Vec<Figure> {
-        let figure = |point: &Point| {
-            let clients = Counted {
-                seconds: 1.0,
-                commits: 1,
-                commits_by_kind: std::collections::BTreeMap::new(),
-                txn_per_s: rate(point),
-                aborts: std::collections::BTreeMap::new(),
-                p50_us: 1.0,
-                p99_us: 2.0,
-                p999_us: 3.0,
-                timed_every: 1,
-            };
-            let (other_cores, kept_versions) = (None, None);
-            let measurement = Measurement {
-                clients,
-                long_readers: None,
-                rss_mb: 1.0,
-                other_cores,
-                kept_versions,
-                bare_ns: Some(10.0),
-            };
-            Figure::new(point, Row::new(&point.plan, &[measurement], None))
-        };
-        points.points.iter().map(figure).collect()
-    }
-
-    fn outcome(sweep: &Sweep, cores: usize, rate: impl Fn(&Point) -> f64) -> String {
-        let all = measured(&(sweep.points)(Scale::Full, cores), rate);
-        (sweep.outcome)(&Figures { all: &all, cores })
-    }
+    use crate::experiments::Point;
+    use crate::experiments::builder::tests::outcome;
 
     #[test]
     fn silo_is_ahead_of_all_but_reads() {
@@ -591,16 +492,5 @@ mod tests {
                 assert!(points.iter().all(|it| (it.plan.threads + it.plan.long_readers) as usize <= cores));
             }
         }
-    }
-
-    #[test]
-    fn the_help_says_what_a_full_run_costs() {
-        let names = ["vmvcc-silo", "vmvcc-long-readers", "vmvcc-stock-scan", "vmvcc-ladder", "vmvcc-contention"];
-        let trials = ALL.map(|sweep| 3 * (sweep.points)(Scale::Full, 2).points.len());
-        for (name, trials) in names.into_iter().zip(trials) {
-            assert!(crate::cli::RUN_EXAMPLES.contains(&format!("{name} {trials}")), "{name} takes {trials} trials");
-        }
-        let all: usize = trials.iter().sum();
-        assert!(crate::cli::RUN_EXAMPLES.contains(&format!("all {all}")), "all are {all} trials");
     }
 }

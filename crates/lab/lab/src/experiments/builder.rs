@@ -1,0 +1,122 @@
+//! Points of sweeps, from systems, places and workloads.
+
+use super::{Point, Points, System};
+use crate::driver::Extent;
+use crate::engines::{DoorName, Settings};
+use crate::trial::{DurabilityName, Plan, WorkloadPlan};
+use env::time::Duration;
+
+/// Collects points; systems that the lab lacks become a note.
+pub(super) struct Builder {
+    pub points: Points,
+}
+
+/// Where a point stands, and with how many threads.
+pub(super) struct Place {
+    pub panel: &'static str,
+    pub x: f64,
+    pub label: String,
+    pub threads: u32,
+    pub long_readers: u32,
+    pub long_reader_interval: Duration,
+}
+
+impl Place {
+    pub fn new(panel: &'static str, x: f64, label: impl Into<String>, threads: u32) -> Place {
+        let long_reader_interval = Duration::ZERO;
+        Place { panel, x, label: label.into(), threads, long_readers: 0, long_reader_interval }
+    }
+}
+
+impl Builder {
+    pub fn new() -> Builder {
+        Builder { points: Points::default() }
+    }
+
+    pub fn add(&mut self, system: System, series: &str, place: Place, workload: WorkloadPlan) {
+        let Some(engine) = system.engine() else {
+            let note = format!("there is no engine {} yet: its points are missing", system.engine);
+            return self.note(note);
+        };
+        let Place { panel, x, label, threads, long_readers, long_reader_interval } = place;
+        let plan = Plan {
+            engine,
+            settings: Settings { ladder: system.ladder, hyper: system.hyper, ..Settings::default() },
+            workload,
+            threads,
+            long_readers,
+            long_reader_interval,
+            extent: Extent::Transactions(1),
+            door: DoorName::Program,
+            batch: 1,
+            durability: DurabilityName::None,
+            history: None,
+            seed: 1,
+        };
+        self.points.points.push(Point { panel, series: series.to_owned(), x, label, plan });
+    }
+
+    pub fn forced(&mut self, what: &str, paper: u64, here: impl Into<u64>) {
+        let here = here.into();
+        if here != paper {
+            self.note(format!("{what}: {here} here, {paper} in the paper"));
+        }
+    }
+
+    /// Notes something once.
+    pub fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.points.notes.contains(&note) {
+            self.points.notes.push(note);
+        }
+    }
+}
+
+/// As many threads as the paper has, or as the machine has cores.
+pub(super) fn threads(paper: u32, cores: usize) -> u32 {
+    paper.min(u32::try_from(cores).unwrap_or(u32::MAX)).max(1)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::cli::Scale;
+    use crate::experiments::Sweep;
+    use crate::experiments::figures::{Figure, Figures};
+    use crate::report::Row;
+    use crate::trial::{Figures as Counted, Measurement};
+
+    /// A figure of each point, with the throughput that `rate` gives it.
+    fn measured(points: &Points, rate: impl Fn(&Point) -> f64) -> Vec<Figure> {
+        let figure = |point: &Point| {
+            let clients = Counted {
+                seconds: 1.0,
+                commits: 1,
+                commits_by_kind: std::collections::BTreeMap::new(),
+                txn_per_s: rate(point),
+                aborts: std::collections::BTreeMap::new(),
+                p50_us: 1.0,
+                p99_us: 2.0,
+                p999_us: 3.0,
+                timed_every: 1,
+            };
+            let (other_cores, kept_versions) = (None, None);
+            let measurement = Measurement {
+                clients,
+                long_readers: None,
+                rss_mb: 1.0,
+                other_cores,
+                kept_versions,
+                bare_ns: Some(10.0),
+            };
+            Figure::new(point, Row::new(&point.plan, &[measurement], None))
+        };
+        points.points.iter().map(figure).collect()
+    }
+
+    /// What the shape test of a sweep says on a machine with so many cores, if each point is as fast as `rate` says.
+    pub fn outcome(sweep: &Sweep, cores: usize, rate: impl Fn(&Point) -> f64) -> String {
+        let all = measured(&(sweep.points)(Scale::Full, cores), rate);
+        (sweep.outcome)(&Figures { all: &all, cores })
+    }
+}
