@@ -24,16 +24,17 @@ use crate::begin::{Core, Seat, thread_number};
 use crate::doors::{Attempt, Transaction};
 use crate::engine::{Mvto, bump};
 use crate::gc::BEGINS_PER_ADVANCE;
-use crate::sites::{Beginner, ClockFault};
+use crate::read::prefetch;
+use crate::sites::Beginner;
+use crate::view::View;
 use crate::write::check_limit;
 use crate::write_set::Workspace;
 use env::Clock;
 use model::retry::{self, Failure};
 use model::{
-    BatchEntry, Begin, Completed, Declared, FootprintChecked, Interactive, Key, LimitKind, LogPosition, Mode, Pending,
-    Procedure, Program, Result, Retry, TableId, Ticket, Timestamp, run_interactively,
+    BatchEntry, Begin, Completed, Declared, Footprint, FootprintChecked, FootprintEntry, Interactive, LimitKind,
+    LogPosition, Mode, Pending, Procedure, Program, Result, Retry, Ticket, Timestamp,
 };
-use parts::epoch;
 use parts::index::prefetch::SIDE_BY_SIDE;
 
 /// A procedure of a batch.
@@ -55,8 +56,8 @@ impl<P: Procedure> Job<P> {
 }
 
 impl<C: Clock> Declared for Mvto<C> {
-    fn submit<P: Procedure>(&self, procedure: P, how: Begin, mut retry: Box<dyn Retry + Send>) -> Ticket<P> {
-        Pending::ready(run_interactively(self, &mut FootprintChecked::new(procedure), how, &mut *retry))
+    fn submit<P: Procedure>(&self, procedure: P, how: Begin, retry: Box<dyn Retry + Send>) -> Ticket<P> {
+        Pending::ready(self.complete(Job::new(BatchEntry { procedure, how, retry })))
     }
 
     fn submit_batch<P: Procedure>(&self, batch: Vec<BatchEntry<P>>) -> Vec<Ticket<P>> {
@@ -77,7 +78,7 @@ impl<C: Clock> Mvto<C> {
     fn attempt_together<P: Procedure>(&self, jobs: &mut [&mut Job<P>]) {
         let Ok(Some((first, mut seat))) = self.sit_down(jobs) else { return }; // Each will meet the error by itself.
         for (at, job) in self.sites.following(first, jobs.len()).zip(jobs.iter_mut()) {
-            let mut transaction = Transaction::seated(self, job.how, at, seat);
+            let mut transaction = Transaction::seated(self, job.how, at, seat, job.program.footprint().is_some());
             let outcome = job.program.run(&mut transaction);
             let (concluded, rests_on, next) = transaction.conclude_in_batch(outcome);
             (job.first, job.rests_on, seat) = (Some(concluded), rests_on, next);
@@ -99,15 +100,18 @@ impl<C: Clock> Mvto<C> {
         let site = self.sites.assign(thread);
         let beginner = Beginner { thread, writes: jobs.iter().any(|job| job.how.mode == Mode::ReadWrite) };
         let entered = self.in_time(|| {
-            Ok(self.sites.enter_after(site, &self.time, beginner, jobs.len(), |kept| {
-                self.bring_near(kept.get_or_insert_with(|| self.new_workspace()), jobs);
-                Ok::<_, ClockFault>(())
+            Ok(self.sites.enter_with(site, &self.time, beginner, jobs.len(), |kept, draw| {
+                let work = kept.get_or_insert_with(|| self.new_workspace());
+                self.refresh_catalog(work);
+                self.bring_near(work, jobs.iter().filter_map(|job| job.program.footprint()));
+                draw.now()
             }))
         })?;
         let Some((first, right, kept)) = entered else { return Ok(None) };
         let mut seat = Seat { right, work: kept.unwrap_or_else(|| self.new_workspace()) };
         let last = self.sites.following(first, jobs.len()).last().unwrap_or(first);
-        match self.prepare_batch(&mut seat.work, site, (first, last), jobs.len() as u64) {
+        let view = Core::new(Begin::default(), self.options.durability, self.options.wait_limit).view;
+        match self.prepare_in_lane(&view, &mut seat.work, (first, last), jobs.len() as u64) {
             Ok(()) => Ok(Some((first, seat))),
             Err(error) => {
                 self.leave_lane(seat);
@@ -116,38 +120,30 @@ impl<C: Clock> Mvto<C> {
         }
     }
 
-    /// As `prepare` for one transaction.
-    fn prepare_batch(
+    /// As `prepare`, for transactions that have entered the lane together, with the catalog as it was before they drew.
+    pub(crate) fn prepare_in_lane(
         &self,
+        view: &View,
         work: &mut Workspace,
-        site: u32,
         (first, last): (Timestamp, Timestamp),
         count: u64,
     ) -> Result<()> {
         assert!(first >= self.bound.get(), "M5: nobody begins below the bound");
-        let core = Core::new(Begin::default(), self.options.durability, self.options.wait_limit);
-        self.check_ceiling(&core.view, last)?;
-        let begins = bump(&self.sites.shared(site).begins, count);
+        self.check_ceiling(view, last)?;
+        let begins = bump(&self.sites.shared(self.sites.site_of(first)).begins, count);
         if begins / BEGINS_PER_ADVANCE != (begins - count) / BEGINS_PER_ADVANCE {
             self.advance_bound(false, work);
         }
         Ok(())
     }
 
-    /// Asks for the rows of the footprints that are known, so that the waits for memory of all the batch overlap.
-    fn bring_near<P: Procedure>(&self, work: &mut Workspace, jobs: &[&mut Job<P>]) {
-        self.refresh_catalog(work);
-        let footprints = jobs.iter().filter_map(|job| job.program.footprint());
-        let mut keys: Vec<(TableId, &Key)> =
-            footprints.flat_map(|footprint| footprint.keys()).map(|entry| (entry.table, &entry.key)).collect();
-        keys.sort_by_key(|(table, _)| *table);
-        let guard = epoch::pin();
-        for of_table in keys.chunk_by(|a, b| a.0 == b.0) {
-            let Some(table) = work.catalog.get(of_table[0].0) else { continue };
-            let keys = of_table.iter().map(|(_, key)| *key).filter(|key| table.schema.check_key(key).is_ok());
-            let keys: Vec<&Key> = keys.collect();
-            keys.chunks(SIDE_BY_SIDE).for_each(|together| table.space().prefetch(together, &guard));
-        }
+    /// Asks for the rows of footprints, so that the waits for memory of all of them overlap.
+    pub(crate) fn bring_near<'f>(&self, work: &Workspace, footprints: impl Iterator<Item = &'f Footprint>) {
+        let mut entries: Vec<&FootprintEntry> = footprints.flat_map(Footprint::keys).collect();
+        entries.sort_by_key(|entry| entry.table);
+        entries.chunk_by(|a, b| a.table == b.table).for_each(|of_table| {
+            of_table.chunks(SIDE_BY_SIDE).for_each(|together| prefetch(&work.catalog, of_table[0].table, together));
+        });
     }
 
     /// Goes on from the first attempt as if the procedure had been submitted by itself.
@@ -156,7 +152,7 @@ impl<C: Clock> Mvto<C> {
         let done = retry::run(&mut *retry, |_| match first.take() {
             Some(attempt) => attempt,
             None => {
-                let mut transaction = self.begin(how)?;
+                let mut transaction = self.begin_procedure(program.footprint(), how)?;
                 let outcome = program.run(&mut transaction);
                 self.conclude(transaction, outcome)
             }

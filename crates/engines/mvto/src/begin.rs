@@ -32,13 +32,16 @@ pub(crate) struct Core {
     pub draws: Option<Draws>,
     /// Notes that its read views leave, once it has had one.
     pub shared: Option<Box<SharedNotes>>,
+    /// Whether the rows of its footprint have been asked for.
+    pub is_near: bool,
     /// Whether its end keeps its place and its workspace for the next transaction of its batch.
     pub in_batch: bool,
     /// What its end has kept.
     pub seat: Option<Seat>,
 }
 
-/// What the transactions of a batch have one after the other: the lane, in which all of them are registered, and a workspace.
+/// What a transaction in a lane has, and the transactions of a batch one after the other: the right to the lane, in which all of
+/// them are registered, and a workspace.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub right: InLane,
@@ -85,17 +88,17 @@ impl Core {
             poison: None,
             draws: how.draws,
             shared: None,
+            is_near: false,
             in_batch: false,
             seat: None,
         }
     }
 
-    /// The same for the transaction of a batch that has this timestamp.
+    /// The same for a transaction that is registered in a lane already.
     pub fn seated(how: Begin, durability: Durability, wait_limit: Duration, at: Timestamp, seat: Seat) -> Core {
         let mut core = Core::new(how, durability, wait_limit);
         (core.view.at, core.view.name, core.began) = (at, at, at);
         (core.place, core.work) = (Some(Place::Lane(seat.right)), BorrowedWorkspace::new(seat.work));
-        core.in_batch = true;
         core
     }
 

@@ -99,6 +99,7 @@ impl<C: Clock> Mvto<C> {
     /// Gives up what is owned, which has no new versions yet.
     fn give_up(&self, writes: &mut WriteSet) {
         for write in &mut writes.entries {
+            write.is_undated = false;
             if let (true, Some(tuple)) = (std::mem::take(&mut write.owned), &write.tuple) {
                 self.release(tuple);
             }

@@ -62,10 +62,15 @@ impl<H: Handle> Transaction<H> {
         Transaction { core, engine }
     }
 
-    /// The next transaction of a batch, which has its timestamp already.
-    pub(crate) fn seated(engine: H, how: Begin, at: Timestamp, seat: Seat) -> Transaction<H> {
+    /// The next transaction of a batch, which has its timestamp already. `is_near`: the rows of its footprint have been asked for.
+    pub(crate) fn seated(engine: H, how: Begin, at: Timestamp, seat: Seat, is_near: bool) -> Transaction<H> {
         let options = engine.engine().options();
         let core = Core::seated(how, options.durability, options.wait_limit, at, seat);
+        Transaction { core: Core { in_batch: true, is_near, ..core }, engine }
+    }
+
+    /// A transaction that has begun.
+    pub(crate) fn begun(engine: H, core: Core) -> Transaction<H> {
         Transaction { core, engine }
     }
 
@@ -169,6 +174,9 @@ impl<H: Handle> Access for Transaction<H> {
     }
 
     fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        if self.core.is_near {
+            return;
+        }
         // What fails here fails again where it is reported.
         let _ = self.on_table(table, |engine, core| engine.prefetch(core, table, keys));
     }

@@ -32,8 +32,9 @@
 //!   clock steps back: engine time then goes on above all that were drawn, and above the floors of all surveys.
 //! - **M3** A reader stamps a tuple and then looks at its owner; a writer owns it and then checks its stamp. At least one of the
 //!   two sees the other. A single read, in no transaction, stamps with an upper bound of all timestamps drawn so far (`get.rs`).
+//!   An owner whose timestamp is not drawn yet is waited for, awake, by all who meet it, and it draws above what it has seen.
 //! - **M4** A chain is strictly ordered, newest first; a reader sees only versions below its own timestamp; a writer installs
-//!   above every version and every last-read stamp.
+//!   above every version, and above every last-read stamp but those of readers that wait for it.
 //! - **M5** No registered or future transaction has a timestamp below the bound. None has one below a horizon's floor that is
 //!   not among the horizon's snapshots. The newest version of a row always stays, and shows its begin. The newest version
 //!   below the bound stays, and so does each that is valid where a snapshot, or a transaction above the floor, may read.
@@ -42,7 +43,7 @@
 //!   a merge takes the greater one, the removal of a key folds its stamp into the leaf's.
 //! - **M7** No deadlock. A committing transaction waits only for smaller timestamps that commit. An executing one waits for older
 //!   ones and for those that commit. A transaction that owns at commit gives up all that it owns before it waits for an executing
-//!   one. No latch is held during a wait.
+//!   one. One that owns before it has drawn waits for nobody. No latch is held during a wait.
 //! - **M9** A redo record (a large one: its last part) gets its log position while its tuples are owned. Every answer, an error
 //!   as well as a commit, waits until the log is durable past every version that was read or written.
 //! - **M10** A transaction commits at its begin timestamp, or at one that it drew after the last of its owner words had turned to
@@ -72,11 +73,11 @@
 //! | --- | --- | --- | --- |
 //! | M1 | | `sites.rs` `draw`, `ownership.rs` `word` | `loom_sites`, `clock`, `batch`; `round_down`, `skip_clock_wait`, `batch_draws_before_it_is_submitted` |
 //! | M2 | `sites.rs` `draw` | | `loom_sites`, `clock`, `batch`; `draw_beside_the_lane`, `batch_reuses_a_timestamp` |
-//! | M3 | | `read.rs` `look`, after the stamp | `loom_ownership`, `shuttle_engine`, `get`; `single_read_*`, `draw_above_the_limit`, `stamp_not_raised`, `look_before_stamp`, `skip_owner_wait`, `release_before_install` |
+//! | M3 | | `read.rs` `look`, after the stamp | `loom_ownership`, `shuttle_engine`, `get`; `single_read_*`, `draw_above_the_limit`, `stamp_not_raised`, `look_before_stamp`, `pass_an_undated_owner`, `draw_before_owning`, `skip_owner_wait`, `release_before_install` |
 //! | M4 | `commit.rs` `install`, `read.rs` `rest_on` | `store.rs` `install`, `splice` | `conformance`; `skip_later_writer` |
 //! | M5 | `begin.rs` `prepare` | `gc.rs` `advance_bound` (its partner), `remove_dead`; `store.rs` `cut` | `loom_sites`, `versions`, `batch`; `infinite_bound`, `lane_*`, `batch_shows_its_first_timestamp`, `survey_*`, `prune_one_too_many`, `splice_*` |
 //! | M6 | | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |
-//! | M7 | | `wait.rs` `sleep_while` | `waits`, `push`, `conformance` |
+//! | M7 | | `wait.rs` `sleep_while` | `waits`, `push`, `conformance`, `shuttle_engine`; `undated_owner_waits` |
 //! | M9 | `commit.rs` `commit` | `commit.rs` `install` | `answers`, `recovery`, `sim`; `error_without_wait` (in `model`) |
 //! | M10 | `advance.rs` `settle` | | `push`, `loom_ownership`; `skip_refresh`, `refresh_*`, `check_before_turn` |
 //! | M11 | | `wait.rs` `sleep_while`, `scan.rs` `run` | `reclaim`, `checkpoint` |
@@ -95,7 +96,8 @@
 //! | --- | --- | --- |
 //! | 2 `Begin`, 4.5 timestamps | `sites.rs` `Time::draw`, `begin.rs` | `tests/paper.rs` `sec_4_5_*`, `tests/loom_sites.rs` |
 //! | beyond: single reads without a timestamp | `get.rs`, `sites.rs` `hold` | `tests/get.rs`, `tests/loom_sites.rs` |
-//! | beyond: transactions that begin together | `batch.rs`, `sites.rs` `enter_after` | `tests/batch.rs`, `tests/loom_sites.rs` |
+//! | beyond: transactions that begin together | `batch.rs`, `sites.rs` `enter_with` | `tests/batch.rs`, `tests/loom_sites.rs` |
+//! | beyond: rows owned before the timestamp is drawn | `own_first.rs`, `ownership.rs` | `tests/own_first.rs`, `tests/loom_ownership.rs`, `tests/shuttle_engine.rs` |
 //! | beyond: registration without a mutex | `sites/lane.rs` | `tests/loom_sites.rs` |
 //! | beyond: a clock that steps back | `sites.rs` `continue_time` | `tests/clock.rs`, `tests/loom_sites.rs` |
 //! | 2 `Read`, `tslast` | `read.rs` `look`, `ownership.rs` | `sec_2_read_*`, `tests/loom_ownership.rs` |
@@ -120,7 +122,7 @@
 //! - `engine.rs`: what all transactions share. `doors.rs`: the interface of `model`. `options.rs`: knobs.
 //! - The path of a transaction: `begin.rs`, `view.rs` (what its reads need of it; parallel reads), `read.rs`, `scan.rs`, `write.rs`
 //!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; reads without one: `get.rs`; several of
-//!   them: `batch.rs`; sleeping: `wait.rs`; why it aborts: `reason.rs`.
+//!   them: `batch.rs`; declared writes: `own_first.rs`; sleeping: `wait.rs`; why it aborts: `reason.rs`.
 //! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`, `retired.rs`.
 //! - Memory and disk: `store.rs` with `store/pool.rs` (blocks of versions) and `store/space.rs` (indexes of tuples), `gc.rs`,
 //!   `horizon.rs`, `memory.rs` (its limit), `catalog.rs` (tables), `recover.rs`, `checkpoint.rs`.
@@ -151,6 +153,8 @@ mod horizon;
 mod memory;
 #[cfg(not(loom))]
 mod options;
+#[cfg(not(loom))]
+mod own_first;
 #[doc(hidden)]
 pub mod ownership;
 #[doc(hidden)]

@@ -22,6 +22,16 @@
 //! commits at is one that it draws after its last word has turned: it lies above every reader that has pushed it, since
 //! those had drawn theirs before (M10).
 //!
+//! An owner may also come before its own timestamp (`own_first.rs`). It is *undated* then: it owns, looks at the stamp, draws
+//! above that, and writes its timestamp into the word. It waits for nobody meanwhile, so whoever meets it waits for its timestamp,
+//! awake. A stamp that comes after it has owned belongs to a reader that looks after it too, and finds it: undated, or committing. So
+//! M3 holds, and no stamp that it has not seen can belong to a reader that has missed it, be that above its timestamp or below.
+//!
+//! ```text
+//! undated owner          own the word, undated         then   look at last_read, draw W above it, turn the word to
+//!                                                             committing at W, install, release
+//! ```
+//!
 //! Source: vMVCC, section 2 (`tslast`, and the tuple's mutex, which this word replaces). Deviation: pushing is this project's
 //! (in the manner of CockroachDB's pushed timestamps and read refreshes); the paper's transactions own at commit only, and so do
 //! ours in [`model::Mode::ReadWrite`].
@@ -36,14 +46,16 @@ const WAITERS: u64 = 1 << 63;
 const DEAD: u64 = 1 << 62;
 /// The owner executes statements: readers push it.
 const EXECUTING: u64 = 1 << 61;
+/// The owner has no timestamp yet.
+const UNDATED: u64 = DEAD | EXECUTING;
 /// Timestamps stay below: 2^61 ticks of a 5 GHz clock are 14 years of uptime across restarts.
 pub const TIMESTAMP_LIMIT: u64 = 1 << 61;
 
 /// The owner word and the last-read stamp.
 #[derive(Debug)]
 pub struct Ownership {
-    /// 0, or the owner's timestamp with perhaps [`WAITERS`] and [`EXECUTING`], or [`DEAD`]. Release publishes the owner's new
-    /// version.
+    /// 0, or the owner's timestamp with perhaps [`WAITERS`] and [`EXECUTING`], or [`DEAD`], or [`UNDATED`]. Release publishes the
+    /// owner's new version.
     word: AtomicU64,
     /// Highest timestamp of a transaction that has read the tuple, or created it. Partner of `word` (M3).
     last_read: AtomicU64,
@@ -58,6 +70,8 @@ pub enum Holder {
     Executing(Timestamp),
     /// This transaction is committing it, at this timestamp or, if it has yet to move, above it.
     Committing(Timestamp),
+    /// A transaction that waits for nobody owns it, and is about to draw its timestamp and to commit there. Nobody sleeps until then.
+    Undated,
     /// It has left its index.
     Dead,
 }
@@ -67,7 +81,7 @@ impl Holder {
     pub fn owner(self) -> Option<Timestamp> {
         match self {
             Holder::Executing(owner) | Holder::Committing(owner) => Some(owner),
-            Holder::Free | Holder::Dead => None,
+            Holder::Free | Holder::Undated | Holder::Dead => None,
         }
     }
 }
@@ -132,6 +146,23 @@ impl Ownership {
     #[inline]
     pub fn try_own(&self, owner: Owner) -> Result<(), Holder> {
         self.word.compare_exchange(0, owner.word(), SeqCst, SeqCst).map(|_| ()).map_err(holder)
+    }
+
+    /// Becomes the owner before it has a timestamp, if the tuple is free. An undated owner waits for nobody.
+    ///
+    /// # Errors
+    /// The holder that stands in the way.
+    #[inline]
+    pub fn try_own_undated(&self) -> Result<(), Holder> {
+        self.word.compare_exchange(0, UNDATED, SeqCst, SeqCst).map(|_| ()).map_err(holder)
+    }
+
+    /// Shows the timestamp that an undated owner, who is the caller, has drawn above [`Ownership::last_read`]. It commits there. No
+    /// waiter has announced itself.
+    #[inline]
+    pub fn date(&self, at: Timestamp) {
+        debug_assert!(self.holder() == Holder::Undated, "M3: it owns before it draws");
+        self.word.store(Owner { at, executes: false }.word(), SeqCst);
     }
 
     /// Turns the word of an executing owner to committing: from here on readers above it wait instead of pushing it. Who sleeps
@@ -203,6 +234,7 @@ fn holder(word: u64) -> Holder {
     match word & !WAITERS {
         0 => Holder::Free,
         DEAD => Holder::Dead,
+        UNDATED => Holder::Undated,
         owner if owner & EXECUTING != 0 => Holder::Executing(Timestamp(owner & !EXECUTING)),
         owner => Holder::Committing(Timestamp(owner)),
     }
@@ -211,7 +243,7 @@ fn holder(word: u64) -> Holder {
 /// The word of an owner without waiters.
 fn word_of(holder: Holder) -> Option<u64> {
     match holder {
-        Holder::Free | Holder::Dead => None,
+        Holder::Free | Holder::Undated | Holder::Dead => None,
         Holder::Executing(at) => Some(Owner { at, executes: true }.word()),
         Holder::Committing(at) => Some(Owner { at, executes: false }.word()),
     }

@@ -14,7 +14,7 @@ use crate::read_set::ReadSet;
 use crate::store::{Pinned, Tuple, VersionRef};
 use crate::view::View;
 use crate::wait::is_held;
-use crate::write_set::{ReadForUpdate, Workspace, WriteSet};
+use crate::write_set::{Own, ReadForUpdate, Workspace, WriteSet};
 use env::Clock;
 use model::{Columns, Key, Mode, Result, RowBuf, RowRef, TableId};
 use parts::epoch::{self, Guard};
@@ -130,8 +130,11 @@ impl<C: Clock> Mvto<C> {
         table.schema.check_columns(columns)?;
         let mut copy = |found: Option<RowRef<'_>>| found.map(|found| row.project(found, columns)).is_some();
         let id = table.id;
-        if let Some(own) = scope.writes.own_value(id, key) {
-            return Ok(copy(own.map(RowRef::new)));
+        match scope.writes.own(id, key) {
+            Some(Own::Value(own)) => return Ok(copy(own.map(RowRef::new))),
+            // Its newest version is what the transaction reads, and nobody else may write.
+            Some(Own::Row(tuple)) => return Ok(copy(row_of(view, tuple.newest()))),
+            None => {}
         }
         let is_found = self.visible(view, table, key, |tuple, found| {
             if let (Some(kept), Some(tuple)) = (scope.kept, tuple) {
@@ -230,7 +233,8 @@ impl<C: Clock> Mvto<C> {
                 Holder::Dead => return Seen::Gone,
                 holder if keeps_from_reading(view, holder) => {}
                 // An older owner that executes is pushed: it will commit above the stamp (M10).
-                Holder::Executing(_) | Holder::Committing(_) | Holder::Free => {
+                holder @ (Holder::Executing(_) | Holder::Committing(_) | Holder::Undated | Holder::Free) => {
+                    debug_assert!(holder != Holder::Undated, "M3: its place is not known yet");
                     debug_assert!(tuple.ownership.last_read() >= view.at, "M3: who reads has stamped");
                     return Seen::Version(tuple.version_below(view.at, guard));
                 }
@@ -247,14 +251,16 @@ impl<C: Clock> Mvto<C> {
 }
 
 /// Prefetches the rows of some keys into the CPU's cache. A hint: the read itself reports an error in the table or a key.
-fn prefetch(catalog: &Catalog, id: TableId, keys: &[Key]) {
+pub(crate) fn prefetch(catalog: &Catalog, id: TableId, keys: &[impl AsRef<[u8]>]) {
     let Some(table) = catalog.get(id) else { return };
-    if keys.len() > 1 && keys.iter().all(|key| table.schema.check_key(key).is_ok()) {
+    if keys.len() > 1 && keys.iter().all(|key| table.schema.check_key(key.as_ref()).is_ok()) {
         table.space().prefetch(keys, &epoch::pin());
     }
 }
 
 /// Returns whether a reader waits for this holder of the tuple (M3, M7).
+///
+/// Every reader waits, awake, until an undated owner shows its timestamp.
 ///
 /// Every reader waits for a committing owner below its own timestamp. One with `view.waits` waits for older executing owners
 /// too. If it may also move, it waits for every committing owner, even for one above it.
@@ -265,6 +271,7 @@ fn keeps_from_reading(view: &View, holder: Holder) -> bool {
     match holder {
         Holder::Committing(owner) => owner < view.at || view.waits && view.moves,
         Holder::Executing(owner) => view.waits && owner < view.name,
+        Holder::Undated => true,
         Holder::Free | Holder::Dead => false,
     }
 }

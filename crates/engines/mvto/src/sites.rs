@@ -40,8 +40,8 @@ use parts::sync::{Condvar, Mutex, MutexGuard, spin_loop};
 use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
-use lane::{Drawn, Lane, MOST_AT_ONCE, Occupant};
-pub use lane::{Held, InLane};
+pub use lane::{Drawn, Held, InLane};
+use lane::{Lane, MOST_AT_ONCE, Occupant};
 
 /// Transactions of a batch that draws together, at most.
 pub const LARGEST_BATCH: usize = MOST_AT_ONCE as usize;
@@ -228,6 +228,26 @@ impl<C: Clock> Time<C> {
     }
 }
 
+/// The right to draw the timestamps of one entry into a lane.
+#[derive(Debug)]
+pub struct Draw<'t, C> {
+    time: &'t Time<C>,
+    site: u64,
+    last: u64,
+    count: u64,
+}
+
+impl<C: Clock> Draw<'_, C> {
+    /// Draws. Of several draws, which rise, the last counts.
+    ///
+    /// # Errors
+    /// The clock is broken.
+    #[inline]
+    pub fn now(&self) -> Result<Drawn, ClockFault> {
+        self.time.draw(self.site, self.last, self.count)
+    }
+}
+
 /// All sites. Beside each site's active set the engine keeps an `X` under the mutex, a `K` for the next transaction in the lane,
 /// and an `S` that is shared.
 #[derive(Debug)]
@@ -325,32 +345,36 @@ impl<X, K: Default, S> Sites<X, K, S> {
         time: &Time<C>,
         beginner: Beginner,
     ) -> Result<Option<(Timestamp, InLane, K)>, ClockFault> {
-        self.enter_after(site, time, beginner, 1, |_| Ok(()))
+        self.enter_with(site, time, beginner, 1, |_, draw| draw.now())
     }
 
-    /// The same for a batch of `count` transactions: the timestamp of the first, which the others follow, a number of sites apart. Before
-    /// the clock is read, and while the lane shows that timestamps above its lower bound are being drawn, `prepare` may do something
-    /// with what the lane keeps. It waits for nobody: whoever wants to draw at this site spins.
+    /// The same for a batch of `count` transactions: the timestamp of the first, which the others follow, a number of sites apart.
+    /// `draw` is called while the lane shows that timestamps above its lower bound are being drawn. It may do something with what the
+    /// lane keeps before it draws. It waits for nobody: whoever wants to draw at this site spins.
     ///
     /// # Errors
-    /// That of `prepare`, or the clock is broken. The lane is as before.
+    /// That of `draw`. The lane is free again.
     #[inline]
-    pub fn enter_after<C: Clock, E: From<ClockFault>>(
+    pub fn enter_with<C: Clock, E>(
         &self,
         site: u32,
         time: &Time<C>,
         beginner: Beginner,
         count: usize,
-        prepare: impl FnOnce(&mut K) -> Result<(), E>,
+        draw: impl FnOnce(&mut K, Draw<'_, C>) -> Result<Drawn, E>,
     ) -> Result<Option<(Timestamp, InLane, K)>, E> {
         assert!((1..=LARGEST_BATCH).contains(&count), "a batch has a limit");
         // Relaxed: whatever was noted is below what will be drawn.
         let lower = time.noted.load(Relaxed);
         let entered = self.sites[site as usize].lane.enter(site, lower, beginner, |kept, last| {
-            prepare(kept)?;
-            Ok::<_, E>(time.draw(u64::from(site), last, count as u64)?)
+            draw(kept, Draw { time, site: u64::from(site), last, count: count as u64 })
         })?;
         Ok(entered.map(|(at, right, kept)| (Timestamp(at), right, kept)))
+    }
+
+    /// The site at which a timestamp was drawn (M1).
+    pub fn site_of(&self, at: Timestamp) -> u32 {
+        at.0 as u32 & (self.sites.len() as u32 - 1)
     }
 
     /// The timestamps of a batch that begins at `first`.

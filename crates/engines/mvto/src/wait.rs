@@ -17,6 +17,7 @@ use env::time::{Duration, Instant};
 use model::{Abort, Error, Result, Supervisor, Timestamp};
 use parts::epoch;
 use parts::index::Entry;
+use parts::spin::Backoff;
 use parts::sync::spin_loop;
 use parts::wait::Waited;
 use std::cell::OnceCell;
@@ -58,6 +59,7 @@ fn may_wait(view: &View, holder: Holder) -> bool {
     match holder {
         Holder::Executing(owner) => owner < view.name,
         Holder::Committing(owner) => view.moves || owner < view.at,
+        Holder::Undated => true,
         Holder::Free | Holder::Dead => false,
     }
 }
@@ -187,11 +189,15 @@ impl<C: Clock> Mvto<C> {
         blocks: impl Fn(Holder) -> bool,
     ) -> Result<()> {
         debug_assert!(cfg!(feature = "shuttle") || !epoch::is_pinned(), "M11: no guard is held during a wait");
-        let started = Instant::now();
+        let (started, mut awake) = (Instant::now(), Backoff::new());
         loop {
             let holder = tuple.ownership.holder();
             if !blocks(holder) {
                 return Ok(());
+            }
+            if holder == Holder::Undated {
+                awake.pause(); // It waits for nobody, and draws between two instructions.
+                continue;
             }
             debug_assert!(may_wait(view, holder), "M7: {:?} waits for {holder:?}", view.owner());
             if !self.take_if_doomed(tuple, holder) && tuple.ownership.announce_waiter(holder) {

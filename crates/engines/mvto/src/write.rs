@@ -199,8 +199,8 @@ impl<C: Clock> Mvto<C> {
                 Err(holder) => holder,
             };
             match (holder, view.moves) {
-                // A collector has it for a moment: it sees the pin and lets go.
-                (Holder::Free | Holder::Dead, _) => backoff.pause(),
+                // A collector has it for a moment: it sees the pin and lets go. An undated owner is about to show its timestamp.
+                (Holder::Free | Holder::Undated | Holder::Dead, _) => backoff.pause(),
                 _ if view.never_waits() && self.take_if_doomed(tuple, holder) => {}
                 (Holder::Executing(owner) | Holder::Committing(owner), _) if view.never_waits() => {
                     return Err(view.unavailable(Some((table, &write.key)), owner));
@@ -244,6 +244,9 @@ impl<C: Clock> Mvto<C> {
     /// later readers here: they have pushed it, and it compares with their stamps when it commits (`advance.rs` `settle`).
     /// Source: vMVCC, section 2, figure 2(b).
     fn check_owned(&self, view: &View, write: &Write) -> Claim {
+        if write.is_undated {
+            return Claim::Owned; // Looked at before it drew. Who has stamped since waits for the commit.
+        }
         let tuple = write.tuple.as_ref().expect("owned");
         if let Some(newest) = tuple.newest().map(|version| version.begin()).filter(|&begin| begin > view.at) {
             return Claim::Late(Reason::LaterWriter, newest);
@@ -298,14 +301,14 @@ fn must_wait(view: &View, holder: Holder) -> bool {
     match holder {
         Holder::Executing(owner) => view.moves && owner < view.name,
         Holder::Committing(owner) => view.moves || owner < view.at,
-        Holder::Free | Holder::Dead => false,
+        Holder::Free | Holder::Undated | Holder::Dead => false,
     }
 }
 
 /// The tuple of a key, pinned, if the index has one. A collector that is about to kill it and sees our pin lets it live and
 /// leaves it to us, so we look again until we have it or it is gone.
 #[inline]
-fn find_pinned(table: &Table, key: &[u8]) -> Option<Pinned> {
+pub(crate) fn find_pinned(table: &Table, key: &[u8]) -> Option<Pinned> {
     let guard = epoch::pin();
     let mut backoff = Backoff::new();
     loop {

@@ -64,6 +64,8 @@ pub(crate) struct Write {
     /// Its tuple, pinned; `None` if the key was absent from the index when last looked at.
     pub tuple: Option<Pinned>,
     pub owned: bool,
+    /// It was owned before the timestamp was drawn, which lies above whatever has read or written it until then.
+    pub is_undated: bool,
     /// Length of the row that it is owned for, if that is known before the row is buffered.
     pub expected_row: Option<u32>,
     pub buffered: Buffered,
@@ -78,6 +80,15 @@ pub(crate) enum Buffered {
     Row(arena::Place),
     /// Absent.
     Absent,
+}
+
+/// What a transaction has of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Own<'a> {
+    /// A row that it has buffered; `None`: a delete.
+    Value(Option<&'a [u8]>),
+    /// A row that it has owned since before it drew its timestamp, and has not written.
+    Row(&'a Pinned),
 }
 
 impl Write {
@@ -103,16 +114,25 @@ impl WriteSet {
         self.orders.get(&table)?.find(&self.entries, key)
     }
 
-    /// Returns the transaction's own write: `None` if there is none, `Some(None)` for a delete.
+    /// Returns the transaction's own write of a key, or the row that it owns for one.
     #[inline]
-    pub fn own_value(&self, table: TableId, key: &[u8]) -> Option<Option<&[u8]>> {
+    pub fn own(&self, table: TableId, key: &[u8]) -> Option<Own<'_>> {
         if self.entries.is_empty() {
             return None;
         }
+        let write = &self.entries[self.find(table, key)?];
+        match self.value(write.buffered) {
+            Some(value) => Some(Own::Value(value)),
+            None => write.tuple.as_ref().filter(|_| write.is_undated).map(Own::Row),
+        }
+    }
+
+    /// Returns the transaction's own write: `None` if there is none, `Some(None)` for a delete.
+    pub fn own_value(&self, table: TableId, key: &[u8]) -> Option<Option<&[u8]>> {
         self.value(self.entries[self.find(table, key)?].buffered)
     }
 
-    /// The value of an entry, as [`WriteSet::own_value`].
+    /// The value of an entry: `None` if it is the stored one, `Some(None)` for a delete.
     pub fn value(&self, buffered: Buffered) -> Option<Option<&[u8]>> {
         match buffered {
             Buffered::Unchanged => None,
@@ -151,8 +171,8 @@ impl WriteSet {
             self.marks.push(mark(table, key));
         }
         let (key, tuple) = (Key::from_bytes(key), find_tuple());
-        let (owned, expected_row, buffered) = (false, None, Buffered::Unchanged);
-        self.entries.push(Write { table, key, tuple, owned, expected_row, buffered });
+        let (owned, is_undated, expected_row, buffered) = (false, false, None, Buffered::Unchanged);
+        self.entries.push(Write { table, key, tuple, owned, is_undated, expected_row, buffered });
         self.index_last();
         self.entries.len() - 1
     }

@@ -78,6 +78,59 @@ impl Tuple {
     }
 }
 
+impl Tuple {
+    /// `own_first.rs`: own undated, look, draw above what was seen, show the timestamp, install, release. Where it committed; `None` if
+    /// somebody has the tuple.
+    fn write_undated(&self, draw: impl Fn() -> Timestamp) -> Option<Timestamp> {
+        self.ownership.try_own_undated().ok()?;
+        Some(self.commit_undated(draw))
+    }
+
+    /// The same of an owner.
+    fn commit_undated(&self, draw: impl Fn() -> Timestamp) -> Timestamp {
+        let (stamp, newest) = (self.ownership.last_read(), self.newest.load(Acquire));
+        let at = draw();
+        assert!(at > stamp && at.0 > newest, "it draws above all that was there before it owned");
+        self.ownership.date(at);
+        self.newest.store(at.0, Release);
+        let _ = self.ownership.release();
+        at
+    }
+
+    /// `read.rs` with the waits: the begin of the newest version below the reader.
+    fn read_awake(&self, at: Timestamp) -> u64 {
+        loop {
+            self.ownership.raise_last_read(at);
+            match self.ownership.holder() {
+                Holder::Undated => thread::yield_now(),
+                Holder::Committing(owner) if owner < at => thread::yield_now(),
+                _ => {
+                    let newest = self.newest.load(Acquire);
+                    return if newest < at.0 { newest } else { 1 };
+                }
+            }
+        }
+    }
+
+    /// `write.rs` with the waits, of one that has drawn. Whether it committed.
+    fn write_awake(&self, at: Timestamp) -> bool {
+        loop {
+            match self.ownership.try_own(committing(at)) {
+                Ok(()) => break,
+                Err(Holder::Undated) => thread::yield_now(),
+                Err(Holder::Committing(owner)) if owner < at => thread::yield_now(),
+                Err(_) => return false,
+            }
+        }
+        let commits = self.newest.load(Acquire) < at.0 && self.ownership.last_read() <= at;
+        if commits {
+            self.newest.store(at.0, Release);
+        }
+        let _ = self.ownership.release();
+        commits
+    }
+}
+
 fn committing(at: Timestamp) -> Owner {
     Owner { at, executes: false }
 }
@@ -301,6 +354,182 @@ fn of_two_that_read_what_the_other_owns_one_commits() {
         let younger = run(1, YOUNGER_WRITER)();
         let older = older.join().unwrap();
         assert!(!(older && younger), "each must come before the other");
+    });
+}
+
+/// Timestamps in the order of their draws, as the clock gives them: whoever draws has seen what those did who had drawn before.
+fn clock() -> (Arc<AtomicU64>, impl Fn() -> Timestamp + Clone) {
+    let clock = Arc::new(AtomicU64::new(READER.0));
+    let draw = {
+        let clock = clock.clone();
+        move || Timestamp(clock.fetch_add(1, SeqCst))
+    };
+    (clock, draw)
+}
+
+/// M3 of an owner without a timestamp: whether it draws below the reader or above, the reader sees its write exactly if it is older.
+#[test]
+fn a_reader_waits_for_the_timestamp_of_an_undated_owner() {
+    loom::model(|| {
+        let tuple = Arc::new(Tuple::new());
+        let (_clock, draw) = clock();
+        let owner = thread::spawn({
+            let (tuple, draw) = (tuple.clone(), draw.clone());
+            move || tuple.write_undated(draw)
+        });
+        let at = draw();
+        let read = tuple.read_awake(at);
+        let written = owner.join().unwrap().expect("nobody else wants it");
+        assert_eq!(
+            read,
+            if written < at { written.0 } else { 1 },
+            "the reader at {at:?} missed the write at {written:?}"
+        );
+    });
+}
+
+/// A reader that the kernel must not have: it takes an undated owner for one that is younger.
+#[test]
+#[should_panic(expected = "the reader missed an older write")]
+fn a_reader_that_passes_an_undated_owner_misses_its_write() {
+    loom::model(|| {
+        let tuple = Arc::new(Tuple::new());
+        let (_clock, draw) = clock();
+        let owner = thread::spawn({
+            let (tuple, draw) = (tuple.clone(), draw.clone());
+            move || tuple.write_undated(draw).expect("nobody else wants it")
+        });
+        let at = draw();
+        let read = tuple.read(at);
+        let written = owner.join().unwrap();
+        assert!(!(written < at && read == Some(1)), "the reader missed an older write that committed");
+    });
+}
+
+/// An owner that the kernel must not have: it draws, and then owns. A reader in between is older than the owner thinks.
+#[test]
+#[should_panic(expected = "the reader missed an older write")]
+fn an_owner_that_draws_before_it_owns_is_missed() {
+    loom::model(|| {
+        let tuple = Arc::new(Tuple::new());
+        let (_clock, draw) = clock();
+        let owner = thread::spawn({
+            let (tuple, draw) = (tuple.clone(), draw.clone());
+            move || {
+                let at = draw();
+                tuple.ownership.try_own_undated().unwrap();
+                tuple.ownership.date(at);
+                tuple.newest.store(at.0, Release);
+                let _ = tuple.ownership.release();
+                at
+            }
+        });
+        let at = draw();
+        let read = tuple.read_awake(at);
+        let written = owner.join().unwrap();
+        assert!(!(written < at && read == 1), "the reader missed an older write that committed");
+    });
+}
+
+/// M4, M7: one that owns first meets one that has drawn. Neither waits for ever, and the versions are in order.
+#[test]
+fn an_undated_owner_and_a_committer_come_to_an_end() {
+    loom::model(|| {
+        let tuples = Arc::new([Tuple::new(), Tuple::new()]);
+        let (_clock, draw) = clock();
+        let at = draw();
+        let committer = thread::spawn({
+            let tuples = tuples.clone();
+            move || {
+                // Both at once, the other way round.
+                let own = |tuple: &Tuple| loop {
+                    match tuple.ownership.try_own(committing(at)) {
+                        Ok(()) => return tuple.newest.load(Acquire) < at.0 && tuple.ownership.last_read() <= at,
+                        Err(Holder::Undated) => thread::yield_now(),
+                        Err(_) => return false,
+                    }
+                };
+                let owned = tuples.iter().rev().map(|tuple| (own(tuple), tuple)).collect::<Vec<_>>();
+                let commits = owned.iter().all(|(owns, _)| *owns);
+                for (_, tuple) in owned.into_iter().filter(|(_, it)| it.ownership.holder() == Holder::Committing(at)) {
+                    if commits {
+                        tuple.newest.store(at.0, Release);
+                    }
+                    let _ = tuple.ownership.release();
+                }
+                commits
+            }
+        });
+        let tried: Vec<_> = tuples.iter().map(|tuple| tuple.ownership.try_own_undated().is_ok()).collect();
+        let mut written = None;
+        if tried == [true, true] {
+            let mine = draw();
+            tuples.iter().for_each(|tuple| tuple.ownership.date(mine));
+            for tuple in &*tuples {
+                assert!(tuple.newest.swap(mine.0, AcqRel) < mine.0, "M4: versions are installed in order");
+                let _ = tuple.ownership.release();
+            }
+            written = Some(mine);
+        } else {
+            tuples.iter().zip(tried).filter(|(_, owned)| *owned).for_each(|(it, _)| _ = it.ownership.release());
+        }
+        let committed = committer.join().unwrap();
+        let newest = written.map_or(if committed { at.0 } else { 1 }, |mine| mine.0);
+        assert!(tuples.iter().all(|tuple| tuple.newest.load(Acquire) == newest), "all of one, and in order");
+    });
+}
+
+/// A committing transaction that meets an undated owner waits for its timestamp, and then for its commit, or aborts.
+#[test]
+fn of_an_undated_owner_and_a_writer_the_younger_is_the_newest() {
+    loom::model(|| {
+        let tuple = Arc::new(Tuple::new());
+        let (_clock, draw) = clock();
+        let owner = thread::spawn({
+            let (tuple, draw) = (tuple.clone(), draw.clone());
+            move || tuple.write_undated(draw)
+        });
+        let at = draw();
+        let committed = tuple.write_awake(at);
+        let written = owner.join().unwrap();
+        let newest = written.map_or(0, |at| at.0).max(if committed { at.0 } else { 0 });
+        assert_eq!(tuple.newest.load(Acquire), newest, "M4");
+        assert!(committed || written.is_some(), "one of them commits");
+    });
+}
+
+/// Two that own first, in opposite orders: they only try, so both end, and what both have written is in the order of their draws.
+#[test]
+fn two_undated_owners_come_to_an_end() {
+    loom::model(|| {
+        let tuples = Arc::new([Tuple::new(), Tuple::new()]);
+        let (_clock, draw) = clock();
+        let run = |first: usize| {
+            let (tuples, draw) = (tuples.clone(), draw.clone());
+            move || {
+                let (one, two) = (&tuples[first], &tuples[1 - first]);
+                if one.ownership.try_own_undated().is_err() {
+                    return None;
+                }
+                if two.ownership.try_own_undated().is_err() {
+                    let _ = one.ownership.release();
+                    return None;
+                }
+                let at = draw();
+                for tuple in [one, two] {
+                    tuple.ownership.date(at);
+                }
+                for tuple in [one, two] {
+                    assert!(tuple.newest.swap(at.0, AcqRel) < at.0, "M4: versions are installed in order");
+                    let _ = tuple.ownership.release();
+                }
+                Some(at)
+            }
+        };
+        let other = thread::spawn(run(1));
+        let mine = run(0)();
+        let newest = mine.max(other.join().unwrap()).map_or(1, |at| at.0);
+        assert!(tuples.iter().all(|tuple| tuple.newest.load(Acquire) == newest), "all of one, and in order");
     });
 }
 

@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicU64, Ordering::*};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use seriatim_mvto::ownership::{Holder, Owner, Ownership};
-use seriatim_mvto::sites::{Beginner, ClockFault, InLane, Sites, Time};
+use seriatim_mvto::sites::{Beginner, ClockFault, Draw, InLane, Sites, Time};
 
 /// A clock that advances with every reading. As the CPU's, it orders no other accesses.
 struct Ticker(AtomicU64);
@@ -92,7 +92,7 @@ fn all_of_a_batch_below_the_floor_are_seen() {
             move || {
                 let site = world.sites.assign(0);
                 let beginner = Beginner { thread: 0, writes: true };
-                let enter = world.sites.enter_after(site, &world.time, beginner, 3, |_| Ok::<_, ClockFault>(()));
+                let enter = world.sites.enter_with(site, &world.time, beginner, 3, |_, draw| draw.now());
                 let (first, ..) = enter.unwrap().expect("nobody else enters");
                 world.sites.following(first, 3).map(|at| at.0).collect::<Vec<_>>()
             }
@@ -115,7 +115,7 @@ fn a_batch_and_the_mutex_draw_no_timestamp_twice() {
             let world = world.clone();
             move || {
                 let beginner = Beginner { thread: 0, writes: true };
-                let enter = world.sites.enter_after(0, &world.time, beginner, 2, |_| Ok::<_, ClockFault>(()));
+                let enter = world.sites.enter_with(0, &world.time, beginner, 2, |_, draw| draw.now());
                 enter.unwrap().map(|(first, ..)| world.sites.following(first, 2).map(|at| at.0).collect::<Vec<_>>())
             }
         });
@@ -131,13 +131,13 @@ fn a_lane_that_is_not_entered_after_all_is_free() {
     loom::model(|| {
         let world = World::new(1);
         let beginner = Beginner { thread: 0, writes: true };
-        let refuse = |kept: &mut u64| {
+        let refuse = |kept: &mut u64, draw: Draw<'_, Ticker>| {
             *kept += 1;
-            Err(ClockFault::OutOfRange { reading: 0 })
+            draw.now().and_then(|_| Err(ClockFault::OutOfRange { reading: 0 }))
         };
         let other = thread::spawn({
             let world = world.clone();
-            move || u64::from(world.sites.enter_after(0, &world.time, beginner, 1, refuse).is_err())
+            move || u64::from(world.sites.enter_with(0, &world.time, beginner, 1, refuse).is_err())
         });
         let (_, slot) = world.begin(0);
         world.sites.end(slot, &mut world.sites.lock(slot.site));

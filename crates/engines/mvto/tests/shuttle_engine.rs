@@ -12,7 +12,10 @@ mod support;
 use conformance::indexed::Indexed;
 use env::{Randomness, SimClock};
 use model::twin::Twin;
-use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, SerialPoint, Storage, TableId};
+use model::{
+    Access, Begin, Declared, Error, Finish, Footprint, Interactive, Key, Malformed, Mode, Procedure, Program, Result,
+    RowBuf, SerialPoint, Storage, TableId, Touch,
+};
 use parts::epoch;
 use seriatim_mvto::{Mvto, Options};
 use shuttle::thread;
@@ -277,6 +280,78 @@ fn a_reader_pushes_an_executing_owner_or_sees_its_write() {
         let read = get(&mut reader, table, 1).expect("nobody gives up waiting");
         let written = writer.join().expect("no panic");
         assert_eq!(read, Some(if written < at { 20 } else { 10 }), "at {at}, written at {written}");
+    });
+}
+
+/// Adds one to two registers.
+struct AddToBoth(TableId);
+
+impl Program for AddToBoth {
+    type Output = [Option<u64>; 2];
+    type Error = Error;
+
+    fn run<A: Access + ?Sized>(&mut self, mut access: &mut A) -> Result<[Option<u64>; 2]> {
+        let before = [get(&mut access, self.0, 1)?, get(&mut access, self.0, 2)?];
+        for (key, before) in (1..).zip(before) {
+            put(&mut access, self.0, key, before.expect("a row") + 1)?;
+        }
+        Ok(before)
+    }
+}
+
+impl Procedure for AddToBoth {
+    const NAME: &'static str = "add to both";
+    fn encode_arguments(&self, _: &mut Vec<u8>) {}
+    fn decode_arguments(_: &[u8]) -> std::result::Result<AddToBoth, Malformed> {
+        Err(Malformed)
+    }
+    fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> Result<Footprint> {
+        let keys = [1, 2].map(Key::from_u64);
+        Ok(keys.into_iter().fold(Footprint::default(), |it, key| it.touches(self.0, key, Touch::Update)))
+    }
+}
+
+/// M3, M4 and M7, on the engine: procedures that own their rows before they have a timestamp meet each other, a transaction that writes the
+/// rows the other way round, and a reader. All come to an end, and what each has found is the work of those before its place.
+#[test]
+fn what_owns_before_it_draws_is_seen_in_its_place() {
+    check(7, 1_500, || {
+        let engine = fresh_engine();
+        let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+        let mut load = begin(&engine);
+        (1..=2).for_each(|key| put(&mut load, table, key, 0).expect("alone"));
+        load.commit().expect("alone");
+        let procedures = [(); 2].map(|()| {
+            let engine = engine.clone();
+            thread::spawn(move || {
+                let done = engine.call(AddToBoth(table), Begin::default(), |_: u32, _: &Error| true);
+                done.map(|(found, committed)| (committed.claimed().0, found)).expect("it is tried again")
+            })
+        });
+        let writer = {
+            let engine = engine.clone();
+            thread::spawn(move || {
+                let mut transaction = begin(&engine);
+                let mut found = [None; 2];
+                for key in [2, 1] {
+                    found[key as usize - 1] = get(&mut transaction, table, key).expect("nobody gives up waiting");
+                    put(&mut transaction, table, key, found[key as usize - 1].expect("a row") + 1).expect("buffered");
+                }
+                transaction.commit().ok().map(|committed| (committed.claimed().0, found))
+            })
+        };
+        let mut reader = begin_as(&engine, Mode::ReadOnly);
+        let at = support::at(&reader);
+        let read = [2, 1].map(|key| get(&mut reader, table, key).expect("nobody gives up waiting"));
+        drop(reader);
+        let mut written: Vec<_> = procedures.into_iter().map(|it| it.join().expect("no panic")).collect();
+        written.extend(writer.join().expect("no panic"));
+        written.sort_unstable();
+        for (number, (place, found)) in (0..).zip(&written) {
+            assert_eq!(found, &[Some(number); 2], "at {place}: {written:?}");
+        }
+        let before = written.iter().filter(|(place, _)| *place < at).count() as u64;
+        assert_eq!(read, [Some(before); 2], "at {at}: {written:?}");
     });
 }
 

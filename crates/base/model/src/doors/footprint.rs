@@ -22,6 +22,13 @@ pub struct FootprintEntry {
     pub touch: Touch,
 }
 
+/// Its key, in slices of keys of one table.
+impl AsRef<[u8]> for FootprintEntry {
+    fn as_ref(&self) -> &[u8] {
+        &self.key
+    }
+}
+
 /// One range of a footprint: read only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FootprintRange {

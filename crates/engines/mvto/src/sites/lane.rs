@@ -49,10 +49,11 @@ const COUNT_BITS: u32 = 10;
 
 /// Timestamps of a batch, drawn together: `count` from `first` on, a number of sites apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Drawn {
+pub struct Drawn {
+    /// The first.
     pub first: u64,
-    pub last: u64,
-    pub count: u64,
+    pub(super) last: u64,
+    pub(super) count: u64,
 }
 
 /// A lane. `K` is what it keeps from one transaction for the next.

@@ -119,8 +119,8 @@ mod tests {
     use std::collections::btree_map::Entry;
 
     fn write(key: u64) -> Write {
-        let (tuple, owned, expected_row, buffered) = (None, false, None, Buffered::Absent);
-        Write { table: TableId(1), key: Key::from_u64(key), tuple, owned, expected_row, buffered }
+        let (owned, is_undated, expected_row, buffered) = (false, false, None, Buffered::Absent);
+        Write { table: TableId(1), key: Key::from_u64(key), tuple: None, owned, is_undated, expected_row, buffered }
     }
 
     /// Against a map, by random, ascending and descending keys.
