@@ -227,6 +227,13 @@ impl<'a> RowRef<'a> {
         })
     }
 
+    /// Returns whether a column, which is there, has the type that it has in a row of these columns, or NULL where it may.
+    #[inline]
+    pub(crate) fn has_tag_of(self, column: usize, columns: &[Column]) -> bool {
+        let Column { kind, nullable, .. } = columns[column];
+        self.kind(column).map_or(nullable, |found| found == kind)
+    }
+
     /// Returns whether [`RowRef::get`] can read this column, which is there.
     pub(crate) fn is_sound_at(self, column: usize) -> bool {
         self.kind(column).is_none_or(|kind| self.is_sound(kind, self.slot(column)))

@@ -1,6 +1,6 @@
 //! Schemas: the shape of a table's keys and rows.
 
-use crate::{ColumnType, Columns, Invalid, Key, KeyReader, Malformed, Predicate, RowRef, Scan};
+use crate::{ColumnType, Columns, Delta, Invalid, Key, KeyReader, Malformed, Predicate, RowRef, Scan};
 use codec::{Reader, put_bytes32, put_u16};
 use std::fmt;
 
@@ -184,6 +184,22 @@ impl Schema {
             return Err(self.mismatch(row));
         }
         self.check_key_in(key, row)
+    }
+
+    /// Same as [`Schema::check_row`], for what [`Schema::change`] has made of a row that was checked: nothing can be wrong with it but
+    /// the types and NULLs of the columns that were changed, and the key if they are part of that.
+    ///
+    /// # Errors
+    /// Same as [`Schema::check_row`].
+    pub fn check_changed(&self, key: &[u8], delta: &Delta, row: RowRef<'_>) -> Result<(), Invalid> {
+        let mut changed = delta.changes().iter().map(|(column, _)| *column);
+        if !changed.clone().all(|column| row.has_tag_of(usize::from(column), &self.columns)) {
+            return Err(self.mismatch(row));
+        }
+        match &self.key {
+            KeyKind::Columns(columns) if changed.any(|column| columns.contains(&column)) => self.check_key_in(key, row),
+            _ => Ok(()),
+        }
     }
 
     /// Same as [`Schema::check_row`], for a row that is going to be stored under another schema with the same types: whether texts are

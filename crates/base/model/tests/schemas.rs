@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use seriatim_model::{
-    ColumnType, Columns, Comparison, Decoder, Invalid, Key, KeyKind, KeyReader, Malformed, Predicate, RowBuf, RowKind,
-    RowRef, Schema, SchemaBuilder, Storage, Value, ValueRef,
+    ColumnType, Columns, Comparison, Decoder, Delta, Invalid, Key, KeyKind, KeyReader, Malformed, Predicate, RowBuf,
+    RowKind, RowRef, Schema, SchemaBuilder, Storage, Value, ValueRef,
 };
 
 fn orders() -> SchemaBuilder {
@@ -324,6 +324,24 @@ proptest! {
             prop_assert!(check(&schema, &key[..key.len() - 1], row.row()).is_err(), "{}", name);
             prop_assert!(check(&schema, key.clone().push_raw(b"x"), row.row()).is_err(), "{}", name);
         }
+    }
+
+    /// A row that fitted is checked after a change as any row is.
+    #[test]
+    fn a_changed_row_fits_exactly_if_it_would_from_outside(
+        (id, product, shipped) in any::<(i64, String, Option<i32>)>(),
+        changes in prop::collection::vec((0..4u16, prop_oneof![
+            Just(Value::Null), any::<i64>().prop_map(Value::Int), any::<String>().prop_map(Value::Text),
+            any::<i32>().prop_map(Value::Date), any::<f64>().prop_map(Value::Float),
+        ]), 0..4),
+    ) {
+        let schema = orders().build().unwrap();
+        let before = order(id, &product, shipped);
+        let key = schema.key_of(before.row());
+        let delta = changes.into_iter().fold(Delta::new(), |delta, (column, value)| delta.set(column, value));
+        let mut after = RowBuf::new();
+        schema.change(before.row(), &delta, &mut after).expect("these columns are there");
+        prop_assert_eq!(schema.check_changed(&key, &delta, after.row()), schema.check_row(&key, after.row()));
     }
 
     #[test]

@@ -200,8 +200,9 @@ impl Hyper {
         let (mut before, mut after) = (std::mem::take(&mut worker.before), std::mem::take(&mut worker.after));
         claimed.rows.newest(claimed.place.slot as usize).copy(Columns::All, &mut before);
         let schema = claimed.table.schema();
-        let checked =
-            schema.change(before.row(), delta, &mut after).and_then(|()| schema.check_row(claimed.key, after.row()));
+        let checked = schema
+            .change(before.row(), delta, &mut after)
+            .and_then(|()| schema.check_changed(claimed.key, delta, after.row()));
         let done = checked.map_err(|invalid| Obstacle::Error(invalid.into())).and_then(|()| {
             check_limit(LimitKind::RowBytes, self.options.row_limit(), after.bytes().len() as u64)?;
             let differs =

@@ -29,12 +29,21 @@ pub(crate) enum Claim {
     Held,
 }
 
+/// What a statement knows of the tuple of the key that it writes, beyond what it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// Nothing.
+    Nothing,
+    /// The index had none just now. Perhaps it has one when the transaction commits.
+    Absent,
+}
+
 impl<C: Clock> Mvto<C> {
     /// Writes a whole row.
     pub(crate) fn put(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.check_writable(core)?;
         self.start(core)?;
-        self.replace(core, id, key, Some(row))
+        self.replace(core, id, key, row, Known::Nothing)
     }
 
     /// Writes a row where none is.
@@ -48,13 +57,17 @@ impl<C: Clock> Mvto<C> {
             let table = table(self, &core.view, &core.work.catalog, id)?.schema.clone();
             return Err(Duplicate { table, key: key.into() }.into());
         }
-        self.replace(core, id, key, Some(row))
+        // A tuple without a row would be kept, or is met at the commit.
+        self.replace(core, id, key, row, Known::Absent)
     }
 
     /// Changes columns of a row.
     pub(crate) fn update(&self, core: &mut Core, id: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
         self.check_writable(core)?;
-        self.change(core, id, key, |table, before, after| table.schema.change(before, delta, after).map(|()| true))
+        self.change(core, id, key, |table, before, after| {
+            table.schema.change(before, delta, after)?;
+            table.schema.check_changed(key, delta, after.row()).map(|()| true)
+        })
     }
 
     /// Deletes a row.
@@ -69,7 +82,7 @@ impl<C: Clock> Mvto<C> {
         self.read(core, id, key, Columns::All, row, Note::Update)
     }
 
-    /// Replaces a row that is there by what `new` makes of it, or deletes it where `new` says that nothing is left.
+    /// Replaces a row that is there by what `new` makes of it, which fits the table, or deletes it where `new` says that nothing is left.
     fn change(
         &self,
         core: &mut Core,
@@ -83,7 +96,7 @@ impl<C: Clock> Mvto<C> {
             if found {
                 let table = table(self, &core.view, &core.work.catalog, id)?;
                 let is_left = new(table, before.row(), &mut after)?;
-                self.replace(core, id, key, is_left.then(|| after.row()))?;
+                self.store(core, id, key, is_left.then(|| after.row()), Known::Nothing)?;
             }
             Ok(found)
         });
@@ -91,21 +104,26 @@ impl<C: Clock> Mvto<C> {
         changed
     }
 
-    /// Buffers a row's new value (`None`: deleted). Everything that can fail without aborting the transaction is checked before
-    /// anything is buffered, so that a failed statement leaves nothing.
-    fn replace(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<()> {
+    /// Buffers a row that came from outside.
+    fn replace(&self, core: &mut Core, id: TableId, key: &[u8], row: RowRef<'_>, known: Known) -> Result<()> {
         let table = table(self, &core.view, &core.work.catalog, id)?;
         table.schema.check_key(key)?;
-        row.map_or(Ok(()), |row| table.schema.check_row(key, row))?;
+        table.schema.check_row(key, row)?;
+        self.store(core, id, key, Some(row), known)
+    }
+
+    /// Buffers a row's new value (`None`: deleted), which fits the table. Everything that can fail without aborting the transaction is
+    /// checked before anything is buffered, so that a failed statement leaves nothing.
+    fn store(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>, known: Known) -> Result<()> {
         self.check_write(core, id, key, row)?;
         self.reserve(core, 1)?;
-        self.stage(core, id, key, row.map(RowRef::bytes))
+        self.stage(core, id, key, row.map(RowRef::bytes), known)
     }
 
     /// Buffers one key's new value; in [`Mode::OwnAtStatement`] owns it first.
     #[inline]
-    fn stage(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<&[u8]>) -> Result<()> {
-        let at = self.enter_key(core, id, key, row.map(<[u8]>::len))?;
+    fn stage(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<&[u8]>, known: Known) -> Result<()> {
+        let at = self.enter_key(core, id, key, row.map(<[u8]>::len), known)?;
         core.work.writes.buffer(at, row);
         core.work.writes.count(&self.memory.meter);
         Ok(())
@@ -113,10 +131,11 @@ impl<C: Clock> Mvto<C> {
 
     /// The write-set entry of a key, for a row of this length. In [`Mode::OwnAtStatement`] its tuple is owned.
     #[inline]
-    fn enter_key(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<usize>) -> Result<usize> {
+    fn enter_key(&self, core: &mut Core, id: TableId, key: &[u8], row: Option<usize>, known: Known) -> Result<usize> {
         let Workspace { catalog, writes, kept, .. } = &mut *core.work;
         let table = catalog.get(id).expect("the statement has found its table");
-        let at = writes.entry(id, key, || kept.take(id, key).or_else(|| find_pinned(table, key)));
+        let find = || if known == Known::Absent { None } else { find_pinned(table, key) };
+        let at = writes.entry(id, key, || kept.take(id, key).or_else(find));
         if core.mode == Mode::OwnAtStatement {
             writes.entries[at].expected_row = row.map(|row| row as u32);
             self.own_entry(core, at)?;
@@ -175,7 +194,7 @@ impl<C: Clock> Mvto<C> {
         if core.mode == Mode::OwnAtStatement {
             table(self, &core.view, &core.work.catalog, id)?.schema.check_key(key)?;
             self.check_write(core, id, key, None)?;
-            self.enter_key(core, id, key, row)?;
+            self.enter_key(core, id, key, row, Known::Nothing)?;
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
         let updated = self.read_before(table, key, &mut before).and_then(|(record, is_there)| {
             if is_there {
                 table.schema.change(before.row(), delta, &mut after)?;
-                table.schema.check_row(key, after.row())?;
+                table.schema.check_changed(key, delta, after.row())?;
                 self.buffer(table, key, Some(after.bytes()), record)?;
             }
             Ok(is_there)

@@ -34,7 +34,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         let Some(before) = record.row() else { return Ok(false) };
         let mut after = std::mem::take(&mut self.worker().row);
         let changed = table.schema.change(RowRef::new(before), delta, &mut after);
-        let changed = changed.and_then(|()| table.schema.check_row(key, after.row())).map_err(Error::from);
+        let changed = changed.and_then(|()| table.schema.check_changed(key, delta, after.row())).map_err(Error::from);
         let changed = changed.and_then(|()| self.change(record, Some(after.bytes())));
         self.worker().row = after;
         changed?;

@@ -5,31 +5,52 @@ use model::TableId;
 /// Marks that are compared at once.
 const SIDE_BY_SIDE: usize = 8;
 
+/// Bits that tell which marks are not there.
+const FILTER_BITS: u32 = 256;
+
 /// The mark of each entry.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Vec<u32>);
+pub(super) struct Marks {
+    marks: Vec<u32>,
+    /// The bit of each mark. Most keys that are sought are not there, and most of them meet a bit that is not set.
+    filter: [u64; (FILTER_BITS / u64::BITS) as usize],
+}
+
+/// The word of the filter that has a mark's bit, and the bit.
+#[inline]
+fn bit_of(mark: u32) -> (usize, u64) {
+    let bit = mark % FILTER_BITS;
+    ((bit / u64::BITS) as usize, 1 << (bit % u64::BITS))
+}
 
 impl Marks {
     /// Returns whether there is none: no entry was made.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.marks.is_empty()
     }
 
     /// Returns how many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.marks.len()
     }
 
     /// Adds the mark of the next entry.
     pub fn push(&mut self, mark: u32) {
-        self.0.push(mark);
+        let (word, bit) = bit_of(mark);
+        self.filter[word] |= bit;
+        self.marks.push(mark);
     }
 
     /// The first entry with this mark that is the sought one.
     #[inline]
     pub fn find(&self, mark: u32, is_sought: impl Fn(usize) -> bool) -> Option<usize> {
-        let chunks = self.0.chunks(SIDE_BY_SIDE).enumerate();
+        let (word, bit) = bit_of(mark);
+        if self.filter[word] & bit == 0 { None } else { self.search(mark, is_sought) }
+    }
+
+    fn search(&self, mark: u32, is_sought: impl Fn(usize) -> bool) -> Option<usize> {
+        let chunks = self.marks.chunks(SIDE_BY_SIDE).enumerate();
         // Without an early exit, a chunk's comparisons are a few instructions.
         let among = chunks.filter(|(_, marks)| marks.iter().fold(false, |any, other| any | (*other == mark)));
         among
@@ -39,7 +60,8 @@ impl Marks {
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.marks.clear();
+        self.filter = Default::default();
     }
 }
 
