@@ -32,6 +32,29 @@ pub enum Columns<'a> {
     None,
 }
 
+/// What the columns of a table say about the bytes of its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// The tag of each column, where it is not NULL.
+    tags: Vec<u8>,
+    /// Whether it may be NULL.
+    nullable: Vec<bool>,
+    /// The columns whose bytes stand behind the slots.
+    variable: Vec<u16>,
+}
+
+impl Shape {
+    /// The shape of rows of these columns.
+    pub fn of(columns: &[Column]) -> Shape {
+        let variable = (0..).zip(columns).filter(|(_, column)| is_variable(Some(column.kind)));
+        Shape {
+            tags: columns.iter().map(|column| column.kind as u8).collect(),
+            nullable: columns.iter().map(|column| column.nullable).collect(),
+            variable: variable.map(|(at, _)| at).collect(),
+        }
+    }
+}
+
 /// A value of a known type as rows store it, for engines that store columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawValue<'a> {
@@ -210,11 +233,28 @@ impl<'a> RowRef<'a> {
         if is_sound { Ok(()) } else { Err(Malformed) }
     }
 
-    /// Returns whether this is a typed row of these columns that [`RowRef::get`] can read, with NULL where it may be.
-    pub(crate) fn fits(self, columns: &[Column]) -> bool {
-        self.all_columns(columns.len(), |at, tag, slot| {
-            let Column { kind, nullable, .. } = columns[at];
-            if tag == NULL_TAG { nullable } else { tag == kind as u8 && self.is_sound(kind, slot) }
+    /// Returns whether this is a typed row of this shape that [`RowRef::get`] can read, with NULL where it may be.
+    pub(crate) fn fits(self, shape: &Shape) -> bool {
+        let width = shape.tags.len();
+        let Some((head, rest)) = self.0.split_first_chunk() else { return false };
+        if usize::from(u16::from_le_bytes(*head)) != width || rest.len() < width * (1 + SLOT) {
+            return false;
+        }
+        let (tags, rest) = rest.split_at(width);
+        // Without an early exit, a column is a few instructions.
+        let may_be = tags.iter().zip(&shape.tags).zip(&shape.nullable);
+        if !may_be.fold(true, |fit, ((tag, kind), nullable)| fit & ((tag == kind) | ((*tag == NULL_TAG) & nullable))) {
+            return false;
+        }
+        let (slots, texts) = rest.split_at(width * SLOT);
+        let (slots, _) = slots.as_chunks::<SLOT>();
+        // If all that stands behind the slots is ASCII, so is each text in it: one look instead of one for each.
+        let (start, is_ascii) = (self.0.len() - texts.len(), texts.is_ascii());
+        shape.variable.iter().all(|&column| {
+            let (tag, slot) = (tags[usize::from(column)], u64::from_le_bytes(slots[usize::from(column)]));
+            let is_read =
+                |bytes| tag != ColumnType::Text as u8 || is_ascii && parts_of(slot).0 >= start || is_text(bytes);
+            tag == NULL_TAG || self.behind(slot).is_some_and(is_read)
         })
     }
 

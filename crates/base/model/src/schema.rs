@@ -1,5 +1,6 @@
 //! Schemas: the shape of a table's keys and rows.
 
+use crate::row::Shape;
 use crate::{ColumnType, Columns, Delta, Invalid, Key, KeyReader, Malformed, Predicate, RowRef, Scan};
 use codec::{Reader, put_bytes32, put_u16};
 use std::fmt;
@@ -61,6 +62,8 @@ pub struct Schema {
     former_indexes: FormerIndexes,
     /// Bytes of every key, where its length is all that can be wrong with it.
     key_width: Option<usize>,
+    /// What a row is held against.
+    shape: Shape,
 }
 
 /// Number of index definitions, and the definitions, encoded: see [`Schema::former_indexes`].
@@ -180,7 +183,7 @@ impl Schema {
     }
 
     fn check_typed_row(&self, key: &[u8], row: RowRef<'_>) -> Result<(), Invalid> {
-        if !row.fits(&self.columns) {
+        if !row.fits(&self.shape) {
             return Err(self.mismatch(row));
         }
         self.check_key_in(key, row)
@@ -452,6 +455,7 @@ impl SchemaBuilder {
             is_index: false,
             former_indexes: FormerIndexes::default(),
             key_width: None,
+            shape: Shape::default(),
         };
         SchemaBuilder { schema, unknown: None }
     }
@@ -513,6 +517,7 @@ impl SchemaBuilder {
     pub fn build(mut self) -> Result<Schema, Invalid> {
         self.check()?;
         self.schema.key_width = self.schema.key_width();
+        self.schema.shape = Shape::of(&self.schema.columns);
         Ok(self.schema)
     }
 

@@ -344,6 +344,26 @@ proptest! {
         prop_assert_eq!(schema.check_changed(&key, &delta, after.row()), schema.check_row(&key, after.row()));
     }
 
+    /// What is held against a schema fits exactly if it can be read, and has the types of the schema.
+    #[test]
+    fn a_damaged_row_fits_exactly_if_it_can_be_read(
+        (id, product, shipped) in any::<(i64, String, Option<i32>)>(),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 0..4),
+    ) {
+        let schema = orders().build().unwrap();
+        let mut row = order(id, &product, shipped);
+        for (at, bit) in flips {
+            let at = at.index(row.bytes().len());
+            row.bytes_mut()[at] ^= 1 << bit;
+        }
+        let (row, columns) = (row.row(), schema.columns());
+        let is_typed = row.check().is_ok()
+            && row.width() == columns.len()
+            && columns.iter().enumerate().all(|(at, column)| row.kind(at).map_or(column.nullable, |kind| kind == column.kind));
+        let key = if is_typed { schema.key_of(row) } else { Key::new() };
+        prop_assert_eq!(schema.check_row(&key, row).is_ok(), is_typed);
+    }
+
     #[test]
     fn the_key_of_a_row_fits(id: i64, product: String, shipped: Option<i32>) {
         let schema = orders().build().unwrap();
