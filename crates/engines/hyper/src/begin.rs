@@ -39,6 +39,9 @@ pub(super) struct Core {
     /// Greatest log position among the versions that it has read.
     pub rests_on: AtomicU64,
     pub supervisor: Option<Arc<dyn Supervisor>>,
+    /// Whether it reads in order to write: then its reads wait for whoever owns the row, and move its start to see what that one
+    /// has written. Else the write would fail.
+    pub reads_wait: bool,
     pub wait_limit: Duration,
 }
 
@@ -72,6 +75,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             poison: None,
             rests_on: AtomicU64::new(0),
             supervisor: None,
+            reads_wait: how.mode == Mode::OwnAtStatement,
             wait_limit,
         };
         Ok(Transaction { engine, core })

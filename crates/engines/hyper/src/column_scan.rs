@@ -129,7 +129,8 @@ impl<'v> BlockScan<'v> {
         while walk.goes_on && batch.len() + crate::scan::MOST_FETCHED <= BATCH_ROWS {
             walk.fetch(self.table);
             for (key, place) in &walk.batch {
-                let found = self.view.read_at(self.table, key, *place, Columns::All, &mut row);
+                let found =
+                    self.view.read_at(self.table, key, *place, Columns::All, &mut row).expect("it stops nowhere");
                 if found && self.scan.filter.is_none_or(|filter| filter.matches(row.row())) {
                     shown.project(row.row(), self.scan.columns);
                     batch.push(shown.row());

@@ -5,8 +5,8 @@ use crate::read::View;
 use crate::{Hyper, Reason};
 use model::{
     Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Got, Interactive, Item, Key,
-    LogPosition, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads, Snapshots,
-    Supervised, Supervisor, TableId, Tables, Timestamp,
+    LogPosition, Mode, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads,
+    Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp,
 };
 use parts::promise;
 use parts::sync::atomic::AtomicU64;
@@ -95,8 +95,9 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
         self.core.wait_limit = limit.unwrap_or(self.engine.options.wait_limit);
     }
 
-    /// No effect: reads do not wait for transactions that execute.
-    fn set_reads_wait(&mut self, _: bool) {}
+    fn set_reads_wait(&mut self, wait: bool) {
+        self.core.reads_wait = wait && self.core.how.mode == Mode::OwnAtStatement;
+    }
 
     fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
         Some(self)
@@ -188,6 +189,7 @@ impl Interactive for Hyper {
         table.schema().check_columns(columns)?;
         let rests_on = AtomicU64::new(0);
         let read = View { rests_on: Some(&rests_on), ..View::newest() }.read(table, key, columns, row);
+        let read = read.expect("it stops nowhere");
         let log_position = match self.options.durability {
             Durability::Fsync => LogPosition::from_raw(rests_on.into_inner()),
             Durability::Async | Durability::None => LogPosition::ZERO,

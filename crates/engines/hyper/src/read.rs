@@ -6,6 +6,7 @@ use crate::node::NodeRef;
 use crate::predicates::looked_at;
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
+use crate::wait::Refusal;
 use crate::writer::Writer;
 use crate::{Hyper, Validation};
 use model::{Columns, Key, LogPosition, Result, RowBuf, RowRef, TableId};
@@ -22,20 +23,22 @@ pub(crate) struct View<'t> {
     pub own: Option<&'t Arc<Writer>>,
     /// Where the greatest log position of what it sees is noted. `Relaxed`: read by whoever owns the view, afterwards.
     pub rests_on: Option<&'t AtomicU64>,
+    /// Whether it stops at rows that it could not change now ([`Core::reads_wait`]).
+    pub stops: bool,
 }
 
 impl Core {
     /// What it sees now.
     #[inline]
     pub fn view(&self) -> View<'_> {
-        View { start: self.start(), own: self.writer.as_ref(), rests_on: Some(&self.rests_on) }
+        View { start: self.start(), own: self.writer.as_ref(), rests_on: Some(&self.rests_on), stops: self.reads_wait }
     }
 }
 
 impl View<'_> {
     /// What is committed at the moment of each look.
     pub fn newest() -> View<'static> {
-        View { start: u64::MAX, own: None, rests_on: None }
+        View { start: u64::MAX, own: None, rests_on: None, stops: false }
     }
 
     /// The version of a row that it sees.
@@ -54,14 +57,23 @@ impl View<'_> {
     /// Copies the row of a key that it sees; `None` if there is none. Returns whether the newest version is its own.
     ///
     /// A row's index entry is looked at again under the latch: it may have left the index since it was found (Y6).
+    ///
+    /// # Errors
+    /// It stops at the row.
     #[inline]
-    pub fn read(&self, table: &Table, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Read {
+    pub fn read(
+        &self,
+        table: &Table,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> std::result::Result<Read, Refusal> {
         let mut backoff = Backoff::new();
         loop {
             let guard = epoch::pin();
             let Some(node) = table.index.get(key, &guard) else {
                 row.clear();
-                return Read { found: false, is_own: false };
+                return Ok(Read { found: false, is_own: false });
             };
             let (place, node) = (node.place, NodeRef::of(node));
             let rows = table.block(place.block).read();
@@ -71,6 +83,9 @@ impl View<'_> {
                 backoff.pause();
                 continue;
             }
+            if self.stops {
+                self.check_free(&rows, slot)?;
+            }
             let undecided = match self.of(&rows, slot) {
                 Ok(version) => {
                     let found = version.is_there();
@@ -79,7 +94,7 @@ impl View<'_> {
                     } else {
                         row.clear();
                     }
-                    return Read { found, is_own: rows.head(slot).is_some_and(|head| head.is_of(self.own)) };
+                    return Ok(Read { found, is_own: rows.head(slot).is_some_and(|head| head.is_of(self.own)) });
                 }
                 Err(undecided) => undecided,
             };
@@ -133,15 +148,25 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         row: &mut RowBuf,
     ) -> Result<bool> {
         self.begin_statement(table)?;
-        let Transaction { engine, core } = self;
-        let table = engine.table(table)?;
-        table.schema().check_key(key)?;
-        table.schema().check_columns(columns)?;
-        let read = core.view().read(table, key, columns, row);
-        if !read.is_own {
-            engine.log_point(core, table.id, key, looked_at(columns, None));
+        let mut stops = self.core.reads_wait;
+        loop {
+            let Transaction { engine, core } = self;
+            let table = engine.table(table)?;
+            table.schema().check_key(key)?;
+            table.schema().check_columns(columns)?;
+            match (View { stops, ..core.view() }).read(table, key, columns, row) {
+                Ok(read) => {
+                    if !read.is_own {
+                        engine.log_point(core, table.id, key, looked_at(columns, None));
+                    }
+                    return Ok(read.found);
+                }
+                Err(refusal) => {
+                    let id = table.id;
+                    stops = self.make_way(refusal, id, key)?;
+                }
+            }
         }
-        Ok(read.found)
     }
 
     /// Reads several rows; see [`model::Access::read_many`].

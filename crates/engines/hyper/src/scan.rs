@@ -5,11 +5,12 @@ use crate::begin::Transaction;
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
 use crate::table::Table;
+use crate::wait::Refusal;
 use crate::writer::Place;
-use model::{Columns, Item, Key, Result, RowBuf, Scan, ScanEnd};
+use model::{Columns, Direction, Item, Key, RowBuf, Scan, ScanEnd};
 use parts::epoch;
 use parts::index::ordered::Cursor;
-use std::ops::{ControlFlow, Deref};
+use std::ops::{Bound, ControlFlow, Deref};
 
 /// Index entries that a scan fetches first, and at most. Few first: a scan may stop at its first row.
 const FIRST_FETCH: usize = 8;
@@ -46,19 +47,32 @@ impl Walk {
 impl View<'_> {
     /// Copies the row at a place that a walk has found; false if there is none that it sees. A place that has another key by
     /// now had no row for anybody who is open.
-    pub fn read_at(&self, table: &Table, key: &Key, place: Place, columns: Columns<'_>, row: &mut RowBuf) -> bool {
+    ///
+    /// # Errors
+    /// It stops at the row.
+    pub fn read_at(
+        &self,
+        table: &Table,
+        key: &Key,
+        place: Place,
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> Result<bool, Refusal> {
         loop {
             let rows = table.block(place.block).read();
             let slot = place.slot as usize;
             if rows.key(slot) != Some(key) {
-                return false;
+                return Ok(false);
+            }
+            if self.stops {
+                self.check_free(&rows, slot)?;
             }
             let undecided = match self.of(&rows, slot) {
                 Ok(version) => {
                     if version.is_there() {
                         version.copy(columns, row);
                     }
-                    return version.is_there();
+                    return Ok(version.is_there());
                 }
                 Err(undecided) => undecided,
             };
@@ -68,7 +82,15 @@ impl View<'_> {
     }
 
     /// Visits the rows of a range; see [`model::Access::scan`].
-    pub fn scan(&self, table: &Table, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> ScanEnd {
+    ///
+    /// # Errors
+    /// It stops at a row, which has not been shown.
+    pub fn scan(
+        &self,
+        table: &Table,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<ScanEnd, (Refusal, Key)> {
         let mut walk = Walk::new(scan);
         // A filter looks at columns that the visitor may not want.
         let read = if scan.filter.is_some() { Columns::All } else { scan.columns };
@@ -76,7 +98,7 @@ impl View<'_> {
         while walk.goes_on {
             walk.fetch(table);
             for (key, place) in &walk.batch {
-                if !self.read_at(table, key, *place, read, &mut row) {
+                if !self.read_at(table, key, *place, read, &mut row).map_err(|refusal| (refusal, key.clone()))? {
                     continue;
                 }
                 examined += 1;
@@ -91,38 +113,60 @@ impl View<'_> {
                     };
                 }
                 if flow.is_break() || scan.examine.is_some_and(|most| examined >= most) {
-                    return ScanEnd::Stopped(key.clone());
+                    return Ok(ScanEnd::Stopped(key.clone()));
                 }
             }
         }
-        ScanEnd::Finished
+        Ok(ScanEnd::Finished)
     }
 }
 
 impl Hyper {
-    /// Logs what a scan has seen: the range up to where it ended, its filter, its columns.
-    pub(super) fn log_scan(&self, log: &mut PredicateLog, scan: &Scan<'_>, end: &ScanEnd) {
-        let (lower, upper) = scan.seen(end);
+    /// Logs what a scan has seen: a range, its filter, its columns.
+    pub(super) fn log_scan(&self, log: &mut PredicateLog, scan: &Scan<'_>, (lower, upper): (Bound<Key>, Bound<Key>)) {
         let columns = self.counted(looked_at(scan.columns, scan.filter));
         log.range(scan.table, (lower.as_ref(), upper.as_ref()), columns, scan.filter, self.options.predicates as usize);
     }
 }
 
 impl<H: Deref<Target = Hyper>> Transaction<H> {
-    /// Visits the rows of a range, and logs it.
+    /// Visits the rows of a range, and logs it. Where it stops, what it has shown is logged before the start moves.
     pub(super) fn scan_range(
         &mut self,
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
-    ) -> Result<ScanEnd> {
+    ) -> model::Result<ScanEnd> {
         self.begin_statement(scan.table)?;
-        let Transaction { engine, core } = self;
-        let table = engine.table(scan.table)?;
-        table.schema().check_scan(scan)?;
-        let end = core.view().scan(table, scan, visit);
-        if engine.logs(core) {
-            engine.log_scan(&mut core.worker().log, scan, &end);
+        let (mut rest, mut stops) = (scan.clone(), self.core.reads_wait);
+        loop {
+            let Transaction { engine, core } = self;
+            let table = engine.table(scan.table)?;
+            table.schema().check_scan(scan)?;
+            let ended = View { stops, ..core.view() }.scan(table, &rest, visit);
+            let seen = match &ended {
+                Ok(end) => rest.seen(end),
+                Err((_, key)) => up_to(&rest, key),
+            };
+            if engine.logs(core) {
+                engine.log_scan(&mut core.worker().log, scan, seen);
+            }
+            let (refusal, key) = match ended {
+                Ok(end) => return Ok(end),
+                Err(stopped) => stopped,
+            };
+            stops = self.make_way(refusal, scan.table, &key)?;
+            match rest.direction {
+                Direction::Forward => rest.lower = Bound::Included(key),
+                Direction::Backward => rest.upper = Bound::Included(key),
+            }
         }
-        Ok(end)
+    }
+}
+
+/// The part of a scan before a key.
+fn up_to(scan: &Scan<'_>, key: &Key) -> (Bound<Key>, Bound<Key>) {
+    match scan.direction {
+        Direction::Forward => (scan.lower.clone(), Bound::Excluded(key.clone())),
+        Direction::Backward => (Bound::Excluded(key.clone()), scan.upper.clone()),
     }
 }

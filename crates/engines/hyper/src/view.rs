@@ -31,7 +31,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         let log = &mut worker.as_mut().expect("it is open").log;
         Ok(SharedView {
             engine: &self.engine,
-            view: View { start, own: writer.as_ref(), rests_on: Some(rests_on) },
+            view: View { start, own: writer.as_ref(), rests_on: Some(rests_on), stops: false },
             log: is_logged.then(|| Mutex::new(log)),
         })
     }
@@ -56,7 +56,7 @@ impl ReadView for SharedView<'_> {
         let table = self.engine.table(table)?;
         table.schema().check_key(key)?;
         table.schema().check_columns(columns)?;
-        let read = self.view.read(table, key, columns, row);
+        let read = self.view.read(table, key, columns, row).expect("it stops nowhere");
         if !read.is_own {
             let (columns, most) = (self.engine.counted(looked_at(columns, None)), self.engine.options.predicates);
             self.logged(|log| log.point(table.id, key, columns, most as usize));
@@ -67,8 +67,8 @@ impl ReadView for SharedView<'_> {
     fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         let table = self.engine.table(scan.table)?;
         table.schema().check_scan(scan)?;
-        let end = self.view.scan(table, scan, visit);
-        self.logged(|log| self.engine.log_scan(log, scan, &end));
+        let end = self.view.scan(table, scan, visit).expect("it stops nowhere");
+        self.logged(|log| self.engine.log_scan(log, scan, scan.seen(&end)));
         Ok(end)
     }
 
@@ -81,7 +81,7 @@ impl ColumnReads for SharedView<'_> {
     fn scan_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Batches + 'v>> {
         let table = self.engine.table(scan.table)?;
         table.schema().check_scan(&scan)?;
-        self.logged(|log| self.engine.log_scan(log, &scan, &ScanEnd::Finished));
+        self.logged(|log| self.engine.log_scan(log, &scan, scan.seen(&ScanEnd::Finished)));
         Ok(Box::new(BlockScan::new(table, self.view, scan)))
     }
 }

@@ -91,9 +91,11 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
                 thread::yield_now();
                 Ok(())
             }
-            Refusal::Newer(writer) => match self.advance()? {
-                true => Ok(()),
-                false => Err(self.fail(Self::conflict(Reason::RowChanged, table, key, &writer))),
+            Refusal::Newer(writer) => match self.advance() {
+                Advance::Moved => Ok(()),
+                Advance::Stays => Err(self.fail(Self::conflict(Reason::RowChanged, table, key, &writer))),
+                // It could not commit either.
+                Advance::Met(conflict) => Err(self.fail(*conflict)),
             },
             Refusal::Owned(writer) if self.core.how.mode == Mode::OwnAtStatement => self.wait_for(&writer, table, key),
             Refusal::Owned(writer) => Err(self.fail(Self::conflict(Reason::RowOwned, table, key, &writer))),
@@ -153,24 +155,42 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         self.fail(conflict)
     }
 
-    /// Moves the start to the present, if everything that was read holds there. False if the start may not move.
+    /// Waits, or moves the start, for a read at a row that could not be changed now. Returns whether to stop at such rows again: not
+    /// once the start has to stay, for then the old version is all that can be read.
     ///
     /// # Errors
-    /// Something that was read has changed: the transaction is aborted, since it could not commit either.
-    fn advance(&mut self) -> Result<bool> {
+    /// Its wait ended without what it was for.
+    pub(super) fn make_way(&mut self, refusal: Refusal, table: TableId, key: &[u8]) -> Result<bool> {
+        match refusal {
+            Refusal::Newer(_) => Ok(matches!(self.advance(), Advance::Moved)),
+            refusal => self.overcome(refusal, table, key).map(|()| true),
+        }
+    }
+
+    /// Moves the start to the present, if everything that was read holds there.
+    fn advance(&mut self) -> Advance {
         // Without a log of reads nobody can say whether they hold now: a snapshot must stay one.
         if !self.engine.options.moves_starts || self.engine.options.validation == Validation::Snapshots {
-            return Ok(false);
+            return Advance::Stays;
         }
         let (engine, core) = (&self.engine, &mut self.core);
         let start = core.start();
         let now = if engine.options.claims { engine.order.draw() } else { engine.order.now() };
-        let conflict = engine.validate(core, engine.order.since(start), now + 1);
-        let Some(conflict) = conflict else {
-            core.start = Some(now);
-            engine.starts.enter(core.worker().slot, now, false);
-            return Ok(true);
-        };
-        Err(self.fail(conflict))
+        if let Some(conflict) = engine.validate(core, engine.order.since(start), now + 1) {
+            return Advance::Met(Box::new(conflict));
+        }
+        core.start = Some(now);
+        engine.starts.enter(core.worker().slot, now, false);
+        Advance::Moved
     }
+}
+
+/// What became of an attempt to move a start.
+#[derive(Debug)]
+enum Advance {
+    Moved,
+    /// It may not move.
+    Stays,
+    /// Something that was read has changed.
+    Met(Box<Conflict>),
 }

@@ -7,6 +7,7 @@ use crate::begin::{Conflict, Core, Transaction};
 use crate::block::{Block, Rows};
 use crate::node::NodeRef;
 use crate::predicates::looked_at;
+use crate::read::View;
 use crate::table::Table;
 use crate::undo::ColumnSet;
 use crate::wait::Refusal;
@@ -153,7 +154,7 @@ impl Hyper {
         if !rows.is_of(place.slot as usize, node) {
             return Some(Err(Obstacle::Moved));
         }
-        if let Err(refusal) = check_free(core, &rows, place.slot as usize) {
+        if let Err(refusal) = core.view().check_free(&rows, place.slot as usize) {
             return Some(Err(Obstacle::Refused(refusal)));
         }
         // What the statement finds, and perhaps answers, rests on the version in place.
@@ -349,21 +350,23 @@ fn differing(claimed: &Claimed<'_>, new: RowRef<'_>) -> ColumnSet {
     claimed.rows.store().differing(slot, new)
 }
 
-/// Returns whether a row is free or the transaction's own, in the version that it sees (Y7).
-fn check_free(core: &Core, rows: &Rows, slot: usize) -> std::result::Result<(), Refusal> {
-    let mut next = rows.head(slot);
-    while let Some(undo) = next.filter(|undo| !undo.is_of(core.writer.as_ref())) {
-        let writer: &Arc<Writer> = undo.writer();
-        match writer.status.load() {
-            Status::Committed(at) if at <= core.start() => return Ok(()),
-            // Who has locked the row has not changed it.
-            Status::Committed(_) if undo.changed.is_empty() => next = undo.older.as_deref(),
-            Status::Committed(_) => return Err(Refusal::Newer(writer.clone())),
-            Status::Open => return Err(Refusal::Owned(writer.clone())),
-            Status::Deciding(_) | Status::Aborted => return Err(Refusal::Ending(writer.clone())),
+impl View<'_> {
+    /// Returns whether a row is free or the transaction's own, in the version that it sees (Y7).
+    pub fn check_free(&self, rows: &Rows, slot: usize) -> std::result::Result<(), Refusal> {
+        let mut next = rows.head(slot);
+        while let Some(undo) = next.filter(|undo| !undo.is_of(self.own)) {
+            let writer: &Arc<Writer> = undo.writer();
+            match writer.status.load() {
+                Status::Committed(at) if at <= self.start => return Ok(()),
+                // Who has locked the row has not changed it.
+                Status::Committed(_) if undo.changed.is_empty() => next = undo.older.as_deref(),
+                Status::Committed(_) => return Err(Refusal::Newer(writer.clone())),
+                Status::Open => return Err(Refusal::Owned(writer.clone())),
+                Status::Deciding(_) | Status::Aborted => return Err(Refusal::Ending(writer.clone())),
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 impl Core {

@@ -21,7 +21,7 @@ pub struct Subject {
 
 /// One of each engine: tests that hold for every engine run on all of them. A new engine is added here.
 pub fn engines() -> Vec<Subject> {
-    vec![mvto(), twopl()]
+    vec![mvto(), twopl(), hyper()]
 }
 
 /// A fresh database on each engine.
@@ -41,6 +41,13 @@ fn twopl() -> Subject {
     let engine = Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default()));
     let store = Arc::new(Engine(engine.clone()));
     Subject { name: "twopl", store, asleep: Box::new(move || engine.stats().asleep as usize) }
+}
+
+/// Rows in place with undo entries, and precision locking.
+fn hyper() -> Subject {
+    let engine = Arc::new(hyper::Hyper::new(hyper::Options::default()));
+    let store = Arc::new(Engine(engine.clone()));
+    Subject { name: "hyper", store, asleep: Box::new(move || engine.stats().asleep as usize) }
 }
 
 /// A fresh database on multi-version timestamp ordering.
