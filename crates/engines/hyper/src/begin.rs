@@ -183,8 +183,7 @@ impl Hyper {
     fn start_now(&self, core: &mut Core) -> Result<()> {
         let reads_only = core.reads_only();
         let worker = core.worker();
-        self.starts.enter(worker.slot, self.order.now(), reads_only);
-        let start = if self.options.claims { self.order.draw() } else { self.order.now() };
+        let start = self.starts.start(worker.slot, &self.order, self.options.claims, reads_only);
         worker.number += 1;
         let name = if self.options.claims { start } else { OWN_NAMES | worker.slot << 40 | worker.number };
         self.check_ceiling(core, start)?;

@@ -23,8 +23,7 @@ pub(crate) struct Collectable {
 impl Hyper {
     /// The lowest starts of open transactions.
     pub(super) fn lowest(&self) -> Lowest {
-        let now = self.order.now();
-        self.starts.lowest(now)
+        self.starts.lowest(&self.order)
     }
 
     /// Whose versions may go: of those that committed below every open start, and whose records are durable (Y9, Y10).

@@ -72,6 +72,9 @@ mod column_scan;
 mod commit;
 mod doors;
 mod durability;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod kernel;
 mod node;
 mod order;
 mod predicates;

@@ -121,7 +121,8 @@ pub(crate) struct Starts {
 }
 
 type Chunk = Box<[CachePadded<AtomicU64>]>;
-const CHUNK: usize = 64;
+/// A model checker would have to explore a look at each.
+const CHUNK: usize = if cfg!(loom) { 2 } else { 64 };
 /// A slot without a transaction.
 const IDLE: u64 = u64::MAX;
 /// Set in the slots of transactions that will never validate.
@@ -159,8 +160,18 @@ impl Starts {
         self.slot(slot).store(IDLE, SeqCst);
     }
 
-    /// The lowest start of an open transaction, and of one that may still validate; at most `now`, which was read before.
-    pub fn lowest(&self, now: u64) -> Lowest {
+    /// Enters a transaction, and only then draws its start, or takes the last commit's (Y5).
+    #[inline]
+    pub fn start(&self, slot: u64, order: &Order, claims: bool, reads_only: bool) -> u64 {
+        self.enter(slot, order.now(), reads_only);
+        fence_of_loom();
+        if claims { order.draw() } else { order.now() }
+    }
+
+    /// The lowest start of an open transaction, and of one that may still validate; at most the counter, which is read first.
+    pub fn lowest(&self, order: &Order) -> Lowest {
+        let now = order.now();
+        fence_of_loom();
         let mut lowest = Lowest { any: now, writing: now };
         let used = self.used.load(SeqCst) as usize;
         for chunk in self.chunks.iter().take(used.div_ceil(CHUNK)) {
@@ -176,6 +187,14 @@ impl Starts {
             }
         }
         lowest
+    }
+}
+
+/// Orders accesses of two words that are sequentially consistent anyway: loom takes them for acquire and release.
+#[inline]
+fn fence_of_loom() {
+    if cfg!(loom) {
+        parts::sync::fence(SeqCst);
     }
 }
 

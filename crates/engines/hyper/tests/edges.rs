@@ -101,6 +101,42 @@ fn snapshots_alone_lose_no_update() {
     assert_eq!(rule(put(&mut open, table, 1, seen + 1)), Reason::RowChanged.rule());
 }
 
+/// A start moves only where all that was read holds: here a read was changed together with the row that refuses.
+#[test]
+fn a_start_does_not_move_over_a_changed_read() {
+    let (engine, table) = with_registers(Options::default());
+    let mut load = write(&engine);
+    [1, 2].into_iter().for_each(|key| put(&mut load, table, key, 10).expect("nobody in the way"));
+    load.commit().expect("nobody in the way");
+    let mut open = write(&engine);
+    assert_eq!(get(&mut open, table, 1).expect("reads do not fail"), Some(10));
+    let mut other = write(&engine);
+    [1, 2].into_iter().for_each(|key| put(&mut other, table, key, 11).expect("nobody in the way"));
+    other.commit().expect("nobody in the way");
+    assert_eq!(rule(put(&mut open, table, 2, 12)), Reason::PredicateMet.rule());
+}
+
+/// Where starts are the last commit's, a reader starts at one commit, and the next one is its first that it must not see.
+#[test]
+fn a_version_stays_for_whoever_started_at_the_commit_before() {
+    let (engine, table) = with_registers(Options { claims: false, ..Options::default() });
+    let change = |value| {
+        let mut open = write(&engine);
+        put(&mut open, table, 1, value).expect("nobody in the way");
+        open.commit().expect("nobody in the way");
+    };
+    change(1);
+    let oldest = begin(&engine, Mode::ReadOnly);
+    change(2);
+    let mut reader = begin(&engine, Mode::ReadOnly);
+    change(3);
+    oldest.commit().expect("a reader commits");
+    engine.collect();
+    assert_eq!(engine.stats().garbage, 1, "the second change is over, the third is not");
+    assert_eq!(get(&mut reader, table, 1).expect("reads do not fail"), Some(2));
+    reader.commit().expect("a reader commits");
+}
+
 /// A writer of a table that is dropped, whose start moves behind the drop.
 fn moved_behind_a_drop(engine: &Hyper, table: TableId, of: impl FnOnce(&mut Transaction<&Hyper>, TableId)) {
     let dropped = engine.create_table(accounts_schema("dropped")).expect("a new table");

@@ -1,0 +1,140 @@
+//! Every interleaving of the counter, the starts and the status words: two or three transactions, and a collector.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p seriatim-hyper --profile models --test loom_order`
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread;
+use parts::wait::{WaitTable, Waited};
+use seriatim_hyper::kernel::{Kernel, Version};
+use seriatim_hyper::{Status, StatusWord};
+
+/// A kernel and writers whose versions are in place.
+fn world(writers: usize) -> Arc<(Kernel, Vec<Version>)> {
+    Arc::new((Kernel::new(), (0..writers).map(|_| Version::new()).collect()))
+}
+
+/// Commits a writer. Returns its timestamp.
+fn commit((kernel, versions): &(Kernel, Vec<Version>), writer: usize) -> u64 {
+    let (at, _) = kernel.decide(&versions[writer], 0);
+    versions[writer].commit();
+    at
+}
+
+/// Y2, Y3: a transaction that starts beside a commit reads all of its versions or none, as its start says.
+#[test]
+fn a_commit_is_seen_whole_at_its_timestamp() {
+    loom::model(|| {
+        let world = world(1);
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || commit(&world, 0)
+        });
+        let start = world.0.start(world.0.slot(), false);
+        let seen = [0; 2].map(|writer: usize| world.1[writer].is_visible(start));
+        let at = writer.join().unwrap();
+        assert_eq!(seen, [at <= start; 2], "a start at {start} beside a commit at {at}");
+    });
+}
+
+/// The same of a start of its own, beside two commits: of each both rows or none, and the later one never alone.
+#[test]
+fn two_commits_are_seen_in_their_order() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let world = world(2);
+        let writers = [0, 1].map(|writer| {
+            let world = world.clone();
+            thread::spawn(move || commit(&world, writer))
+        });
+        let start = world.0.start(world.0.slot(), true);
+        let seen = [0, 1, 0, 1].map(|writer| world.1[writer].is_visible(start));
+        let at = writers.map(|writer| writer.join().unwrap());
+        assert!(start != at[0] && start != at[1] && at[0] != at[1], "Y1: a timestamp is drawn once");
+        assert_eq!(seen, [0, 1, 0, 1].map(|writer: usize| at[writer] <= start), "a start at {start} beside {at:?}");
+    });
+}
+
+/// Y5: whoever computes a bound while others start, finds none above a start to come.
+#[test]
+fn no_bound_is_above_a_start() {
+    for claims in [false, true] {
+        loom::model(move || {
+            let kernel = Arc::new(Kernel::new());
+            let starter = thread::spawn({
+                let kernel = kernel.clone();
+                move || kernel.start(kernel.slot(), claims)
+            });
+            kernel.draw();
+            let bounds = [kernel.collect(), kernel.collect()];
+            let start = starter.join().unwrap();
+            assert!(bounds.iter().all(|bound| *bound <= start), "{bounds:?} beside a start at {start}");
+            assert!(kernel.collect() <= start, "it is open");
+        });
+    }
+}
+
+/// Y2: whoever commits finds all who have drawn between its start and its commit; a collector forgets none of them.
+#[test]
+fn a_validator_finds_everybody_since_its_start() {
+    for claims in [false, true] {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let world = world(2);
+            let other = thread::spawn({
+                let world = world.clone();
+                move || {
+                    let at = commit(&world, 0);
+                    world.0.collect();
+                    at
+                }
+            });
+            let (kernel, versions) = &*world;
+            let start = kernel.start(kernel.slot(), claims);
+            let (at, others) = kernel.decide(&versions[1], start);
+            versions[1].commit();
+            let other = other.join().unwrap();
+            let expected = if start < other && other < at { vec![other] } else { vec![] };
+            assert_eq!(others, expected, "from {start} to {at}, beside {other}");
+        });
+    }
+}
+
+/// A sleeper sleeps until the writer goes on, whichever way it does. A lost wake-up is a deadlock, which loom reports.
+#[test]
+fn a_sleeper_is_woken() {
+    for ends_well in [false, true] {
+        loom::model(move || {
+            let shared = Arc::new((StatusWord::default(), WaitTable::new(1)));
+            let sleeper = thread::spawn({
+                let shared = shared.clone();
+                move || {
+                    let (status, sleepers) = &*shared;
+                    if status.await_end() {
+                        let waited = sleepers.wait(status.address(), || None, || status.is_slept_on());
+                        assert_eq!(waited, Waited::Released);
+                    }
+                    status.load()
+                }
+            });
+            let (status, sleepers) = &*shared;
+            let wake = |is_awaited: bool| {
+                if is_awaited {
+                    sleepers.wake(status.address());
+                }
+            };
+            if ends_well {
+                wake(status.decides(7));
+                wake(status.commits());
+            } else {
+                wake(status.aborts());
+            }
+            let seen = sleeper.join().unwrap();
+            let expected: &[Status] =
+                if ends_well { &[Status::Deciding(7), Status::Committed(7)] } else { &[Status::Aborted] };
+            assert!(expected.contains(&seen), "{seen:?}");
+        });
+    }
+}
