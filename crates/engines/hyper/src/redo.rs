@@ -64,6 +64,9 @@ fn copy_row(engine: &Hyper, write: &Write, row: &mut RowBuf) -> bool {
     row.clear();
     let Some(table) = engine.tables.get(write.table) else { return false };
     let rows = table.block(write.place.block).read();
+    if write.place.slot as usize >= rows.slots() {
+        return false; // Freed with its table, since the writer's start has moved behind the drop: recovery passes over it.
+    }
     let newest = rows.newest(write.place.slot as usize);
     if newest.is_there() {
         newest.copy(Columns::All, row);

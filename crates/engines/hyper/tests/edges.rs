@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{options_for, with_registers};
-use conformance::Knobs;
+use common::{ByColumn, options_for, with_registers};
 use conformance::registers::{get, insert, limit, put, rule};
+use conformance::{Durable, Knobs};
+use env::{SimDisk, SimDiskOptions};
 use model::{
     Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, Interactive, Key, Mode, Predicate, RowBuf,
     Scan, Schema, TableId, Value, ValueRef,
@@ -33,14 +34,20 @@ fn row(values: [i64; 4]) -> RowBuf {
     RowBuf::from_values(&values.map(ValueRef::Int))
 }
 
-/// Accounts 0 to 9: `id`, `owner` = 0, `amount` = 10, `limit` = the greatest integer.
+/// An engine in memory, with accounts.
 fn accounts(options: Options) -> (Arc<Hyper>, TableId) {
     let engine = Arc::new(Hyper::new(options));
+    let table = with_accounts(&engine);
+    (engine, table)
+}
+
+/// Accounts 0 to 9: `id`, `owner` = 0, `amount` = 10, `limit` = the greatest integer.
+fn with_accounts(engine: &Hyper) -> TableId {
     let table = engine.create_table(accounts_schema("accounts")).expect("a new table");
-    let mut load = write(&engine);
+    let mut load = write(engine);
     (0..10).for_each(|id| load.insert(table, &key(id), row([id, 0, 10, i64::MAX]).row()).expect("a new key"));
     load.commit().expect("nobody in the way");
-    (engine, table)
+    table
 }
 
 fn key(id: i64) -> Key {
@@ -138,13 +145,15 @@ fn a_version_stays_for_whoever_started_at_the_commit_before() {
 }
 
 /// A writer of a table that is dropped, whose start moves behind the drop.
-fn moved_behind_a_drop(engine: &Hyper, table: TableId, of: impl FnOnce(&mut Transaction<&Hyper>, TableId)) {
+fn moved_behind_a_drop(engine: &Hyper, table: TableId) -> Transaction<&Hyper> {
     let dropped = engine.create_table(accounts_schema("dropped")).expect("a new table");
     let mut load = write(engine);
     (0..3).for_each(|id| load.insert(dropped, &key(id), row([id, 0, 10, 0]).row()).expect("a new key"));
     load.commit().expect("nobody in the way");
     let mut open = write(engine);
-    of(&mut open, dropped);
+    update(&mut open, dropped, 1, Delta::new().set(2, 9));
+    assert!(open.delete(dropped, &key(0)).expect("nobody in the way"));
+    open.insert(dropped, &key(5), row([5, 0, 0, 0]).row()).expect("a new key");
     let mut other = write(engine);
     update(&mut other, dropped, 2, Delta::new().set(2, 7));
     engine.drop_table("dropped").expect("it is listed");
@@ -153,20 +162,32 @@ fn moved_behind_a_drop(engine: &Hyper, table: TableId, of: impl FnOnce(&mut Tran
     // The row was changed since: the start moves, and now nobody is older than the drop.
     update(&mut open, table, 1, Delta::new().add(2, 1));
     engine.collect();
-    drop(open);
+    open
 }
 
 #[test]
 fn writes_of_a_table_that_was_freed_are_undone() {
     let (engine, table) = accounts(Options::default());
-    moved_behind_a_drop(&engine, table, |open, dropped| {
-        update(open, dropped, 1, Delta::new().set(2, 9));
-        assert!(open.delete(dropped, &key(0)).expect("nobody in the way"));
-        open.insert(dropped, &key(5), row([5, 0, 0, 0]).row()).expect("a new key");
-    });
+    moved_behind_a_drop(&engine, table).abort();
     assert_eq!(account(&mut write(&engine), table, 1)[2], 11, "the first writer's only");
     engine.collect();
     assert_eq!((engine.stats().versioned, engine.stats().garbage), (0, 0));
+}
+
+/// They are logged, though nobody can look at them any more, and recovery passes over them.
+#[test]
+fn writes_of_a_table_that_was_freed_are_logged() {
+    let disk = SimDisk::new(1, SimDiskOptions::default());
+    {
+        let engine = ByColumn::reopen(&disk).expect("a new database");
+        let table = with_accounts(&engine);
+        let committed = moved_behind_a_drop(&engine, table).commit().expect("nobody in the way");
+        engine.wait_durable(committed.log_position).expect("the disk takes it");
+    }
+    let engine = ByColumn::reopen(&disk).expect("it recovers");
+    let table = engine.table_named("accounts").expect("it was created");
+    assert_eq!(account(&mut write(&engine), table, 1)[2], 12, "both writers'");
+    assert_eq!(engine.table_named("dropped"), None);
 }
 
 /// Whoever has read such a table by a filter cannot look at the rows any more, and gives way.
