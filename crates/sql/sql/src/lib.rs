@@ -1,8 +1,9 @@
 //! SQL over [`model::Interactive`]: parse, bind, plan, execute. Names no engine.
 //!
 //! A statement passes through `session` (protocol states, transactions, retries) -> the crate `syntax` (text to tree) -> `bind`
-//! (names and types) -> `optimize` (indexes, joins) -> `exec` and `dml` (rows) -> `store` (the engine). CREATE, ALTER and DROP go from
-//! `session` to `ddl` (reads the tree) -> `alter` (changes catalog, storage and rows); `definition` has the types of what they define.
+//! (names and types) -> `optimize` (indexes, joins) -> `exec` and `dml` (rows; over large tables batches, which `vectorize` sets up) ->
+//! `store` (the engine). CREATE, ALTER and DROP go from `session` to `ddl` (reads the tree) -> `alter` (changes catalog, storage and
+//! rows); `definition` has the types of what they define.
 //! `context` has the handles: what each of these modules may touch.
 
 #![forbid(unsafe_code)]
@@ -32,6 +33,7 @@ mod plan;
 pub mod session;
 mod storage;
 pub mod store;
+mod vectorize;
 
 pub use error::{Result, SqlError};
 pub use pgtypes as types;

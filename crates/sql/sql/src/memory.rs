@@ -117,6 +117,11 @@ impl Memory {
         Ok(Memory { budget: budget.clone(), used: bytes, limit: bytes, reserved: bytes, longest: 0 })
     }
 
+    /// Memory for a part of the statement: as much as is left.
+    pub fn rest(&self) -> Memory {
+        Memory::new(self.budget.clone(), self.limit.saturating_sub(self.used))
+    }
+
     /// Bytes in use.
     pub fn used(&self) -> usize {
         self.used

@@ -4,7 +4,7 @@ use super::{Names, System};
 use crate::cancel::Cancel;
 use crate::database::Database;
 use crate::definition::Table;
-use crate::env::{Check, Deferred, RelationCounts, State};
+use crate::env::{Check, Deferred, RelationCounts, State, Vectors};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
 use crate::store::{Store, Transaction};
@@ -53,6 +53,11 @@ impl<'s> Exec<'s> {
     /// The session's styles and times.
     pub fn env(&self) -> &dyn Env {
         self.session
+    }
+
+    /// Setting `enable_vectors`.
+    pub fn vectors(&self) -> Vectors {
+        self.session.derived.vectors
     }
 
     /// The encoding of the client's texts.

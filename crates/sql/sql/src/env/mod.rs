@@ -13,5 +13,5 @@ pub use deferred::Deferred;
 pub(crate) use deferred::{Check, Side, Timing};
 pub use registry::{Activity, Entry, LockMode, Registry};
 pub(crate) use state::KnownTypes;
-pub use state::{CatalogLookup, CursorInfo, ListsStatements, State, StatementInfo};
+pub use state::{CatalogLookup, CursorInfo, ListsStatements, State, StatementInfo, Vectors};
 pub use statistics::{RelationCounts, RunningCounts};

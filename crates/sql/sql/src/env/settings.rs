@@ -135,6 +135,7 @@ pub static KNOWN: &[Known] = &[
     known("enable_seqscan", "on", Bool, Session, NO_EFFECT),
     known("enable_sort", "on", Bool, Session, NO_EFFECT),
     known("enable_tidscan", "on", Bool, Session, NO_EFFECT),
+    known("enable_vectors", "on", Enum(&["on", "off", "force"]), Session, "Enables operators over many rows at a time; force uses them on small tables too."),
     known("escape_string_warning", "on", Bool, Session, NO_EFFECT),
     known("exit_on_error", "off", Enum(&["off"]), Session, NO_EFFECT),
     known("extra_float_digits", "1", Int(-15, 3), Session, "Floating-point values always show all their digits."),

@@ -94,6 +94,20 @@ pub(crate) struct DerivedSettings {
     pub log_min_duration: Option<u64>,
     /// `session_replication_role = replica`
     pub is_replica: bool,
+    /// `enable_vectors`
+    pub vectors: Vectors,
+}
+
+/// Setting `enable_vectors`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Vectors {
+    /// No plan works on many rows at a time.
+    Off,
+    /// Plans that read many rows do.
+    #[default]
+    On,
+    /// All plans do that can.
+    Force,
 }
 
 /// A catalog lookup: a name and what it resolved to. A plan is valid as long as its names resolve to the same.
@@ -303,6 +317,11 @@ impl State {
             log_min_duration: (settings.get("log_min_duration_statement").as_deref() != Some("-1"))
                 .then(|| settings.milliseconds("log_min_duration_statement")),
             is_replica: settings.get("session_replication_role").as_deref() == Some("replica"),
+            vectors: match settings.get("enable_vectors").as_deref() {
+                Some("off") => Vectors::Off,
+                Some("force") => Vectors::Force,
+                _ => Vectors::On,
+            },
         };
     }
 }

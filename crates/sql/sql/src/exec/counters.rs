@@ -52,6 +52,11 @@ impl Counters {
         }
     }
 
+    /// Records that a plan, started once, has returned so many rows together.
+    pub(super) fn has_returned(&mut self, plan: &Plan, rows: u64) {
+        self.operators.entry(address(plan)).or_default().rows += rows;
+    }
+
     pub(super) fn returned(&mut self, plan: &Plan, since: Instant, row: bool) {
         let counter = self.operators.entry(address(plan)).or_default();
         counter.total += since.elapsed();

@@ -188,6 +188,7 @@ impl<'c> Describer<'c> {
                 node.inputs = vec![start, self.node(step).0];
                 (node, names)
             }
+            Plan::Vectors { input } => self.above("Vectors", input),
             Plan::Lock { input, .. } => self.above("LockRows", input),
         }
     }

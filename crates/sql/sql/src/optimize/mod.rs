@@ -5,7 +5,7 @@
 //! chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index makes unnecessary;
 //! `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` finds unused columns. `columns.rs` renumbers
 //! columns when an expression moves; `factor.rs` takes conditions out of an OR. `sizes.rs` asks the engine for the sizes of tables,
-//! by which `estimate.rs` estimates rows and costs.
+//! by which `estimate.rs` estimates rows and costs, and `vectors.rs` chooses, last, what runs over batches.
 
 mod access;
 mod column_pruning;
@@ -21,6 +21,7 @@ mod min_max;
 mod order;
 mod partial;
 mod sizes;
+mod vectors;
 mod with;
 
 pub use expected::estimate;
@@ -29,6 +30,7 @@ pub use sizes::{Noted, Sizes};
 #[cfg(test)]
 mod tests;
 
+use crate::env::Vectors;
 use crate::plan::{Expr, ExprKind, MergeClause, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
 use crate::stack::ensure_stack;
 use crate::types::Type;
@@ -95,14 +97,14 @@ pub fn optimize(plan: Plan, sizes: &Sizes<'_>) -> Plan {
 }
 
 /// The improved statement.
-pub fn statement(statement: Statement, sizes: &Sizes<'_>) -> Statement {
+pub fn statement(statement: Statement, vectors: Vectors, sizes: &Sizes<'_>) -> Statement {
     match statement {
         Statement::Query(mut query) => {
-            query.plan = shared(query.plan, sizes);
+            query.plan = read_only(query.plan, vectors, sizes);
             Statement::Query(query)
         }
         Statement::Insert(mut insert) => {
-            insert.source = shared(insert.source, sizes);
+            insert.source = read_only(insert.source, vectors, sizes);
             if let Some(update) = insert.on_conflict.as_mut().and_then(|conflict| conflict.update.as_mut()) {
                 update.assignments.iter_mut().for_each(|(_, value)| in_expression(value, sizes));
                 update.condition.iter_mut().for_each(|condition| in_expression(condition, sizes));
@@ -111,9 +113,12 @@ pub fn statement(statement: Statement, sizes: &Sizes<'_>) -> Statement {
             Statement::Insert(insert)
         }
         Statement::Modifying(mut modifying) => {
-            modifying.parts =
-                modifying.parts.into_iter().map(|(number, part)| (number, self::statement(part, sizes))).collect();
-            modifying.body = Box::new(self::statement(*modifying.body, sizes));
+            modifying.parts = modifying
+                .parts
+                .into_iter()
+                .map(|(number, part)| (number, self::statement(part, vectors, sizes)))
+                .collect();
+            modifying.body = Box::new(self::statement(*modifying.body, vectors, sizes));
             Statement::Modifying(modifying)
         }
         Statement::Update(mut update) => {
@@ -152,6 +157,13 @@ fn in_expression(expression: &mut Expr, sizes: &Sizes<'_>) {
             subquery.plan = shared(inner, sizes);
         }
     });
+}
+
+/// The improved plan of rows that are not written, over batches where that pays.
+fn read_only(plan: Arc<Plan>, vectors: Vectors, sizes: &Sizes<'_>) -> Arc<Plan> {
+    let plan = optimize(Arc::unwrap_or_clone(plan), sizes);
+    let facts = Facts::new(&plan, sizes);
+    Arc::new(vectors::choose(plan, vectors, &facts))
 }
 
 fn shared(plan: Arc<Plan>, sizes: &Sizes<'_>) -> Arc<Plan> {

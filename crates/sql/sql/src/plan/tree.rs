@@ -153,6 +153,11 @@ pub enum Plan {
         /// UNION, not UNION ALL: no row twice.
         distinct: bool,
     },
+    /// The rows of a plan that works on many rows at a time.
+    Vectors {
+        /// The plan.
+        input: Box<Plan>,
+    },
     /// FOR UPDATE: owns the rows of these tables by their keys.
     Lock {
         /// From where.

@@ -191,6 +191,7 @@ macro_rules! walks {
                     | Plan::With { .. }
                     | Plan::CteScan { .. }
                     | Plan::Recursive { .. }
+                    | Plan::Vectors { .. }
                     | Plan::Lock { .. } => {}
                 }
             }
@@ -209,6 +210,7 @@ macro_rules! walks {
                     | Plan::Sort { input, .. }
                     | Plan::Limit { input, .. }
                     | Plan::Distinct { input, .. }
+                    | Plan::Vectors { input }
                     | Plan::Lock { input, .. } => visit(input, 0),
                     Plan::Join(join) => {
                         let deeper = usize::from(join.lateral);

@@ -4,6 +4,7 @@ use super::{ByName, Description, Session};
 use crate::bind;
 use crate::catalog::{TypeKind, type_of};
 use crate::context::Names;
+use crate::env::Vectors;
 use crate::env::{CatalogLookup, ListsStatements, LockMode, StatementInfo};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
@@ -64,6 +65,8 @@ struct Plan {
     rests_on: Arc<[CatalogLookup]>,
     /// The sizes of tables by which it was chosen.
     sizes: Arc<Noted>,
+    /// The setting by which it was chosen.
+    vectors: Vectors,
     /// Whether it contains values that depend on the time or the time zone.
     has_moments: bool,
 }
@@ -264,7 +267,11 @@ impl Session {
     pub(super) fn kept_plan(&mut self, prepared: &Prepared) -> Result<Option<Arc<Statement>>> {
         let kept = prepared.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match kept {
-            Some(plan) if self.still_fits(prepared, &plan.sizes) && self.still_means(&plan.rests_on)? => {
+            Some(plan)
+                if plan.vectors == self.state.derived.vectors
+                    && self.still_fits(prepared, &plan.sizes)
+                    && self.still_means(&plan.rests_on)? =>
+            {
                 self.show_relations(&plan);
                 Ok(Some(plan.statement))
             }
@@ -330,8 +337,10 @@ impl Session {
         match bound {
             Ok(statement) => {
                 let sizes = Sizes::of(&*self.database.store);
-                let statement = Arc::new(crate::optimize::statement(statement, &sizes));
-                Ok(Plan { statement, rests_on, sizes: sizes.noted().into(), has_moments: self.state.has_read_moments })
+                let vectors = self.state.derived.vectors;
+                let statement = Arc::new(crate::optimize::statement(statement, vectors, &sizes));
+                let (sizes, has_moments) = (sizes.noted().into(), self.state.has_read_moments);
+                Ok(Plan { statement, rests_on, sizes, vectors, has_moments })
             }
             Err(error) => Err(self.explain_unless_repeated(error)),
         }

@@ -352,6 +352,23 @@ pub fn decode_columns(
     Ok(())
 }
 
+/// The digits and the scale of a stored numeric that is finite and not large.
+pub fn stored_decimal(bytes: &[u8]) -> Option<(i128, u32)> {
+    let [FINITE, low, high, digits @ ..] = bytes else { return None };
+    let negative = digits.last().is_some_and(|last| last & 0x80 != 0);
+    let mut whole = if negative { [0xff; 16] } else { [0; 16] };
+    whole.get_mut(..digits.len())?.copy_from_slice(digits);
+    Some((i128::from_le_bytes(whole), u32::from(u16::from_le_bytes([*low, *high]))))
+}
+
+/// A stored value as one of its type.
+///
+/// # Errors
+/// XX001 for a stored value that is none of the type.
+pub fn decode_stored(value: ValueRef<'_>, data_type: Type) -> Result<Datum> {
+    decode_value(value, data_type)
+}
+
 fn decode_value(value: ValueRef<'_>, data_type: Type) -> Result<Datum> {
     let datum = match value {
         ValueRef::Null => Some(Datum::Null),

@@ -15,6 +15,7 @@ mod rows;
 mod scan;
 mod set;
 mod sort;
+mod vectors;
 mod window;
 mod with;
 
@@ -43,6 +44,7 @@ pub(super) enum Node {
     With(Box<with::WithState>),
     CteScan(usize),
     Recursive(Box<recursive::RecursiveState>),
+    Vectors(Box<vectors::VectorsState>),
     Lock(Box<lock::LockState>),
 }
 
@@ -81,6 +83,7 @@ impl Node {
             Plan::Recursive { start, .. } => {
                 Node::Recursive(Box::new(recursive::RecursiveState::new(Node::new(start))))
             }
+            Plan::Vectors { .. } => Node::Vectors(Box::default()),
             Plan::Lock { input, .. } => Node::Lock(Box::new(lock::LockState::new(Node::new(input)))),
         }
     }
@@ -131,6 +134,7 @@ impl Node {
             (Node::Recursive(state), Plan::Recursive { number, start, step, distinct }) => {
                 state.next(*number, start, step, *distinct, run)
             }
+            (Node::Vectors(state), Plan::Vectors { input }) => state.next(input, run),
             (Node::Lock(state), Plan::Lock { input, tables }) => state.next(input, tables, run),
             _ => Err(out_of_step()),
         }
@@ -141,6 +145,7 @@ impl Node {
         match self {
             Node::Project(input) => input.bound(rows),
             Node::Sort(state) => state.bound(rows),
+            Node::Vectors(state) => state.bound(rows),
             _ => {}
         }
     }

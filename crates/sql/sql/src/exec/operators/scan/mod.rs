@@ -10,6 +10,7 @@ mod ahead;
 mod entry;
 mod pushed;
 mod range;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -22,10 +23,11 @@ use crate::types::{Datum, Row};
 use ahead::Ahead;
 use entry::EntryFilter;
 use model::{Columns, Direction, Key, RowBuf, RowRef, ScanEnd};
-use pushed::Pushed;
+pub(super) use pushed::Pushed;
 use range::{Entries, Range};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+pub(super) use stored::{Decoded, StoredRows};
 
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;

@@ -10,23 +10,19 @@ use crate::error::Result;
 use crate::plan::{Comparison, Expr, ExprKind, Scan};
 use crate::storage::{column_type, engine_value_of, is_ordered_as_stored};
 use crate::types::{Datum, Type};
+pub(super) use crate::vectorize::conjuncts;
 use model::{Columns, Predicate, Value};
 use std::collections::BTreeSet;
 
 /// Division of a scan's work between engine and operator.
 #[derive(Default)]
-pub(super) struct Pushed {
+pub struct Pushed {
     /// The engine's part of the filter.
     pub filter: Option<Predicate>,
     /// Conjuncts that are evaluated here, by their positions in the filter.
     pub rest: Vec<usize>,
     /// Columns of these conjuncts, sorted; `None` means any.
     pub rest_columns: Option<Vec<usize>>,
-}
-
-/// Operands of a conjunction.
-pub(super) fn conjuncts(filter: &Expr) -> &[Expr] {
-    if let ExprKind::And(all) = &filter.kind { all } else { std::slice::from_ref(filter) }
 }
 
 /// Columns to request in a scan of the table's rows, sorted; `None` means all.
@@ -51,7 +47,7 @@ pub(super) fn as_columns(asked: Option<&[u16]>) -> Columns<'_> {
 
 impl Run<'_, '_> {
     /// Divides the filter of a scan that starts now: parameters and columns of enclosing rows have values.
-    pub(super) fn push_down(&mut self, scan: &Scan) -> Result<Pushed> {
+    pub(in crate::exec::operators) fn push_down(&mut self, scan: &Scan) -> Result<Pushed> {
         let Some(filter) = &scan.filter else {
             return Ok(Pushed { rest_columns: Some(Vec::new()), ..Pushed::default() });
         };

@@ -1,0 +1,303 @@
+//! Operators over batches, inside a plan of rows.
+//!
+//! The plan below is translated when the first row is asked for. If a row fails before any has been returned, the plan runs again row by
+//! row: which error comes first, and whether one comes at all, is what the row executor says. So it is where memory ends.
+
+use super::super::scope::{PlanRows, Run};
+use super::Node;
+use super::scan::{Decoded, Pushed, StoredRows};
+use crate::cancel::Cancel;
+use crate::error::{Result, SqlError};
+use crate::memory::Memory;
+use crate::plan::{Expr, Plan, Scan};
+use crate::types::{Datum, Row, Styles, Type, memory};
+use crate::vectorize::{Context, Source, Translation, is_root, nodes, translate};
+use model::{TableId, Tables};
+use pgtypes::interrupt;
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use vectors::Batch;
+use vectors::flow::{Flow, Host, Ledger, Piece, Stop};
+
+/// Rows of the row executor that become one batch.
+const ROWS: usize = 256;
+
+/// The state of operators over batches.
+#[derive(Default)]
+pub struct VectorsState {
+    bound: Option<usize>,
+    running: Option<Running>,
+    /// The row executor instead.
+    rows: Option<Node>,
+}
+
+struct Running {
+    flow: Flow,
+    sources: Vec<SourceState>,
+    types: Vec<Type>,
+    counters: Vec<(usize, Arc<AtomicU64>)>,
+    ledger: Arc<SqlLedger>,
+    batch: Batch,
+    /// The next row of the batch.
+    at: usize,
+    /// Whether a row has been returned.
+    has_returned: bool,
+}
+
+enum SourceState {
+    Table(StoredRows),
+    Rows(usize, Node, Arc<[Type]>),
+}
+
+impl VectorsState {
+    /// Announces that only the first `rows` will be read.
+    pub fn bound(&mut self, rows: usize) {
+        self.bound = Some(rows);
+    }
+
+    pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        if self.rows.is_none() && self.running.is_none() {
+            let before = run.exec.memory.used();
+            match Running::start(plan, self.bound, run) {
+                Ok(Some(running)) => self.running = Some(running),
+                Ok(None) => self.fall_back(plan),
+                Err(stop) => self.stopped(stop, false, plan)?,
+            }
+            if self.rows.is_some() {
+                run.exec.memory.back_to(before);
+            }
+        }
+        if let Some(running) = &mut self.running {
+            match running.next(plan, run) {
+                Ok(row) => return Ok(row),
+                Err(stop) => {
+                    let has_returned = running.has_returned;
+                    self.stopped(stop, has_returned, plan)?;
+                }
+            }
+        }
+        match &mut self.rows {
+            Some(node) => node.next(plan, run),
+            None => Ok(None),
+        }
+    }
+
+    /// Falls back to the row executor, unless rows have been returned or it would fare no better.
+    fn stopped(&mut self, stop: Stop<SqlError>, has_returned: bool, plan: &Plan) -> Result<()> {
+        match stop {
+            Stop::Row(error) if has_returned => return Err(error.into()),
+            Stop::Memory(error) if has_returned => return Err(error),
+            Stop::Statement(error) => return Err(error),
+            Stop::Row(_) | Stop::Memory(_) => self.fall_back(plan),
+        }
+        Ok(())
+    }
+
+    fn fall_back(&mut self, plan: &Plan) {
+        self.running = None;
+        let mut node = Node::new(plan);
+        if let Some(bound) = self.bound {
+            node.bound(bound);
+        }
+        self.rows = Some(node);
+    }
+}
+
+impl Running {
+    /// Translates a plan and runs what holds rows to its end; `None` if the row executor has to.
+    fn start(plan: &Plan, bound: Option<usize>, run: &mut Run<'_, '_>) -> Result<Option<Running>, Stop<SqlError>> {
+        if !is_root(plan) {
+            return Ok(None);
+        }
+        let mut asked = Asked { run, pushed: VecDeque::new() };
+        let Some(translation) = translate(plan, bound, &mut asked) else { return Ok(None) };
+        let mut pushed = asked.pushed;
+        let Translation { operator, sources: found, counters } = translation;
+        let (nodes, types) = (nodes(plan), operator.types.clone());
+        let mut sources = Vec::with_capacity(found.len());
+        for source in found {
+            sources.push(match source {
+                Source::Table(at) => {
+                    let Plan::Scan(scan) = nodes[at] else { return Ok(None) };
+                    let of = std::ptr::from_ref(scan).addr();
+                    let Some(place) = pushed.iter().position(|(address, _)| *address == of) else { return Ok(None) };
+                    let Some((_, pushed)) = pushed.remove(place) else { return Ok(None) };
+                    SourceState::Table(StoredRows::new(scan, pushed, run).map_err(Stop::Statement)?)
+                }
+                Source::Rows(at, types) => SourceState::Rows(at, Node::new(nodes[at]), types.into()),
+            });
+        }
+        let ledger =
+            Arc::new(SqlLedger { memory: Mutex::new(run.exec.memory.rest()), cancel: run.exec.cancel.clone() });
+        let mut host = SqlHost { run, nodes, sources, ledger: ledger.clone() };
+        let started = Flow::start(operator, &mut host);
+        let sources = host.sources;
+        match started {
+            Ok(flow) => Ok(Some(Running {
+                flow,
+                sources,
+                types,
+                counters,
+                ledger,
+                batch: Batch::default(),
+                at: 0,
+                has_returned: false,
+            })),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>, Stop<SqlError>> {
+        while self.at >= self.batch.rows {
+            let sources = std::mem::take(&mut self.sources);
+            let mut host = SqlHost { run, nodes: nodes(plan), sources, ledger: self.ledger.clone() };
+            let next = self.flow.next(&mut host);
+            self.sources = host.sources;
+            match next? {
+                Some(batch) => (self.batch, self.at) = (batch, 0),
+                None => {
+                    self.count(plan, run);
+                    return Ok(None);
+                }
+            }
+        }
+        self.has_returned = true;
+        self.at += 1;
+        Ok(Some(self.batch.row(self.at - 1, &self.types)))
+    }
+
+    /// Says what the operators returned, for EXPLAIN ANALYZE.
+    fn count(&mut self, plan: &Plan, run: &mut Run<'_, '_>) {
+        let Some(counters) = &mut run.scope.counters else { return };
+        let nodes = nodes(plan);
+        for (at, counter) in self.counters.drain(..) {
+            counters.has_returned(nodes[at], counter.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// What a translation that will run asks for.
+struct Asked<'a, 'r, 's> {
+    run: &'a mut Run<'r, 's>,
+    /// The divided filters of scans, by the scan's address.
+    pushed: VecDeque<(usize, Pushed)>,
+}
+
+impl Context for Asked<'_, '_, '_> {
+    fn constant(&mut self, expression: &Expr) -> Option<Datum> {
+        // One that fails may be in a branch that no row takes: the row executor decides.
+        self.run.evaluate(expression, &[]).ok()
+    }
+
+    fn rest(&mut self, scan: &Scan) -> Vec<usize> {
+        match self.run.push_down(scan) {
+            Ok(pushed) => {
+                let rest = pushed.rest.clone();
+                self.pushed.push_back((std::ptr::from_ref(scan).addr(), pushed));
+                rest
+            }
+            // It fails again when it is read.
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn types(&self, plan: &Plan) -> Vec<Type> {
+        self.run.output_types(plan)
+    }
+
+    fn styles(&self) -> Arc<Styles> {
+        Arc::new(self.run.exec.env().styles())
+    }
+
+    fn size(&self, plan: &Plan) -> f64 {
+        let mut size = 0.0;
+        if let Some(engine) = self.run.exec.store().ddl() {
+            plan.walk(&mut |plan| {
+                if let Plan::Scan(scan) = plan {
+                    size += keys(engine, scan.table.storage.id());
+                }
+            });
+        }
+        size
+    }
+}
+
+fn keys(engine: &dyn Tables, table: TableId) -> f64 {
+    engine.estimate_keys(table, Bound::Unbounded, Bound::Unbounded).map_or(0.0, |keys| keys as f64)
+}
+
+/// The statement, for operators over batches.
+struct SqlHost<'a, 'r, 's, 'p> {
+    run: &'a mut Run<'r, 's>,
+    nodes: Vec<&'p Plan>,
+    sources: Vec<SourceState>,
+    ledger: Arc<SqlLedger>,
+}
+
+impl Host for SqlHost<'_, '_, '_, '_> {
+    type Error = SqlError;
+
+    fn next(&mut self, source: usize) -> Result<Option<Box<dyn Piece>>> {
+        match &mut self.sources[source] {
+            SourceState::Table(rows) => rows.next(self.run),
+            SourceState::Rows(at, node, types) => {
+                let mut rows = Vec::new();
+                while rows.len() < ROWS
+                    && let Some(row) = PlanRows::next(node, self.nodes[*at], self.run)?
+                {
+                    rows.push(row);
+                }
+                if rows.is_empty() {
+                    return Ok(None);
+                }
+                Ok(Some(Box::new(Decoded { rows, types: types.clone() })))
+            }
+        }
+    }
+
+    fn ledger(&self) -> Arc<dyn Ledger<SqlError>> {
+        self.ledger.clone()
+    }
+
+    fn workers(&self) -> usize {
+        env::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    fn enter(&self) -> Arc<dyn Fn() + Send + Sync> {
+        let (cancel, longest) = (self.ledger.cancel.clone(), self.ledger.memory().limit());
+        Arc::new(move || {
+            interrupt::begin_statement(cancel.clone());
+            memory::begin_statement(longest);
+        })
+    }
+}
+
+/// Memory and time of a statement whose operators work over batches.
+struct SqlLedger {
+    memory: Mutex<Memory>,
+    cancel: Arc<Cancel>,
+}
+
+impl SqlLedger {
+    fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger<SqlError> for SqlLedger {
+    fn hold(&self, bytes: usize) -> Result<()> {
+        let mut memory = self.memory();
+        let used = memory.used();
+        if bytes <= used {
+            memory.back_to(bytes);
+            return Ok(());
+        }
+        memory.take(bytes - used)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.cancel.check_work()
+    }
+}

@@ -1,0 +1,82 @@
+//! Chooses the operators that run over batches: those that can, where they read so many rows that setting them up pays.
+
+use super::Facts;
+use super::estimate::rows;
+use crate::env::Vectors;
+use crate::plan::{Expr, Path, Plan, Scan};
+use crate::stack::ensure_stack;
+use crate::types::{Datum, Styles, Type};
+use crate::vectorize::{self, Context, conjuncts};
+use std::sync::Arc;
+
+/// Rows below which the row executor is as fast, or nearly.
+const LEAST: f64 = 4000.0;
+
+/// The plan, with [`Plan::Vectors`] above what runs over batches.
+pub fn choose(plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
+    match vectors {
+        Vectors::Off => plan,
+        _ => ensure_stack(|| step(plan, vectors, facts)),
+    }
+}
+
+fn step(mut plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
+    if vectorize::is_root(&plan)
+        && (vectors == Vectors::Force || read(&plan, facts) >= LEAST)
+        && vectorize::is_repeatable(&plan)
+        && vectorize::translate(&plan, None, &mut Planned { facts }).is_some()
+    {
+        return Plan::Vectors { input: Box::new(plan) };
+    }
+    // What is locked is read as it is looked for.
+    if !matches!(plan, Plan::Recursive { .. } | Plan::Lock { .. }) {
+        plan.each_input_mut(&mut |input, deeper| {
+            if deeper == 0 {
+                let inner = std::mem::replace(input, Plan::Values { rows: Vec::new() });
+                *input = ensure_stack(|| step(inner, vectors, facts));
+            }
+        });
+    }
+    plan
+}
+
+/// About how many rows are read below an operator.
+fn read(plan: &Plan, facts: &Facts<'_>) -> f64 {
+    let mut sum = 0.0;
+    plan.each_input(&mut |input, _| sum += ensure_stack(|| read(input, facts)));
+    match plan {
+        Plan::Scan(scan) if matches!(scan.path, Path::All) => facts.sizes.rows(&scan.table),
+        _ if sum == 0.0 => rows(plan, facts),
+        _ => sum,
+    }
+}
+
+/// A translation that is not run: every constant is NULL.
+struct Planned<'f, 's> {
+    facts: &'f Facts<'s>,
+}
+
+impl Context for Planned<'_, '_> {
+    fn constant(&mut self, of: &Expr) -> Option<Datum> {
+        // Of an array the elements are looked at.
+        let array = || Datum::from(pgtypes::Array::new(of.data_type.scalar, Vec::new()));
+        Some(if of.data_type.is_array { array() } else { Datum::Null })
+    }
+
+    fn rest(&mut self, scan: &Scan) -> Vec<usize> {
+        let filter = scan.filter.as_ref().map_or(&[][..], conjuncts);
+        (0..filter.len()).collect()
+    }
+
+    fn types(&self, plan: &Plan) -> Vec<Type> {
+        self.facts.types(plan)
+    }
+
+    fn styles(&self) -> Arc<Styles> {
+        Arc::default()
+    }
+
+    fn size(&self, _: &Plan) -> f64 {
+        0.0
+    }
+}

@@ -1,0 +1,68 @@
+//! Translation of plans into operators over batches ([`vectors`]).
+//!
+//! `expression.rs` translates expressions, `operator.rs` operators. What has no translation stays with the row executor: an operator
+//! whose input has none takes that input's rows ([`Source::Rows`]).
+
+mod expression;
+mod operator;
+
+pub use operator::{Source, Translation, is_root, nodes, translate};
+
+use crate::functions::Volatility;
+use crate::plan::{Expr, ExprKind, Plan, Scan};
+use crate::types::{Datum, Styles, Type};
+use std::sync::Arc;
+
+/// What a translation asks of who wants it.
+pub trait Context {
+    /// The value of an expression without columns; `None` if it has none now.
+    fn constant(&mut self, expression: &Expr) -> Option<Datum>;
+
+    /// The conjuncts of a scan's filter that the engine does not evaluate, by their positions.
+    fn rest(&mut self, scan: &Scan) -> Vec<usize>;
+
+    /// Types of a plan's columns.
+    fn types(&self, plan: &Plan) -> Vec<Type>;
+
+    /// The session's styles of values.
+    fn styles(&self) -> Arc<Styles>;
+
+    /// About how many rows a plan has, as far as that is known without running it.
+    fn size(&self, plan: &Plan) -> f64;
+}
+
+/// Operands of a conjunction.
+pub fn conjuncts(filter: &Expr) -> &[Expr] {
+    if let ExprKind::And(all) = &filter.kind { all } else { std::slice::from_ref(filter) }
+}
+
+/// Returns whether a plan may run as vectors, and a second time row by row if a row fails: it owns no rows, and none of its
+/// functions is volatile.
+pub fn is_repeatable(plan: &Plan) -> bool {
+    let mut is = true;
+    plan.walk(&mut |plan| {
+        is &= match plan {
+            Plan::Scan(scan) => !scan.for_update,
+            Plan::Lock { .. } | Plan::With { .. } | Plan::Recursive { .. } => false,
+            Plan::Functions { calls, .. } => {
+                calls.iter().all(|(function, _)| function.function.volatility != Volatility::Volatile)
+            }
+            Plan::ProjectSet { columns, .. } => columns.iter().all(|column| match column {
+                crate::plan::SetColumn::Set(function, _) => function.function.volatility != Volatility::Volatile,
+                crate::plan::SetColumn::Value(_) => true,
+            }),
+            _ => true,
+        };
+        plan.each_expression(&mut |expression| is &= !expression.any(is_volatile));
+    });
+    is
+}
+
+fn is_volatile(expression: &Expr) -> bool {
+    let of = |resolved: &crate::functions::Resolved| resolved.function.volatility == Volatility::Volatile;
+    match &expression.kind {
+        ExprKind::Call(function, _) => of(function),
+        ExprKind::Quantified { operator, .. } => of(operator),
+        _ => false,
+    }
+}

@@ -1,0 +1,364 @@
+//! Operators over batches answer what the row executor answers: the same rows, and the same errors.
+//!
+//! `VECTORS_QUERIES` and `VECTORS_SEED` make more or other random queries.
+
+mod common;
+
+use common::{Client, databases};
+use seriatim_sql::database::Database;
+use std::sync::Arc;
+
+/// Rows of the large table: enough that several threads work.
+const ROWS: usize = 15_000;
+/// Random queries of one run.
+const QUERIES: usize = 120;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.below(from.len())]
+    }
+}
+
+/// Tables with values at the edges of their types, NULLs and equal values of different forms.
+fn fill(database: &Arc<Database>, rows: usize) {
+    let mut client = Client::new(database);
+    client.run(
+        "CREATE TABLE t (id int PRIMARY KEY, a int, b bigint, s smallint, p numeric(12,2), n numeric, f float8, r real, \
+            x text, c char(4), v varchar(10), o bool, d date, w timestamp, z timestamptz, u uuid, i interval); \
+         CREATE TABLE k (a int, x text, q numeric(10,3)); CREATE TABLE e (a int, x text)",
+    );
+    let fill = "INSERT INTO t SELECT g, nullif(g % 50, 7), g::bigint * 1000003 % 977, (g % 7)::smallint, \
+             nullif(g % 1000, 5) / 4.0, (array[1, 1.0, 1.50, -3.25, 'NaN', 100000000000000000000, NULL, 'Infinity'])[g % 8 + 1], \
+             (array[0, '-0', 'NaN', 'Infinity', 1.5, -2.25, NULL])[g % 7 + 1], (g % 11)::real / 4, \
+             (array['', 'a', 'b ', 'ünï', NULL, 'abc'])[g % 6 + 1] || (g % 13), (array['a', 'a ', 'b', NULL])[g % 4 + 1], \
+             (g % 17)::text, nullif(g % 3, 2) = 1, date '2024-01-01' + g % 400, \
+             timestamp '2024-01-01' + g % 100 * interval '1 hour', timestamptz '2024-01-01 00:00:00+00' + g % 90 * interval '7 minutes', \
+             ('00000000-0000-0000-0000-0000000000' || lpad((g % 20)::text, 2, '0'))::uuid, g % 9 * interval '1 day' \
+         FROM generate_series(";
+    let mut from = 1;
+    while from <= rows {
+        let to = (from + 5999).min(rows);
+        client.run(&format!("{fill}{from}, {to}) g"));
+        from = to + 1;
+    }
+    client.run(
+        "INSERT INTO k SELECT nullif(g % 40, 3), (array['a', 'b ', 'abc', NULL])[g % 4 + 1] || (g % 13), g / 8.0 FROM generate_series(1, 300) g",
+    );
+}
+
+const INTS: &[&str] = &["a", "s", "id", "b"];
+const CONDITIONS: &[&str] = &[
+    "a > 20",
+    "a between 3 and 30",
+    "a is null",
+    "p < 100",
+    "p * 2 >= 17.5",
+    "n > 1",
+    "n = 1.00",
+    "f < 0.5",
+    "f = 'NaN'",
+    "x like 'a%'",
+    "x = 'a1'",
+    "c = 'a'",
+    "v in ('1', '7', '16')",
+    "o",
+    "not o",
+    "o is not true",
+    "d >= '2024-06-01'",
+    "w < '2024-01-03'",
+    "a in (1, 2, 3, 40)",
+    "a not in (1, 2, null)",
+    "s = any (array[1, 3, 5])",
+    "b % 3 = 1",
+    "length(x) > 2",
+    "coalesce(a, s) = 3",
+    "case when s = 0 then o else a > 10 end",
+    "a <> 0 and 100 / a > 5",
+    "s <> 3 or 1 / (s - 3) > 0",
+    "nullif(s, 2) is null",
+    "greatest(a, s) > 20",
+    "a is not distinct from s",
+    "i > interval '3 days'",
+];
+const VALUES: &[&str] = &[
+    "a",
+    "a + s",
+    "b - a",
+    "b * 2",
+    "s * s",
+    "p + n",
+    "p * p",
+    "p - 1",
+    "-a",
+    "a % 7",
+    "a / 3",
+    "f * 2",
+    "f + 1",
+    "x || v",
+    "upper(x)",
+    "c",
+    "v",
+    "o",
+    "d",
+    "d + 1",
+    "w",
+    "z",
+    "u",
+    "i",
+    "n",
+    "p",
+    "r",
+    "abs(a)",
+    "round(p)",
+    "a::bigint",
+    "a::text",
+    "p::int",
+    "s::numeric",
+    "case when o then a else b end",
+    "coalesce(x, v, 'none')",
+    "extract(year from d)",
+];
+const FAILING: &[&str] = &[
+    "a / (s - 3)",
+    "s * 30000::smallint",
+    "a * 100000000",
+    "b * 9223372036854775",
+    "1 / (a - 20)",
+    "x::int",
+    "sqrt(f)",
+    "p / (a - 5)",
+];
+const AGGREGATES: &[&str] = &[
+    "count(*)",
+    "count(a)",
+    "count(x)",
+    "sum(a)",
+    "sum(b)",
+    "sum(s)",
+    "avg(a)",
+    "avg(b)",
+    "sum(p)",
+    "avg(p)",
+    "min(a)",
+    "max(b)",
+    "min(p)",
+    "max(d)",
+    "min(w)",
+    "max(x)",
+    "min(c)",
+    "bool_and(o)",
+    "bool_or(o)",
+    "bit_or(s)",
+    "sum(a) filter (where o)",
+    "count(*) filter (where p > 50)",
+    "max(i)",
+    "sum(case when o then p else 0 end)",
+    "variance(s)",
+];
+/// Their results depend on the order of rows, or on which of two equal values comes first.
+const ORDERED: &[&str] = &[
+    "sum(f)",
+    "avg(f)",
+    "sum(n)",
+    "avg(n)",
+    "min(n)",
+    "max(f)",
+    "min(f)",
+    "string_agg(x, ',')",
+    "array_agg(a)",
+    "max(n)",
+];
+
+fn list(random: &mut Random, from: &[&str], most: usize) -> Vec<String> {
+    let count = 1 + random.below(most);
+    (0..count).map(|_| random.pick(from).to_owned()).collect()
+}
+
+/// WHERE, or nothing.
+fn condition(random: &mut Random) -> String {
+    if random.one_in(3) {
+        return String::new();
+    }
+    let (first, second) = (random.pick(CONDITIONS), random.pick(CONDITIONS));
+    match random.below(4) {
+        0 => format!(" where ({first}) and ({second})"),
+        1 => format!(" where ({first}) or ({second})"),
+        2 => format!(" where not ({first})"),
+        _ => format!(" where {first}"),
+    }
+}
+
+fn query(random: &mut Random) -> String {
+    let condition = condition(random);
+    let value = |random: &mut Random| match random.one_in(25) {
+        true => random.pick(FAILING).to_owned(),
+        false => random.pick(VALUES).to_owned(),
+    };
+    match random.below(7) {
+        0 | 1 => {
+            let mut calls = list(random, AGGREGATES, 4);
+            calls.extend(list(random, ORDERED, 2).into_iter().filter(|_| random.one_in(2)));
+            let key = value(random);
+            let grouped = [String::new(), format!("{key}, "), format!("{key}, {}, ", random.pick(INTS))];
+            let keys = grouped[random.below(3)].clone();
+            let by = keys.trim_end_matches(", ");
+            let by = if by.is_empty() { String::new() } else { format!(" group by {by}") };
+            let having = if random.one_in(4) { " having count(*) > 3" } else { "" };
+            format!("select {keys}{} from t{condition}{by}{having}", calls.join(", "))
+        }
+        2 => format!("select distinct {}, {} from t{condition}", value(random), random.pick(&["a", "s", "o", "c"])),
+        3 => {
+            let (first, direction) = (value(random), random.pick(&["", " desc", " nulls first", " desc nulls last"]));
+            let limit = if random.one_in(2) { " limit 37 offset 5" } else { "" };
+            format!("select {first}, id from t{condition} order by 1{direction}, 2{limit}")
+        }
+        4 => {
+            let join = random.pick(&["join", "left join", "right join"]);
+            let on = random.pick(&[
+                "k.a = t.a",
+                "k.a = t.a and k.q > t.p",
+                "k.x = t.x",
+                "k.q = t.p",
+                "k.a = t.s and k.x = t.x",
+            ]);
+            let few = random.pick(&["t.id % 7 = 0", "t.id < 3000", "t.a > 45"]);
+            format!(
+                "select k.a, t.s, count(*), sum(t.p), max(k.q), min(t.id) from t {join} k on {on} where {few} or t.id is null group by 1, 2"
+            )
+        }
+        5 => {
+            let not = random.pick(&["", "not "]);
+            let on = random.pick(&["k.a = t.a", "k.x = t.x", "k.a = t.a and k.q > t.p"]);
+            let table = random.pick(&["k", "e k"]);
+            let on = if table == "k" { on } else { "k.a = t.a" };
+            format!("select count(*), sum(id) from t where {not}exists (select from {table} where {on})")
+        }
+        _ => format!(
+            "select g, count(*), sum(b) from (select {} as g, b from t{condition}) q group by g order by count(*) desc, 3 limit 50",
+            random.pick(&["a", "x", "s", "d"])
+        ),
+    }
+}
+
+/// Rows, sorted unless the query sorts them wholly; or the error's code.
+fn answer(client: &mut Client, query: &str) -> Result<Vec<String>, String> {
+    let answer = client.try_run(query).map_err(|error| error.code().to_owned())?;
+    let mut rows: Vec<String> = answer.rows.iter().map(|row| row.join("|")).collect();
+    if !query.contains(" order by 1") {
+        rows.sort();
+    }
+    Ok(rows)
+}
+
+/// Small plans stay with rows, large ones do not, and a prepared statement follows the setting.
+#[test]
+fn plans_that_read_many_rows_use_vectors() {
+    // An engine that does not say how many rows a table has gets no vectors but by force.
+    let database = common::database();
+    let mut client = Client::new(&database);
+    fill(&database, 15_000);
+    let uses =
+        |client: &mut Client, query: &str| client.show(&format!("EXPLAIN (COSTS OFF) {query}")).contains("Vectors");
+    assert!(uses(&mut client, "SELECT a, count(*) FROM t GROUP BY a"));
+    assert!(uses(&mut client, "SELECT * FROM (SELECT id FROM t ORDER BY x) q LIMIT 3"));
+    assert!(uses(&mut client, "INSERT INTO e SELECT a, max(x) FROM t GROUP BY a"));
+    for small in [
+        "SELECT a, count(*) FROM k GROUP BY a",
+        "SELECT count(*) FROM t WHERE id = 3",
+        "SELECT * FROM t",
+        "SELECT id FROM t ORDER BY id",
+        "SELECT id FROM t ORDER BY x FOR UPDATE",
+        "SELECT sum(random()) FROM t",
+        "UPDATE t SET a = 1 FROM k WHERE k.a = t.a",
+    ] {
+        assert!(!uses(&mut client, small), "{small}");
+    }
+    client.run("PREPARE p AS SELECT count(*) FROM k");
+    assert!(!uses(&mut client, "EXECUTE p"));
+    client.run("SET enable_vectors = force");
+    assert!(uses(&mut client, "EXECUTE p"));
+    assert_eq!(client.show("EXECUTE p"), "300");
+    client.run("SET enable_vectors = off");
+    assert!(!uses(&mut client, "EXECUTE p") && !uses(&mut client, "SELECT a, count(*) FROM t GROUP BY a"));
+    assert_eq!(client.fails("SET enable_vectors = maybe").code(), "22023");
+}
+
+#[test]
+fn explain_shows_what_ran_over_batches() {
+    let database = common::database();
+    let mut client = Client::new(&database);
+    fill(&database, 200);
+    client.run("SET enable_vectors = force");
+    let query = "SELECT s, count(*) FROM t WHERE a > 10 AND length(x) > 2 GROUP BY s ORDER BY s";
+    let plan = "Vectors\n  ->  Sort\n        Sort Key: t.s\n        ->  HashAggregate\n";
+    let shown = client.show(&format!("EXPLAIN (COSTS OFF) {query}"));
+    assert!(shown.starts_with(&plan.replace("t.s", "s")), "{shown}");
+    let shown = client.show(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {query}"));
+    let groups = client.run(query).rows.len();
+    let read: i64 = client.show("SELECT count(*) FROM t WHERE a > 10 AND length(x) > 2").parse().expect("a number");
+    for rows in
+        [format!("Vectors (actual rows={groups} loops=1)"), format!("Seq Scan on t (actual rows={read} loops=1)")]
+    {
+        assert!(shown.contains(&rows), "{rows} in {shown}");
+    }
+    for (format, part) in [
+        ("JSON", "\"Node Type\": \"Vectors\""),
+        ("YAML", "Node Type: \"Vectors\""),
+        ("XML", "<Node-Type>Vectors</Node-Type>"),
+    ] {
+        let shown = client.show(&format!("EXPLAIN (FORMAT {format}) {query}"));
+        assert!(shown.contains(part), "{shown}");
+    }
+}
+
+/// What is held by batches counts, and ends a statement that has too little by the row executor's error.
+#[test]
+fn memory_ends_as_row_by_row() {
+    let database = common::database();
+    let mut client = Client::new(&database);
+    fill(&database, 6000);
+    client.run("SET work_mem = '100kB'");
+    let error = client.fails("SELECT id, x FROM t ORDER BY x, v, id");
+    assert_eq!(error.code(), "53200", "{error:?}");
+    assert!(error.fields().detail.as_deref().is_some_and(|detail| detail.contains("a sort")), "{error:?}");
+}
+
+#[test]
+fn random_queries_have_one_answer() {
+    let number =
+        |name: &str, default: usize| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default);
+    let (queries, seed) = (number("VECTORS_QUERIES", QUERIES), number("VECTORS_SEED", 1));
+    let mut random = Random(seed as u64);
+    for database in databases() {
+        fill(&database, ROWS);
+        let (mut rows, mut vectors) = (Client::new(&database), Client::new(&database));
+        rows.run("SET enable_vectors = off");
+        vectors.run("SET enable_vectors = force");
+        let mut used = 0;
+        for _ in 0..queries / 2 {
+            let query = query(&mut random);
+            let (expected, found) = (answer(&mut rows, &query), answer(&mut vectors, &query));
+            assert_eq!(found, expected, "seed {seed}: {query}");
+            used += usize::from(vectors.show(&format!("EXPLAIN {query}")).contains("Vectors"));
+        }
+        assert!(used > queries / 3, "only {used} of {} queries used vectors", queries / 2);
+    }
+}

@@ -1,0 +1,266 @@
+//! States of one aggregate over many groups.
+
+use super::Call;
+use crate::batch::Batch;
+use crate::column::{Class, Column, Data};
+use crate::kernels::compare_floats;
+use bigdecimal::num_bigint::BigInt;
+use pgtypes::functions::Accumulator;
+use pgtypes::{Datum, Error, Numeric, Result, Type, state};
+
+/// Approximate bytes of an accumulator behind a pointer, besides those that it reports.
+const ACCUMULATOR_BYTES: usize = 64;
+
+/// The states of one call, by number of the group.
+pub enum State {
+    /// `count(*)`, `count(x)`
+    Count(Vec<i64>),
+    /// Sums of integers, and how many they are.
+    Integers(Vec<(i128, i64)>),
+    /// Sums of numerics.
+    Numerics(Vec<NumericSum>),
+    /// The least or greatest of integers.
+    Extreme(Vec<Option<i64>>, bool),
+    /// The least or greatest of floats.
+    FloatExtreme(Vec<Option<f64>>, bool),
+    /// Any other, a row at a time. The bytes that they report.
+    Any(Vec<Box<dyn Accumulator>>, fn() -> Box<dyn Accumulator>, usize),
+}
+
+/// A sum of numerics: of those of one scale as an integer, of all others as such.
+#[derive(Clone, Default)]
+pub struct NumericSum {
+    digits: i128,
+    scale: Option<u32>,
+    others: Option<Numeric>,
+    count: i64,
+}
+
+impl NumericSum {
+    fn add(&mut self, digits: i128, scale: u32) -> Result<()> {
+        self.count += 1;
+        if *self.scale.get_or_insert(scale) == scale
+            && let Some(sum) = self.digits.checked_add(digits)
+        {
+            self.digits = sum;
+            return Ok(());
+        }
+        self.add_other(&Numeric::new(BigInt::from(digits), scale))
+    }
+
+    fn add_other(&mut self, value: &Numeric) -> Result<()> {
+        self.others = Some(match &self.others {
+            None => value.clone(),
+            Some(sum) => sum.add(value)?,
+        });
+        Ok(())
+    }
+
+    fn merge(&mut self, other: NumericSum) -> Result<()> {
+        let count = self.count + other.count;
+        if let Some(scale) = other.scale {
+            self.add(other.digits, scale)?;
+        }
+        if let Some(value) = &other.others {
+            self.add_other(value)?;
+        }
+        self.count = count;
+        Ok(())
+    }
+
+    fn sum(&self) -> Result<Option<Numeric>> {
+        let plain = self.scale.map(|scale| Numeric::new(BigInt::from(self.digits), scale));
+        Ok(match (plain, &self.others) {
+            (Some(plain), Some(others)) => Some(plain.add(others)?),
+            (plain, others) => plain.or_else(|| others.clone()),
+        })
+    }
+}
+
+impl State {
+    /// No groups.
+    pub fn new(call: &Call) -> State {
+        let class = call.arguments.first().map(|argument| (argument.data_type(), Class::of(argument.data_type())));
+        match (call.aggregate.name, class) {
+            ("count", _) if call.arguments.len() <= 1 => State::Count(Vec::new()),
+            ("sum" | "avg", Some((Type::INT2 | Type::INT4 | Type::INT8, _))) => State::Integers(Vec::new()),
+            ("sum" | "avg", Some((Type::NUMERIC, _))) => State::Numerics(Vec::new()),
+            ("min" | "max", Some((_, Class::Int))) => State::Extreme(Vec::new(), call.aggregate.name == "max"),
+            ("min" | "max", Some((Type::FLOAT8, _))) => State::FloatExtreme(Vec::new(), call.aggregate.name == "max"),
+            _ => State::Any(Vec::new(), call.aggregate.start, 0),
+        }
+    }
+
+    /// See [`Call::is_mergeable`]: of equal zeros with different signs the first counts.
+    pub fn is_mergeable(&self) -> bool {
+        !matches!(self, State::Any(..) | State::FloatExtreme(..))
+    }
+
+    /// Adds empty groups up to so many.
+    pub fn resize(&mut self, groups: usize) {
+        match self {
+            State::Count(counts) => counts.resize(groups, 0),
+            State::Integers(sums) => sums.resize(groups, (0, 0)),
+            State::Numerics(sums) => sums.resize(groups, NumericSum::default()),
+            State::Extreme(values, _) => values.resize(groups, None),
+            State::FloatExtreme(values, _) => values.resize(groups, None),
+            State::Any(all, start, _) => all.resize_with(groups, start),
+        }
+    }
+
+    /// Adds the rows of a batch to the groups `groups`.
+    pub fn add(&mut self, call: &Call, batch: &Batch, groups: &[u32]) -> Result<()> {
+        if let State::Any(all, _, bytes) = self {
+            return add_each(all, bytes, call, batch, groups);
+        }
+        let Some(argument) = call.arguments.first() else {
+            if let State::Count(counts) = self {
+                groups.iter().for_each(|group| counts[*group as usize] += 1);
+            }
+            return Ok(());
+        };
+        let column = argument.evaluate(batch)?.spread(batch.rows);
+        let rows = groups.iter().map(|group| *group as usize).enumerate().filter(|(row, _)| !column.is_null(*row));
+        match (self, &column.data) {
+            (State::Count(counts), _) => rows.for_each(|(_, group)| counts[group] += 1),
+            (State::Integers(sums), Data::Int(values)) => rows.for_each(|(row, group)| {
+                let (sum, count) = &mut sums[group];
+                *sum += i128::from(values[row]);
+                *count += 1;
+            }),
+            (State::Extreme(found, greatest), Data::Int(values)) => rows.for_each(|(row, group)| {
+                let (found, value) = (&mut found[group], values[row]);
+                if found.is_none_or(|found| if *greatest { value > found } else { value < found }) {
+                    *found = Some(value);
+                }
+            }),
+            (State::FloatExtreme(found, greatest), Data::Float(values)) => rows.for_each(|(row, group)| {
+                let (found, value) = (&mut found[group], values[row]);
+                let is_better = |found: f64| {
+                    let order = compare_floats(value, found);
+                    if *greatest { order.is_gt() } else { order.is_lt() }
+                };
+                if found.is_none_or(is_better) {
+                    *found = Some(value);
+                }
+            }),
+            (State::Numerics(sums), Data::Decimal(values, scale)) => {
+                for (row, group) in rows {
+                    sums[group].add(values[row], *scale)?;
+                }
+            }
+            (State::Numerics(sums), Data::Datums(values)) => {
+                for (row, group) in rows {
+                    if let Datum::Numeric(value) = &values[row] {
+                        sums[group].count += 1;
+                        sums[group].add_other(value)?;
+                    }
+                }
+            }
+            _ => return Err(Error::new(state::INTERNAL_ERROR, "a column is not of its type's form")),
+        }
+        Ok(())
+    }
+
+    /// Adds the groups of other rows: each to the one of `groups`.
+    pub fn merge(&mut self, other: State, groups: &[u32]) -> Result<()> {
+        let groups = groups.iter().map(|group| *group as usize);
+        match (self, other) {
+            (State::Count(counts), State::Count(others)) => {
+                groups.zip(others).for_each(|(group, count)| counts[group] += count);
+            }
+            (State::Integers(sums), State::Integers(others)) => groups.zip(others).for_each(|(group, other)| {
+                sums[group].0 += other.0;
+                sums[group].1 += other.1;
+            }),
+            (State::Numerics(sums), State::Numerics(others)) => {
+                for (group, other) in groups.zip(others) {
+                    sums[group].merge(other)?;
+                }
+            }
+            (State::Extreme(found, greatest), State::Extreme(others, _)) => {
+                for (group, other) in groups.zip(others) {
+                    let both = found[group].into_iter().chain(other);
+                    found[group] = if *greatest { both.max() } else { both.min() };
+                }
+            }
+            _ => return Err(Error::new(state::INTERNAL_ERROR, "an aggregate cannot be merged")),
+        }
+        Ok(())
+    }
+
+    /// The results.
+    pub fn finish(&self, call: &Call, groups: usize) -> Result<Column> {
+        let mut results = Column::new(call.result);
+        for group in 0..groups {
+            results.push(&self.result(call, group)?);
+        }
+        Ok(results)
+    }
+
+    fn result(&self, call: &Call, group: usize) -> Result<Datum> {
+        let is_average = call.aggregate.name == "avg";
+        Ok(match self {
+            State::Count(counts) => Datum::Int8(counts[group]),
+            State::Integers(sums) => match sums[group] {
+                (_, 0) => Datum::Null,
+                (sum, count) if is_average => Datum::Numeric(Numeric::from(sum).div(&Numeric::from(count))?),
+                (sum, _) if call.result == Type::NUMERIC => Datum::Numeric(Numeric::from(sum)),
+                (sum, _) => Datum::Int8(
+                    i64::try_from(sum)
+                        .map_err(|_| Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range"))?,
+                ),
+            },
+            State::Numerics(sums) => match sums[group].sum()? {
+                None => Datum::Null,
+                Some(sum) if is_average => Datum::Numeric(sum.div(&Numeric::from(sums[group].count))?),
+                Some(sum) => Datum::Numeric(sum),
+            },
+            State::Extreme(found, _) => {
+                let mut value = Column::new(call.result);
+                found[group].map_or(Datum::Null, |found| {
+                    value.push_int(found);
+                    value.get(0, call.result)
+                })
+            }
+            State::FloatExtreme(found, _) => found[group].map_or(Datum::Null, Datum::Float8),
+            State::Any(all, ..) => all[group].value()?,
+        })
+    }
+
+    /// Approximate bytes of memory.
+    pub fn memory(&self) -> usize {
+        match self {
+            State::Count(counts) => counts.len() * 8,
+            State::Integers(sums) => sums.len() * 32,
+            State::Numerics(sums) => sums.len() * size_of::<NumericSum>(),
+            State::Extreme(values, _) => values.len() * 16,
+            State::FloatExtreme(values, _) => values.len() * 16,
+            State::Any(all, _, bytes) => all.len() * ACCUMULATOR_BYTES + bytes,
+        }
+    }
+}
+
+/// Shows the rows to accumulators one by one.
+fn add_each(
+    all: &mut [Box<dyn Accumulator>],
+    bytes: &mut usize,
+    call: &Call,
+    batch: &Batch,
+    groups: &[u32],
+) -> Result<()> {
+    let vectors = call.arguments.iter().map(|argument| argument.evaluate(batch)).collect::<Result<Vec<_>>>()?;
+    let mut values = Vec::with_capacity(vectors.len());
+    for (row, group) in groups.iter().enumerate() {
+        values.clear();
+        values.extend(vectors.iter().zip(&call.arguments).map(|(vector, of)| vector.get(row, of.data_type())));
+        if call.aggregate.strict && values.iter().any(Datum::is_null) {
+            continue;
+        }
+        let accumulator = &mut all[*group as usize];
+        let before = accumulator.memory();
+        accumulator.add(&values)?;
+        *bytes = (*bytes + accumulator.memory()).saturating_sub(before);
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! Operators put together: batches flow from a source through stages into an operator that holds rows, and from there on.
+
+mod threads;
+
+use crate::aggregate::{Grouping, Groups};
+use crate::batch::Batch;
+use crate::expression::Expression;
+use crate::join::{JoinRule, Table};
+use crate::sort::{SortKey, Sorter};
+use pgtypes::{Error, Type};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Why an execution ends early.
+#[derive(Debug)]
+pub enum Stop<E> {
+    /// A row failed. Which error the statement returns, if any, is found out row by row.
+    Row(Error),
+    /// The operators hold more than the statement may.
+    Memory(E),
+    /// The statement ends: a request to stop, an error of a source.
+    Statement(E),
+}
+
+impl<E> From<Error> for Stop<E> {
+    fn from(error: Error) -> Stop<E> {
+        Stop::Row(error)
+    }
+}
+
+/// Rows as they come from a source, to be made a batch on any thread.
+pub trait Piece: Send {
+    /// Makes the batch.
+    ///
+    /// # Errors
+    /// A stored value is none of its type.
+    fn decode(self: Box<Self>) -> Result<Batch, Error>;
+}
+
+impl Piece for Batch {
+    fn decode(self: Box<Self>) -> Result<Batch, Error> {
+        Ok(*self)
+    }
+}
+
+/// What an execution stands on.
+pub trait Host {
+    /// Errors that end the statement.
+    type Error: Send + 'static;
+
+    /// The next rows of a source; `None` behind the last.
+    ///
+    /// # Errors
+    /// Errors of the source.
+    fn next(&mut self, source: usize) -> Result<Option<Box<dyn Piece>>, Self::Error>;
+
+    /// Shows all rows of a source, on this thread. A host whose source can be read at once only does so here.
+    ///
+    /// # Errors
+    /// Errors of the source and of `visit`.
+    fn read(
+        &mut self,
+        source: usize,
+        visit: &mut dyn FnMut(Box<dyn Piece>) -> Result<(), Stop<Self::Error>>,
+    ) -> Result<(), Stop<Self::Error>> {
+        while let Some(piece) = self.next(source).map_err(Stop::Statement)? {
+            visit(piece)?;
+        }
+        Ok(())
+    }
+
+    /// The statement's ledger.
+    fn ledger(&self) -> Arc<dyn Ledger<Self::Error>>;
+
+    /// Number of threads that may work beside the one that reads.
+    fn workers(&self) -> usize;
+
+    /// Prepares a thread to work for the statement.
+    fn enter(&self) -> Arc<dyn Fn() + Send + Sync>;
+}
+
+/// Memory and time of a statement.
+pub trait Ledger<E>: Send + Sync {
+    /// Accounts for the bytes that the operators hold now.
+    ///
+    /// # Errors
+    /// 53200
+    fn hold(&self, bytes: usize) -> Result<(), E>;
+
+    /// Returns whether the statement may go on.
+    ///
+    /// # Errors
+    /// 57014 and its kin.
+    fn check(&self) -> Result<(), E>;
+}
+
+/// Whether results depend on the order in which rows come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// They may: one thread takes the rows in their order.
+    Kept,
+    /// They do not: threads take rows as they can.
+    Free,
+}
+
+/// An operator and what is below it.
+pub struct Operator {
+    /// Which.
+    pub kind: Kind,
+    /// Types of its columns.
+    pub types: Vec<Type>,
+    /// Rows that it has returned.
+    pub counter: Arc<AtomicU64>,
+}
+
+/// Kind of an operator.
+pub enum Kind {
+    /// The rows of a source.
+    Source(usize),
+    /// Rows for which the condition is true.
+    Filter(Box<Operator>, Expression),
+    /// New rows of expressions.
+    Project(Box<Operator>, Vec<Expression>),
+    /// Rows of the first and their partners in the second, which is built.
+    Join(Box<Operator>, Box<Operator>, Arc<JoinRule>),
+    /// Groups.
+    Aggregate(Box<Operator>, Arc<Grouping>),
+    /// Sorted rows, the first so many if that is known.
+    Sort(Box<Operator>, Arc<Vec<SortKey>>, Option<usize>),
+}
+
+impl Operator {
+    /// An operator whose rows have these types.
+    pub fn new(kind: Kind, types: Vec<Type>) -> Operator {
+        Operator { kind, types, counter: Arc::default() }
+    }
+}
+
+/// Work on single batches, on any thread.
+pub enum Stage {
+    /// Rows for which the condition is true.
+    Filter(Expression),
+    /// New rows of expressions.
+    Project(Vec<Expression>),
+    /// Partners of the rows in a table.
+    Probe(Arc<Table>),
+}
+
+/// Where batches come from.
+enum Origin {
+    Source(usize),
+    Made(VecDeque<Batch>),
+}
+
+/// A running operator.
+pub struct Flow {
+    origin: Origin,
+    stages: Vec<(Stage, Arc<AtomicU64>)>,
+    /// Rows of the origin.
+    counter: Arc<AtomicU64>,
+    /// Batches that the stages have made and that were not taken yet.
+    ready: VecDeque<Batch>,
+    /// Bytes of tables and batches that are held.
+    held: usize,
+}
+
+impl Flow {
+    /// Starts an operator: everything below that holds rows runs to its end.
+    ///
+    /// # Errors
+    /// [`Stop`]
+    pub fn start<H: Host>(operator: Operator, host: &mut H) -> Result<Flow, Stop<H::Error>> {
+        let Operator { kind, types, counter } = operator;
+        match kind {
+            Kind::Source(source) => Ok(Flow {
+                origin: Origin::Source(source),
+                stages: Vec::new(),
+                counter,
+                ready: VecDeque::new(),
+                held: 0,
+            }),
+            Kind::Filter(input, condition) => Ok(Flow::start(*input, host)?.with(Stage::Filter(condition), counter)),
+            Kind::Project(input, columns) => Ok(Flow::start(*input, host)?.with(Stage::Project(columns), counter)),
+            Kind::Join(probing, built, rule) => {
+                let table = build(Flow::start(*built, host)?, &rule, host)?;
+                let held = table.memory();
+                let mut flow = Flow::start(*probing, host)?.with(Stage::Probe(Arc::new(table)), counter);
+                flow.held += held;
+                Ok(flow)
+            }
+            Kind::Aggregate(input, grouping) => {
+                let flow = Flow::start(*input, host)?;
+                let order = if grouping.is_mergeable() { Order::Free } else { Order::Kept };
+                let groups = flow.drive(host, order, &|| Groups::new(grouping.clone()), &|groups, batch| {
+                    groups.add(batch, true)?;
+                    Ok(groups.memory())
+                })?;
+                let mut groups = groups.into_iter();
+                let mut all = groups.next().unwrap_or_else(|| Groups::new(grouping.clone()));
+                for other in groups {
+                    all.merge(other)?;
+                }
+                Flow::made(all.finish()?, counter, host)
+            }
+            Kind::Sort(input, keys, bound) => {
+                let flow = Flow::start(*input, host)?;
+                let start = || Sorter::new(keys.clone(), &types, bound);
+                let sorters = flow.drive(host, Order::Kept, &start, &|sorter, batch| {
+                    sorter.add(batch)?;
+                    Ok(sorter.memory())
+                })?;
+                let sorter = sorters.into_iter().next().unwrap_or_else(start);
+                Flow::made(sorter.finish()?, counter, host)
+            }
+        }
+    }
+
+    /// The rows of an operator that has held them.
+    fn made<H: Host>(batches: Vec<Batch>, counter: Arc<AtomicU64>, host: &mut H) -> Result<Flow, Stop<H::Error>> {
+        let held = batches.iter().map(Batch::bytes).sum();
+        host.ledger().hold(held).map_err(Stop::Memory)?;
+        Ok(Flow { origin: Origin::Made(batches.into()), stages: Vec::new(), counter, ready: VecDeque::new(), held })
+    }
+
+    fn with(mut self, stage: Stage, counter: Arc<AtomicU64>) -> Flow {
+        self.stages.push((stage, counter));
+        self
+    }
+
+    /// The next batch of the operator's rows; `None` behind the last.
+    ///
+    /// # Errors
+    /// [`Stop`]
+    pub fn next<H: Host>(&mut self, host: &mut H) -> Result<Option<Batch>, Stop<H::Error>> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            let Some(piece) = self.take(host)? else { return Ok(None) };
+            let batch = self.decoded(piece)?;
+            let mut ready = std::mem::take(&mut self.ready);
+            let result = push(&self.stages, batch, &mut |batch| {
+                ready.push_back(batch);
+                Ok::<(), Error>(())
+            });
+            self.ready = ready;
+            result?;
+        }
+    }
+
+    /// The next rows of the origin.
+    fn take<H: Host>(&mut self, host: &mut H) -> Result<Option<Box<dyn Piece>>, Stop<H::Error>> {
+        host.ledger().check().map_err(Stop::Statement)?;
+        match &mut self.origin {
+            Origin::Source(source) => host.next(*source).map_err(Stop::Statement),
+            Origin::Made(batches) => Ok(batches.pop_front().map(|batch| Box::new(batch) as Box<dyn Piece>)),
+        }
+    }
+
+    /// Shows all rows of the origin.
+    fn read<H: Host>(
+        origin: Origin,
+        host: &mut H,
+        visit: &mut dyn FnMut(Box<dyn Piece>) -> Result<(), Stop<H::Error>>,
+    ) -> Result<(), Stop<H::Error>> {
+        match origin {
+            Origin::Source(source) => host.read(source, visit),
+            Origin::Made(batches) => batches.into_iter().try_for_each(|batch| visit(Box::new(batch))),
+        }
+    }
+
+    fn decoded(&self, piece: Box<dyn Piece>) -> Result<Batch, Error> {
+        let batch = piece.decode()?;
+        // Relaxed: a count that is read when all threads have ended.
+        self.counter.fetch_add(batch.rows as u64, Ordering::Relaxed);
+        Ok(batch)
+    }
+}
+
+/// Sends a batch through stages.
+fn push<E: From<Error>>(
+    stages: &[(Stage, Arc<AtomicU64>)],
+    batch: Batch,
+    emit: &mut dyn FnMut(Batch) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(((stage, counter), rest)) = stages.split_first() else {
+        return if batch.rows > 0 { emit(batch) } else { Ok(()) };
+    };
+    let mut pass = |batch: Batch| {
+        counter.fetch_add(batch.rows as u64, Ordering::Relaxed);
+        push(rest, batch, emit)
+    };
+    match stage {
+        Stage::Filter(condition) => {
+            let selected = condition.selected(&batch)?;
+            match selected.len() {
+                0 => Ok(()),
+                all if all == batch.rows => pass(batch),
+                _ => pass(batch.gather(&selected)),
+            }
+        }
+        Stage::Project(columns) => {
+            let columns = columns.iter().map(|column| Ok(column.evaluate(&batch)?.spread(batch.rows)));
+            let columns = columns.collect::<Result<Vec<_>, Error>>()?;
+            pass(Batch { rows: batch.rows, columns })
+        }
+        Stage::Probe(table) => table.probe(&batch, &mut pass),
+    }
+}
+
+/// The table of a join's built side.
+fn build<H: Host>(flow: Flow, rule: &Arc<JoinRule>, host: &mut H) -> Result<Table, Stop<H::Error>> {
+    let tables = flow.drive(host, Order::Kept, &|| Table::new(rule.clone()), &|table, batch| {
+        table.add(batch)?;
+        Ok(table.memory())
+    })?;
+    Ok(tables.into_iter().next().unwrap_or_else(|| Table::new(rule.clone())))
+}

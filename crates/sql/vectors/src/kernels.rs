@@ -1,0 +1,218 @@
+//! Kernels: loops over the values of one or two columns.
+
+use crate::column::{Column, Data};
+use crate::expression::{Arithmetic, Comparison, Vector};
+use pgtypes::{Type, compare_typed};
+use std::cmp::Ordering;
+
+impl Comparison {
+    fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Comparison::Equal => ordering.is_eq(),
+            Comparison::NotEqual => ordering.is_ne(),
+            Comparison::Less => ordering.is_lt(),
+            Comparison::LessOrEqual => ordering.is_le(),
+            Comparison::Greater => ordering.is_gt(),
+            Comparison::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+}
+
+/// PostgreSQL's order of floats: NaN equals itself and is greater than every other; both zeros are equal.
+pub fn compare_floats(left: f64, right: f64) -> Ordering {
+    left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
+}
+
+/// Which rows have NULL on either side.
+fn either_null(left: &Vector, right: &Vector, rows: usize) -> Option<Vec<bool>> {
+    let of = |vector: &Vector| match (&vector.column.nulls, vector.is_constant) {
+        (None, _) => None,
+        (Some(nulls), true) => nulls[0].then(|| vec![true; rows]),
+        (Some(nulls), false) => Some(nulls.clone()),
+    };
+    match (of(left), of(right)) {
+        (Some(mut left), Some(right)) => {
+            left.iter_mut().zip(right).for_each(|(left, right)| *left |= right);
+            Some(left)
+        }
+        (left, right) => left.or(right),
+    }
+}
+
+/// Applies a function to the values of two sides, each a column or one value.
+fn zip<T: Copy, U>(
+    (left, left_constant): (&[T], bool),
+    (right, right_constant): (&[T], bool),
+    rows: usize,
+    function: impl Fn(T, T) -> U,
+) -> Vec<U> {
+    match (left_constant, right_constant) {
+        (false, false) => left.iter().zip(right).map(|(left, right)| function(*left, *right)).collect(),
+        (false, true) => {
+            let right = right[0];
+            left.iter().map(|left| function(*left, right)).collect()
+        }
+        (true, false) => {
+            let left = left[0];
+            right.iter().map(|right| function(left, *right)).collect()
+        }
+        (true, true) => (0..rows).map(|_| function(left[0], right[0])).collect(),
+    }
+}
+
+/// Compares two columns of a type.
+pub fn compare(comparison: Comparison, left: &Vector, right: &Vector, data_type: Type, rows: usize) -> Column {
+    let constants = (left.is_constant, right.is_constant);
+    let nulls = either_null(left, right, rows);
+    macro_rules! each {
+        ($left:expr, $right:expr) => {{
+            let (left, right) = (($left.as_slice(), constants.0), ($right.as_slice(), constants.1));
+            match comparison {
+                Comparison::Equal => zip(left, right, rows, |a, b| a == b),
+                Comparison::NotEqual => zip(left, right, rows, |a, b| a != b),
+                Comparison::Less => zip(left, right, rows, |a, b| a < b),
+                Comparison::LessOrEqual => zip(left, right, rows, |a, b| a <= b),
+                Comparison::Greater => zip(left, right, rows, |a, b| a > b),
+                Comparison::GreaterOrEqual => zip(left, right, rows, |a, b| a >= b),
+            }
+        }};
+    }
+    let truths = match (&left.column.data, &right.column.data) {
+        (Data::Int(left), Data::Int(right)) => each!(left, right),
+        (Data::Bool(left), Data::Bool(right)) => each!(left, right),
+        (Data::Decimal(left, scale), Data::Decimal(right, other)) if scale == other => each!(left, right),
+        (Data::Decimal(left, scale), Data::Decimal(right, other))
+            if let (Some(left), Some(right)) = (rescaled(left, *scale, *other), rescaled(right, *other, *scale)) =>
+        {
+            each!(left, right)
+        }
+        (Data::Float(left), Data::Float(right)) => {
+            let accepts = |a, b| comparison.accepts(compare_floats(a, b));
+            zip((left, constants.0), (right, constants.1), rows, accepts)
+        }
+        (Data::Text(left), Data::Text(right)) if data_type != Type::BPCHAR => {
+            let at = |row: usize, is_constant: bool| if is_constant { 0 } else { row };
+            let compare = |row| left.get(at(row, constants.0)).cmp(right.get(at(row, constants.1)));
+            (0..rows).map(|row| comparison.accepts(compare(row))).collect()
+        }
+        _ => {
+            let compare = |row| compare_typed(data_type, &left.get(row, data_type), &right.get(row, data_type));
+            let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls[row]);
+            (0..rows).map(|row| !is_null(row) && comparison.accepts(compare(row))).collect()
+        }
+    };
+    Column::of_truths(truths, nulls)
+}
+
+/// Arithmetic of two columns; `None` if some row has to be computed otherwise, or fails.
+pub fn arithmetic(
+    operation: Arithmetic,
+    left: &Vector,
+    right: &Vector,
+    data_type: Type,
+    rows: usize,
+) -> Option<Column> {
+    let nulls = either_null(left, right, rows);
+    let constants = (left.is_constant, right.is_constant);
+    let data = match (&left.column.data, &right.column.data) {
+        (Data::Int(left), Data::Int(right)) => {
+            let (left, right) = ((left.as_slice(), constants.0), (right.as_slice(), constants.1));
+            Data::Int(integers(operation, left, right, data_type, nulls.as_deref(), rows)?)
+        }
+        (Data::Decimal(left, scale), Data::Decimal(right, other)) => {
+            let (left, right) = ((left.as_slice(), constants.0), (right.as_slice(), constants.1));
+            decimals(operation, (left, *scale), (right, *other), nulls.as_deref(), rows)?
+        }
+        (Data::Float(left), Data::Float(right)) if data_type == Type::FLOAT8 => {
+            let (left, right) = ((left.as_slice(), constants.0), (right.as_slice(), constants.1));
+            Data::Float(floats(operation, left, right, rows)?)
+        }
+        _ => return None,
+    };
+    Some(Column { data, nulls })
+}
+
+/// The digits at the larger of two scales; `None` if they do not fit.
+fn rescaled(values: &[i128], scale: u32, other: u32) -> Option<Vec<i128>> {
+    let factor = 10i128.checked_pow(other.saturating_sub(scale))?;
+    values.iter().map(|value| value.checked_mul(factor)).collect()
+}
+
+type Lanes<'v, T> = (&'v [T], bool);
+
+/// The values, unless a row without NULL has none.
+fn all_of<T: Copy + Default>(values: Vec<Option<T>>, nulls: Option<&[bool]>) -> Option<Vec<T>> {
+    let is_null = |row: usize| nulls.is_some_and(|nulls| nulls[row]);
+    let value = |(row, value): (usize, Option<T>)| value.or_else(|| is_null(row).then(T::default));
+    values.into_iter().enumerate().map(value).collect()
+}
+
+fn integers(
+    operation: Arithmetic,
+    left: Lanes<'_, i64>,
+    right: Lanes<'_, i64>,
+    data_type: Type,
+    nulls: Option<&[bool]>,
+    rows: usize,
+) -> Option<Vec<i64>> {
+    let bounds = match data_type {
+        Type::INT2 => i64::from(i16::MIN)..=i64::from(i16::MAX),
+        Type::INT4 => i64::from(i32::MIN)..=i64::from(i32::MAX),
+        Type::INT8 => i64::MIN..=i64::MAX,
+        _ => return None,
+    };
+    // Of narrow integers nothing wraps, so one look at the extremes is enough.
+    if data_type != Type::INT8 {
+        let values = match operation {
+            Arithmetic::Add => zip(left, right, rows, i64::wrapping_add),
+            Arithmetic::Subtract => zip(left, right, rows, i64::wrapping_sub),
+            Arithmetic::Multiply => zip(left, right, rows, i64::wrapping_mul),
+        };
+        let fits = |value: &i64| bounds.contains(value);
+        let all = match nulls {
+            None => values.iter().all(fits),
+            Some(nulls) => values.iter().zip(nulls).all(|(value, null)| *null || fits(value)),
+        };
+        return all.then_some(values);
+    }
+    let values = match operation {
+        Arithmetic::Add => zip(left, right, rows, i64::checked_add),
+        Arithmetic::Subtract => zip(left, right, rows, i64::checked_sub),
+        Arithmetic::Multiply => zip(left, right, rows, i64::checked_mul),
+    };
+    all_of(values, nulls)
+}
+
+/// The scale of a sum is the larger, that of a product the sum of both.
+fn decimals(
+    operation: Arithmetic,
+    (left, left_scale): (Lanes<'_, i128>, u32),
+    (right, right_scale): (Lanes<'_, i128>, u32),
+    nulls: Option<&[bool]>,
+    rows: usize,
+) -> Option<Data> {
+    if operation == Arithmetic::Multiply {
+        let values = all_of(zip(left, right, rows, i128::checked_mul), nulls)?;
+        // PostgreSQL rounds beyond; what is near is left to the function.
+        return (left_scale + right_scale < 1000).then_some(Data::Decimal(values, left_scale + right_scale));
+    }
+    let scale = left_scale.max(right_scale);
+    let left_factor = 10i128.checked_pow(scale - left_scale)?;
+    let right_factor = 10i128.checked_pow(scale - right_scale)?;
+    let values = zip(left, right, rows, |left, right| {
+        let (left, right) = (left.checked_mul(left_factor)?, right.checked_mul(right_factor)?);
+        if operation == Arithmetic::Add { left.checked_add(right) } else { left.checked_sub(right) }
+    });
+    Some(Data::Decimal(all_of(values, nulls)?, scale))
+}
+
+/// A result that is infinite, or zero for a product, may be an error: the function decides.
+fn floats(operation: Arithmetic, left: Lanes<'_, f64>, right: Lanes<'_, f64>, rows: usize) -> Option<Vec<f64>> {
+    let values = match operation {
+        Arithmetic::Add => zip(left, right, rows, |a, b| a + b),
+        Arithmetic::Subtract => zip(left, right, rows, |a, b| a - b),
+        Arithmetic::Multiply => zip(left, right, rows, |a, b| a * b),
+    };
+    let is_plain = |value: &f64| value.is_finite() && (operation != Arithmetic::Multiply || *value != 0.0);
+    values.iter().all(is_plain).then_some(values)
+}
