@@ -257,6 +257,22 @@ impl Host for SqlHost<'_, '_, '_, '_> {
         }
     }
 
+    fn read(
+        &mut self,
+        source: usize,
+        visit: &mut dyn FnMut(Box<dyn Piece>) -> Result<(), Stop<SqlError>>,
+    ) -> Result<(), Stop<SqlError>> {
+        if let SourceState::Table(rows) = &mut self.sources[source]
+            && let Some(read) = rows.read_columns(self.run, visit, Stop::Statement)
+        {
+            return read;
+        }
+        while let Some(piece) = self.next(source).map_err(Stop::Statement)? {
+            visit(piece)?;
+        }
+        Ok(())
+    }
+
     fn ledger(&self) -> Arc<dyn Ledger<SqlError>> {
         self.ledger.clone()
     }

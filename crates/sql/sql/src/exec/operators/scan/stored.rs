@@ -3,15 +3,16 @@
 use super::pushed::{self, Pushed};
 use super::{count_scan, fill};
 use crate::catalog::Column as Attribute;
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::exec::scope::Run;
 use crate::plan::Scan;
 use crate::storage::{decode_stored, stored_decimal};
 use crate::types::{Error, Row, Type, error};
+use model::columns::Values;
 use model::{RowRef, ValueRef};
 use std::sync::Arc;
 use vectors::flow::Piece;
-use vectors::{Batch, Class, Column};
+use vectors::{Batch, Class, Column, Data};
 
 const FIRST: usize = 64;
 const LARGEST: usize = vectors::BATCH_ROWS;
@@ -71,6 +72,35 @@ impl StoredRows {
         Ok(None)
     }
 
+    /// Shows all rows by column, if the engine stores columns and not all are wanted; `None` if it does not.
+    pub fn read_columns<E>(
+        &mut self,
+        run: &mut Run<'_, '_>,
+        visit: &mut dyn FnMut(Box<dyn Piece>) -> Result<(), E>,
+        stop: fn(SqlError) -> E,
+    ) -> Option<Result<(), E>> {
+        let (asked, entries) = (self.asked.as_deref()?, self.entries.as_ref()?);
+        let wrong = |error: model::Error| stop(error.into());
+        let view = match run.exec.transaction.shared_reads()?.read_view() {
+            Ok(view) => view,
+            Err(error) => return Some(Err(wrong(error))),
+        };
+        let mut scan = model::Scan::table(entries.table).between(entries.lower.clone(), entries.upper.clone());
+        (scan.filter, scan.columns) = (self.pushed.filter.as_ref(), pushed::as_columns(Some(asked)));
+        let columns = view.columns()?;
+        let read = || {
+            let batches = columns.scan_columns(scan).map_err(wrong)?;
+            let mut batch = model::columns::Batch::default();
+            while batches.next(&mut batch).map_err(wrong)? {
+                visit(Box::new(Columnar { batch: std::mem::take(&mut batch), layout: self.layout.clone() }))?;
+            }
+            Ok(())
+        };
+        let result = read();
+        self.entries = None;
+        Some(result)
+    }
+
     fn piece(&self, batch: super::Batch) -> Stored {
         // The keys stay where they are, in front of each row.
         let super::Batch { bytes, ends, .. } = batch;
@@ -95,6 +125,31 @@ impl Layout {
             width: all.len(),
             columns: all.iter().enumerate().filter(|(at, _)| is_used(*at)).filter_map(column).collect(),
         }
+    }
+}
+
+/// Rows by column as an engine returns them.
+struct Columnar {
+    batch: model::columns::Batch,
+    layout: Arc<Layout>,
+}
+
+impl Piece for Columnar {
+    fn decode(self: Box<Self>) -> Result<Batch, Error> {
+        let mut columns: Vec<Column> = (0..self.layout.width).map(|_| Column::new(Type::BOOL)).collect();
+        for (at, data_type, place) in &self.layout.columns {
+            let (vector, mut column) = (self.batch.column(*place), Column::new(*data_type));
+            match (vector.values(), &mut column.data) {
+                // Wide integers are what they are, NULL or not.
+                (Values::Int(values), Data::Int(into)) if *data_type == Type::INT8 => {
+                    into.extend_from_slice(values);
+                    column.nulls = vector.is_null().contains(&true).then(|| vector.is_null().to_vec());
+                }
+                _ => (0..self.batch.len()).try_for_each(|row| push(&mut column, vector.get(row), *data_type))?,
+            }
+            columns[*at] = column;
+        }
+        Ok(Batch::new(self.batch.len(), columns))
     }
 }
 
