@@ -34,6 +34,13 @@ impl Hyper {
         }
     }
 
+    /// Returns why nothing can be written at present: the disk has been full since the database was opened and no append has found
+    /// space since, or the log has failed.
+    pub fn refuses_writes(&self) -> Option<Error> {
+        let log = self.log.as_ref()?;
+        self.check_log().err().or_else(|| log.refused().map(Error::from))
+    }
+
     /// Has a ceiling above a timestamp be durable before anybody learns the timestamp: a restart begins above it.
     #[inline]
     pub(super) fn check_ceiling(&self, core: &Core, at: u64) -> Result<()> {

@@ -496,6 +496,16 @@ impl Hyper {
         stats
     }
 
+    /// The schema of a table that is there.
+    pub fn schema(&self, id: TableId) -> Option<Arc<Schema>> {
+        self.tables.get(id).filter(|table| !table.is_dropped()).map(|table| table.schema().clone())
+    }
+
+    /// Figures of the log; `None` in memory.
+    pub fn log_stats(&self) -> Option<wal::LogStats> {
+        self.log.as_ref().map(Log::stats)
+    }
+
     fn names(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -133,7 +133,8 @@ impl Hyper {
             redo::DROP => self.forget_table(TableId(from.u32()?)),
             redo::CHECKPOINT_START => self.names().next = from.u32()?,
             redo::CHECKPOINT_ROW => {
-                let (table, key, row) = (TableId(from.u32()?), from.bytes32()?, from.bytes32()?);
+                let (table, _timestamp) = (TableId(from.u32()?), from.u64()?);
+                let (key, row) = (from.bytes32()?, from.bytes32()?);
                 self.replace(table, key, Some(row))?;
             }
             _ => return Err(Malformed),

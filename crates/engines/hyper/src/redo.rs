@@ -1,10 +1,11 @@
 //! Redo records: what a transaction wrote, a created table, a dropped table; and the rows of checkpoints.
 //!
-//! A written row is logged whole. Replay is in the order of the log, which for each key is the order of its versions.
+//! A written row is logged whole. Replay is in the order of the log, which for each key is the order of its versions. The format is
+//! that of `mvto`: either engine opens what the other one has left.
 
 use crate::Hyper;
 use crate::writer::Write;
-use codec::{put_bytes32, put_u32};
+use codec::{put_bytes32, put_u32, put_u64};
 use model::{Columns, RowBuf, RowRef, Schema, TableId};
 
 pub(crate) const WRITES: u8 = 1;
@@ -97,6 +98,7 @@ pub(crate) fn encode_checkpoint_start(record: &mut Vec<u8>, next: TableId) {
 pub(crate) fn encode_checkpoint_row(record: &mut Vec<u8>, id: TableId, key: &[u8], row: RowRef<'_>) {
     record.push(CHECKPOINT_ROW);
     put_u32(record, id.0);
+    put_u64(record, 0); // Engines that replay by timestamps keep theirs here.
     put_bytes32(record, key);
     put_bytes32(record, row.bytes());
 }

@@ -184,7 +184,7 @@ impl StatsOf {
             ]);
         }
         fields.push(("memory_bytes", json!(engine.memory_bytes)));
-        fields.push(("recovery", json!(db.recovery().map(ToString::to_string))));
+        fields.push(("recovery", json!(db.recovery().map(|found| found.to_string()))));
         output::record(self.format, fields)
     }
 }

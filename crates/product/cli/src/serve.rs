@@ -101,6 +101,8 @@ enum Wait {
 enum Kind {
     /// Multi-version timestamp ordering, on disk.
     Mvto,
+    /// Rows in place with undo entries, validated by predicates (HyPer), on disk. No limit on memory yet.
+    Hyper,
     /// Two-phase locking, in memory only: a baseline to compare with.
     Twopl,
 }
@@ -130,7 +132,7 @@ impl Serve {
             .max_transaction_age((!age.is_zero()).then_some(age));
         let builder = self.memory.limit(builder);
         match self.engine {
-            Kind::Mvto => crate::inspect::open(builder, &self.data),
+            Kind::Mvto | Kind::Hyper => crate::inspect::open(builder, &self.data),
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
                 "--engine twopl keeps everything in memory and nothing on disk; say --durability none if that is meant",
             )),
@@ -181,7 +183,7 @@ impl Serve {
 
     fn greet(&self, address: SocketAddr) -> Outcome {
         let place = match self.engine {
-            Kind::Mvto => self.data.display().to_string(),
+            Kind::Mvto | Kind::Hyper => self.data.display().to_string(),
             Kind::Twopl => "in memory".to_owned(),
         };
         if !self.log.is_json_on_standard_error() {
@@ -201,6 +203,7 @@ impl From<Kind> for Engine {
     fn from(kind: Kind) -> Engine {
         match kind {
             Kind::Mvto => Engine::Mvto,
+            Kind::Hyper => Engine::Hyper,
             Kind::Twopl => Engine::Twopl,
         }
     }

@@ -295,7 +295,7 @@ impl Database {
     }
 
     /// Returns the report of recovery; `None` in memory.
-    pub fn recovery(&self) -> Option<&RecoveryReport> {
+    pub fn recovery(&self) -> Option<RecoveryReport> {
         self.shared.engine.maintenance()?.recovery()
     }
 

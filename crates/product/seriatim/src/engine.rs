@@ -4,19 +4,23 @@ use crate::builder::Settings;
 use crate::{CheckpointReport, Fault, Invalid, LogStats, RecoveryReport, Result};
 use env::time::{Duration, Instant};
 use env::{Disk, thread};
+use hyper::Hyper;
 use model::{Schema, Store, TableId};
 use mvto::{Mvto, Pace};
 use std::fmt;
 use std::sync::Arc;
 use twopl::TwoPhaseLocking;
 
-/// How transactions are kept apart. Both engines are strictly serializable, and claim a serial point for each transaction.
+/// How transactions are kept apart. All engines are strictly serializable, and claim a serial point for each transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Engine {
     /// Multi-version timestamp ordering, in memory or on disk. Snapshots meet no conflict and delay no writer.
     #[default]
     Mvto,
+    /// Rows changed in place, and validation of what was asked for (HyPer), in memory or on disk: readers never wait for open
+    /// transactions, and a transaction that changed rows can be aborted when it commits. It has no limit on memory yet.
+    Hyper,
     /// Strict two-phase locking, in memory only. Readers and writers of a row wait for each other, and a
     /// [`Snapshot`](crate::Snapshot) can be aborted in favour of an older transaction. For comparison.
     Twopl,
@@ -26,6 +30,7 @@ impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Engine::Mvto => "mvto",
+            Engine::Hyper => "hyper",
             Engine::Twopl => "twopl",
         })
     }
@@ -90,7 +95,7 @@ pub(crate) trait Maintenance {
     fn refuses_writes(&self) -> Option<model::Error>;
 
     /// Returns what opening found and did; `None` in memory.
-    fn recovery(&self) -> Option<&RecoveryReport>;
+    fn recovery(&self) -> Option<RecoveryReport>;
 
     /// Writes the rest of the log and closes it.
     fn close(&self) -> model::Result<()>;
@@ -150,12 +155,84 @@ impl Maintenance for Mvto {
         Mvto::refuses_writes(self)
     }
 
-    fn recovery(&self) -> Option<&RecoveryReport> {
-        Mvto::recovery(self)
+    fn recovery(&self) -> Option<RecoveryReport> {
+        Mvto::recovery(self).cloned()
     }
 
     fn close(&self) -> model::Result<()> {
         Mvto::close(self)
+    }
+}
+
+impl OpenEngine for model::Engine<Hyper> {
+    fn create_table(&self, schema: Schema) -> model::Result<TableId> {
+        self.0.create_table(schema)
+    }
+
+    fn drop_table(&self, name: &str) -> model::Result<()> {
+        self.0.drop_table(name)
+    }
+
+    fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
+        let id = self.0.table_named(name)?;
+        Some((id, self.0.schema(id)?))
+    }
+
+    fn stats(&self) -> EngineStats {
+        let stats = self.0.stats();
+        let aborts = hyper::Reason::ALL.iter().map(|reason| (reason.rule(), stats.aborted[*reason as usize]));
+        EngineStats {
+            commits: stats.committed + stats.read_only,
+            aborts: aborts.filter(|(_, count)| *count > 0).collect(),
+            open: stats.open,
+            asleep: stats.asleep,
+            tables: self.0.tables().len(),
+            memory_bytes: stats.bytes as usize,
+            waiting_versions: stats.versioned as usize,
+            log: self.0.log_stats(),
+            mvto: None,
+        }
+    }
+
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        Some(&*self.0)
+    }
+}
+
+impl Maintenance for Hyper {
+    fn collect(&self) {
+        Hyper::collect(self);
+    }
+
+    /// Always at full speed: it stops between blocks for nobody.
+    fn checkpoint(&self, _: Pace) -> model::Result<CheckpointReport> {
+        let begun = Instant::now();
+        let hyper::CheckpointReport { start, tables, rows, bytes } = self.write_checkpoint()?;
+        Ok(CheckpointReport { start, tables, rows, bytes, elapsed: begun.elapsed() })
+    }
+
+    fn hurry_checkpoint(&self) {}
+
+    fn written(&self) -> (u64, u64) {
+        self.log_stats().map_or((0, 0), |log| (log.payload_bytes, log.checkpoint_bytes))
+    }
+
+    fn refuses_writes(&self) -> Option<model::Error> {
+        Hyper::refuses_writes(self)
+    }
+
+    fn recovery(&self) -> Option<RecoveryReport> {
+        let found = Hyper::recovery(self)?;
+        let mut report = RecoveryReport::default();
+        (report.created, report.clean, report.cut) = (found.created, found.clean, found.cut.clone());
+        (report.checkpoint_rows, report.records) = (found.checkpoint_rows, found.records);
+        (report.rows, report.tables) = (found.rows, found.tables);
+        report.start = model::Timestamp(found.start);
+        Some(report)
+    }
+
+    fn close(&self) -> model::Result<()> {
+        Hyper::close(self)
     }
 }
 
@@ -194,8 +271,12 @@ impl OpenEngine for model::Engine<TwoPhaseLocking> {
 pub(crate) fn open(settings: &Settings, disk: Option<Arc<dyn Disk>>) -> Result<Arc<dyn OpenEngine>> {
     Ok(match settings.engine {
         Engine::Mvto => Arc::new(model::Engine(Arc::new(match disk {
-            Some(disk) => open_mvto(&disk, settings)?,
+            Some(disk) => once_unlocked(settings, || Mvto::open(disk.clone(), settings.engine_options.clone()))?,
             None => Mvto::in_memory(settings.engine_options.clone())?,
+        }))),
+        Engine::Hyper => Arc::new(model::Engine(Arc::new(match disk {
+            Some(disk) => once_unlocked(settings, || Hyper::open(disk.clone(), hyper_options(settings)))?,
+            None => Hyper::new(hyper_options(settings)),
         }))),
         Engine::Twopl => Arc::new(model::Engine(Arc::new(TwoPhaseLocking::new(twopl_options(settings))))),
     })
@@ -205,6 +286,11 @@ pub(crate) fn open(settings: &Settings, disk: Option<Arc<dyn Disk>>) -> Result<A
 pub(crate) fn check(settings: &Settings, is_on_disk: bool) -> Result<()> {
     let unsupported = match settings.engine {
         Engine::Mvto => None,
+        Engine::Hyper if settings.engine_options.memory_bytes.is_some() => Some("a memory limit with the engine hyper"),
+        Engine::Hyper if settings.engine_options.transaction_age.is_some() => {
+            Some("an age limit of transactions with the engine hyper")
+        }
+        Engine::Hyper => None,
         Engine::Twopl if is_on_disk => Some("a directory: the engine twopl keeps everything in memory"),
         Engine::Twopl if settings.engine_options.memory_bytes.is_some() => Some("a memory limit with the engine twopl"),
         Engine::Twopl if settings.engine_options.transaction_age.is_some() => {
@@ -229,11 +315,26 @@ fn twopl_options(settings: &Settings) -> twopl::Options {
     }
 }
 
-/// Opens mvto, and waits for a process that still has the directory's lock if it is on its way out.
-fn open_mvto(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Mvto> {
+fn hyper_options(settings: &Settings) -> hyper::Options {
+    let knobs = &settings.engine_options;
+    hyper::Options {
+        key_bytes: knobs.key_bytes as u64,
+        row_bytes: knobs.row_bytes as u64,
+        write_set_rows: knobs.write_set_rows as u64,
+        write_set_bytes: knobs.write_set_bytes as u64,
+        transactions: knobs.transactions as u64,
+        wait_limit: knobs.wait_limit,
+        durability: knobs.durability,
+        log: knobs.log.clone(),
+        ..hyper::Options::default()
+    }
+}
+
+/// Opens an engine on a disk, and waits for a process that still has the directory's lock if it is on its way out.
+fn once_unlocked<E>(settings: &Settings, open: impl Fn() -> model::Result<E>) -> Result<E> {
     let begun = Instant::now();
     loop {
-        match Mvto::open(disk.clone(), settings.engine_options.clone()) {
+        match open() {
             Err(model::Error::Fault(Fault::Locked { by_ending: true, .. }))
                 if begun.elapsed() < settings.directory_lock_limit =>
             {

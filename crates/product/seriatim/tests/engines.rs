@@ -4,7 +4,7 @@ use seriatim::{Database, Engine, Error, Invalid, Transaction, record};
 use std::time::Duration;
 use testing::Directory;
 
-const ENGINES: [Engine; 2] = [Engine::Mvto, Engine::Twopl];
+const ENGINES: [Engine; 3] = [Engine::Mvto, Engine::Hyper, Engine::Twopl];
 
 record! {
     #[derive(Clone, Debug, PartialEq)]
@@ -121,4 +121,32 @@ fn what_an_engine_cannot_do_is_refused_and_leaves_nothing_behind() {
     }
     let db = in_memory(Engine::Twopl);
     assert!(db.read_only().is_none() && db.recovery().is_none() && db.path().is_none());
+}
+
+#[test]
+fn either_durable_engine_opens_what_the_other_one_has_left() -> Result<(), Error> {
+    let directory = Directory::new("either");
+    let open = |engine| Database::builder().engine(engine).open(directory.path());
+    let mut expected = Vec::new();
+    for (round, engine) in [Engine::Mvto, Engine::Hyper, Engine::Mvto, Engine::Hyper].into_iter().enumerate() {
+        let db = open(engine)?;
+        if round == 0 {
+            db.sql("CREATE TABLE note (id bigint PRIMARY KEY, text text UNIQUE)")?;
+        }
+        let found = db.sql("SELECT id, text FROM note ORDER BY id")?;
+        let found: Vec<(i64, String)> =
+            found.rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect::<Result<_, Error>>()?;
+        assert_eq!(found, expected, "{engine}");
+        db.sql(&format!("INSERT INTO note VALUES ({round}, 'by {engine} in {round}')"))?;
+        db.sql(&format!("UPDATE note SET text = text || '.' WHERE id = {round}"))?;
+        // In the checkpoint, and behind it in the log.
+        db.checkpoint()?;
+        db.sql("DELETE FROM note WHERE id = 0")?;
+        expected.push((round as i64, format!("by {engine} in {round}.")));
+        expected.retain(|(id, _)| *id != 0);
+        if round % 2 == 0 {
+            db.close()?;
+        }
+    }
+    Ok(())
 }

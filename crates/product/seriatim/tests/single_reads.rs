@@ -4,7 +4,7 @@ use seriatim::{BytesTable, Database, Engine, Error, Invalid, Result, record};
 use std::sync::atomic::{AtomicI64, Ordering};
 use testing::Directory;
 
-const ENGINES: [Engine; 2] = [Engine::Mvto, Engine::Twopl];
+const ENGINES: [Engine; 3] = [Engine::Mvto, Engine::Hyper, Engine::Twopl];
 
 record! {
     #[derive(Clone, Debug, PartialEq)]
