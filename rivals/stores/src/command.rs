@@ -204,6 +204,7 @@ fn plan(comparison: &Comparison, workload: &WorkloadPlan, threads: u32, system: 
         settings: Settings { data, ..Settings::default() },
         workload: workload.clone(),
         threads,
+        streams: 1,
         long_readers: 0,
         long_reader_interval: Duration::ZERO,
         extent,

@@ -131,8 +131,8 @@ At full scale each point is measured three times. A trial takes about 3.5 s: two
 HyPer's load more, and take up to 20 s.
 Trials on two cores (on more there are more points):
   vmvcc-silo 30, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48,
-  hyper-scan 60, hyper-synopsis 36, hyper-cycles 48, hyper-dml 90, hyper-tpcc 21, hyper-tatp 21, hyper-threads 48, hyper-logging 18;
-  all 540, an hour.
+  hyper-scan 60, hyper-synopsis 36, hyper-cycles 48, hyper-dml 90, hyper-tpcc 21, hyper-tatp 21, hyper-threads 48, hyper-logging 18,
+  hyper-validation 45, hyper-aborts 36; all 621, an hour.
 Smoke scale takes seconds, and decides nothing.
 
 Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed; 2 bad arguments.

@@ -160,6 +160,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
         settings: Settings { data: space.root().map(Path::to_owned), ..Settings::default() },
         workload: workload.clone(),
         threads,
+        streams: 1,
         long_readers: common.long_readers,
         long_reader_interval: Duration::from_millis(common.long_reader_interval),
         extent,

@@ -7,6 +7,7 @@
 mod bare;
 mod passes;
 mod single;
+mod streams;
 mod tally;
 mod worker;
 
@@ -53,8 +54,11 @@ pub enum Extent {
 pub struct Run<'a, W> {
     /// The workload.
     pub workload: &'a W,
-    /// Clients, one thread each.
+    /// Threads of clients.
     pub clients: u32,
+    /// Clients of each of these threads, whose transactions are open at once and advance in turns. With more than one, an engine whose
+    /// transactions wait for open ones never ends.
+    pub streams: u32,
     /// Long readers, one more thread each, counted apart.
     pub long_readers: u32,
     /// Time from the begin of a long reader's transaction to the begin of its next, at least.
@@ -185,6 +189,14 @@ struct Stage<'a, E, W> {
 /// Rows that one transaction of an audit looks at: they are kept until it has committed.
 const AUDITED_ROWS: usize = 100_000;
 
+/// Runs the clients of one thread.
+fn work<E: Engine, W: Workload>(mut workers: Vec<Worker<'_, E, W>>) -> Vec<Result<Done<W::Client>, RunError>> {
+    match workers.pop() {
+        Some(worker) if workers.is_empty() => vec![worker.work(None)],
+        last => streams::work_in_turns(workers.into_iter().chain(last).collect()),
+    }
+}
+
 impl<E: Engine, W: Workload> Stage<'_, E, W> {
     fn seat(&self, client: u32) -> ClientSlot<'_> {
         let mut seeds = Randomness::from_seed(self.run.seed);
@@ -235,10 +247,14 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         Ok(records)
     }
 
+    fn all_clients(&self) -> u32 {
+        self.run.clients * self.run.streams
+    }
+
     /// Runs the clients to the end of the run's extent.
     fn perform(&self) -> Result<Performed<W::Client>, RunError> {
         let (control, operations) = (Arc::new(Control::new()), AtomicU64::new(0));
-        let (clients, all) = (self.run.clients, self.run.clients + self.run.long_readers);
+        let (clients, streams) = (self.all_clients(), self.run.streams as usize);
         let quota = |number: u32| match self.run.extent {
             _ if number > clients => Quota::Unlimited,
             Extent::Time { .. } => Quota::Unlimited,
@@ -249,10 +265,13 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         };
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
-            for number in 1..=all {
-                let worker = self.worker(number, quota(number), &control);
-                let name = if number > clients { "long-reader" } else { "client" };
-                match std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, || worker.work()) {
+            let clients_of_threads =
+                (1..=clients).step_by(streams).map(|first| ("client", first..first + streams as u32));
+            let readers =
+                (clients + 1..=clients + self.run.long_readers).map(|number| ("long-reader", number..number + 1));
+            for (name, numbers) in clients_of_threads.chain(readers) {
+                let workers: Vec<_> = numbers.map(|number| self.worker(number, quota(number), &control)).collect();
+                match std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, || work(workers)) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         control.stop();
@@ -265,18 +284,20 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
             let (mut left, mut records) = (Vec::new(), Vec::new());
             let mut failure = None;
             for (at, thread) in threads.into_iter().enumerate() {
-                if at == clients as usize {
+                if at == self.run.clients as usize {
                     // The clients are done, so that the readers may be.
                     control.stop();
                 }
-                match thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
-                    Ok(done) => {
-                        let Done { client, tally: counted, records: recorded } = done;
-                        if at < clients as usize { &mut tally } else { &mut long_tally }.merge(&counted);
-                        left.push(client);
-                        records.extend(recorded);
+                for done in thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+                    match done {
+                        Ok(Done { client, tally: counted, records: recorded }) => {
+                            let is_client = at < self.run.clients as usize;
+                            if is_client { &mut tally } else { &mut long_tally }.merge(&counted);
+                            left.push(client);
+                            records.extend(recorded);
+                        }
+                        Err(error) => failure = failure.or(Some(error)),
                     }
-                    Err(error) => failure = failure.or(Some(error)),
                 }
             }
             let other_cores = other_programs.and_then(OtherPrograms::cores);
@@ -309,7 +330,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
     fn audit(&self, clients: &[W::Client]) -> Result<Vec<Record>, RunError> {
         let clients: Vec<&W::Client> = clients.iter().collect();
         let Some(mut audit) = self.run.workload.audit(&clients) else { return Ok(Vec::new()) };
-        let after_all = self.run.clients + self.run.long_readers + 1;
+        let after_all = self.all_clients() + self.run.long_readers + 1;
         let mut log = self.log(after_all);
         let schemas = self.run.workload.schemas();
         for (position, (schema, &table)) in schemas.iter().zip(&self.tables).enumerate() {
@@ -352,16 +373,31 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
 
     fn worker<'s>(&'s self, number: u32, quota: Quota<'s>, control: &Arc<Control>) -> Worker<'s, E, W> {
         let mut seat = self.seat(number);
-        let retrying = Retrying::new(control.clone(), seat.randomness.fork());
+        let retrying = match self.run.streams {
+            1 => Retrying::new(control.clone(), seat.randomness.fork()),
+            _ => Retrying::without_waits(control.clone(), seat.randomness.fork()),
+        };
         let submitted = SharedRetrying::new(Retrying::new(control.clone(), seat.randomness.fork()));
-        let client = match number > self.run.clients {
+        let client = match number > self.all_clients() {
             false => self.run.workload.client(seat),
             true => self.run.workload.long_reader(seat),
         };
-        let is_client = number <= self.run.clients;
+        let is_client = number <= self.all_clients();
         let interval = if is_client { Duration::ZERO } else { self.run.long_reader_interval };
         let (log, tally) = (self.log(number), Tally::new());
-        Worker { stage: self, client, quota, control: control.clone(), retrying, submitted, log, tally, interval }
+        let turns = Randomness::from_seed(self.run.seed.wrapping_add(number.into()));
+        Worker {
+            stage: self,
+            client,
+            quota,
+            control: control.clone(),
+            retrying,
+            submitted,
+            turns,
+            log,
+            tally,
+            interval,
+        }
     }
 
     /// Runs a program through a door. The driver's own programs have no footprint.
@@ -448,23 +484,23 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         program: &mut P,
         door: DoorName,
         how: Begin,
-        retrying: &mut Retrying,
+        retry: &mut dyn model::Retry,
         log: Option<&mut Log<'_>>,
         acknowledge: impl Fn(Committed) -> Result<(), Error>,
     ) -> Result<(P::Output, Committed), Error> {
         let Some(log) = log else {
-            let (output, committed) = self.enter(program, door, how, retrying)?;
+            let (output, committed) = self.enter(program, door, how, retry)?;
             acknowledge(committed)?;
             return Ok((output, committed));
         };
         let reads_the_past = how.mode == Mode::Snapshot && self.engine.snapshots_read_the_past();
         log.observe(program, reads_the_past, |observed, attempt_begins| {
-            let mut retry = |attempts: u32, error: &Error| {
-                let again = model::Retry::again(retrying, attempts, error);
+            let mut noted = |attempts: u32, error: &Error| {
+                let again = retry.again(attempts, error);
                 attempt_begins();
                 again
             };
-            let (output, committed) = self.enter(observed, door, how, &mut retry)?;
+            let (output, committed) = self.enter(observed, door, how, &mut noted)?;
             acknowledge(committed)?;
             Ok((output, committed))
         })

@@ -24,6 +24,7 @@ pub fn record(arguments: &HistoryArguments, engine: EngineName) -> Result<Vec<Re
     let run = Run {
         workload: &workload,
         clients: arguments.threads,
+        streams: 1,
         long_readers: 0,
         long_reader_interval: Duration::ZERO,
         extent: Extent::Operations(arguments.operations),

@@ -10,6 +10,7 @@
 //! - [`driver`] fills the tables, starts the clients behind one starting line, and counts. A client draws a transaction,
 //!   the engine runs it until it commits ([`retry`]: what is done after an abort), its result is checked. Before that, the same clients
 //!   run for a moment without a database, so that a row says what the lab itself takes of a transaction.
+//!   Clients may share a thread, and advance in turns: what is concurrent is so logically.
 //! - [`workloads`] are `model::Procedure`s, written once: [`workloads::ycsb`], [`workloads::bank`], [`workloads::smallbank`],
 //!   [`workloads::dml`], [`workloads::tatp`], [`workloads::tpcc`]. Their parameters are presets in `workloads/*.toml`, which the
 //!   command line changes. A program without a footprint is [`workloads::mixed`], which measures nothing.

@@ -41,6 +41,8 @@ pub struct Retrying {
     pub reasons: Counts,
     control: Arc<Control>,
     retries: Retries,
+    /// Whether it waits at all.
+    has_waits: bool,
 }
 
 impl Retrying {
@@ -48,7 +50,12 @@ impl Retrying {
     pub fn new(control: Arc<Control>, randomness: Randomness) -> Retrying {
         let policy = RetryPolicy::unlimited().with_delays(FIRST_WAIT, LONGEST_WAIT);
         let retries = Retries::with_randomness(policy, randomness);
-        Retrying { reasons: Counts::default(), control, retries }
+        Retrying { reasons: Counts::default(), control, retries, has_waits: true }
+    }
+
+    /// The same without waits, for clients that share a thread: they give way to each other instead.
+    pub fn without_waits(control: Arc<Control>, randomness: Randomness) -> Retrying {
+        Retrying { has_waits: false, ..Retrying::new(control, randomness) }
     }
 }
 
@@ -58,7 +65,7 @@ impl Retry for Retrying {
         if self.control.is_stopped() {
             return false;
         }
-        attempts <= PATIENT_ATTEMPTS || self.retries.again(attempts - PATIENT_ATTEMPTS, error)
+        !self.has_waits || attempts <= PATIENT_ATTEMPTS || self.retries.again(attempts - PATIENT_ATTEMPTS, error)
     }
 }
 

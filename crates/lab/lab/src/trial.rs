@@ -50,8 +50,11 @@ pub struct Plan<S = EngineName> {
     pub settings: Settings,
     /// Workload to run on it.
     pub workload: WorkloadPlan,
-    /// Clients, one thread each.
+    /// Threads of clients.
     pub threads: u32,
+    /// Clients of each thread, whose transactions are open at once: see [`Run::streams`].
+    #[serde(default = "one_stream")]
+    pub streams: u32,
     /// Long readers, one more thread each.
     pub long_readers: u32,
     /// Time from the begin of a long reader's transaction to the begin of its next, at least.
@@ -68,6 +71,11 @@ pub struct Plan<S = EngineName> {
     pub history: Option<PathBuf>,
     /// Seed of all random choices.
     pub seed: u64,
+}
+
+/// Of plans that were kept before there were streams.
+fn one_stream() -> u32 {
+    1
 }
 
 /// A workload and its parameters.
@@ -241,6 +249,7 @@ fn perform_workload<S: Subject>(plan: &Plan<S>, workload: &impl Workload) -> Res
     let run = Run {
         workload,
         clients: plan.threads,
+        streams: plan.streams,
         long_readers: plan.long_readers,
         long_reader_interval: plan.long_reader_interval,
         extent: plan.extent,

@@ -152,6 +152,8 @@ fn every_sweep_runs_at_smoke_scale_and_makes_a_page() {
         "hyper-tatp",
         "hyper-threads",
         "hyper-logging",
+        "hyper-validation",
+        "hyper-aborts",
     ];
     assert_eq!(names, [&vmvcc[..], &hyper[..]].concat());
     for outcome in &outcomes {

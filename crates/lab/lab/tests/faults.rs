@@ -231,6 +231,7 @@ fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {
     Run {
         workload,
         clients,
+        streams: 1,
         long_readers: 0,
         long_reader_interval: Duration::ZERO,
         extent,

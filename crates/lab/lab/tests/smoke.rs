@@ -136,7 +136,7 @@ fn long_readers_are_counted_apart() {
         assert!(number(readers, "txn_per_s") >= 0.0 && readers["aborts"].is_object());
         assert_eq!(
             rows[0]["kept_versions"].is_number(),
-            ["mvto", "twopl"].contains(&&engine[..]),
+            ["mvto", "hyper", "twopl"].contains(&&engine[..]),
             "others do not count"
         );
     }

@@ -1,5 +1,6 @@
 //! One client's thread.
 
+use super::streams::{GivesWay, Patience, Pause};
 use super::tally::Tally;
 use super::{RunError, Stage};
 use crate::control::{Control, STOPPED, StopsOnPanic, WAITING};
@@ -8,6 +9,7 @@ use crate::record::{Attempts, Log};
 use crate::retry::{Retrying, SharedRetrying, reason};
 use crate::workloads::{Client, Submission, Workload};
 use check::Record;
+use env::Randomness;
 use env::time::{Duration, Instant};
 use model::{Begin, Committed, Completed, Error};
 use std::sync::Arc;
@@ -41,6 +43,8 @@ pub(super) struct Worker<'s, E, W: Workload> {
     pub retrying: Retrying,
     /// The same for what is submitted to the declared door.
     pub submitted: SharedRetrying,
+    /// How long it gives way after a conflict, if it shares a thread.
+    pub turns: Randomness,
     pub log: Option<Log<'s>>,
     pub tally: Tally,
     /// Time from the begin of one transaction to the begin of the next, at least.
@@ -48,12 +52,13 @@ pub(super) struct Worker<'s, E, W: Workload> {
 }
 
 impl<E: Engine, W: Workload> Worker<'_, E, W> {
-    /// Runs transactions until its quota is done or the run stops. A failure stops the whole run.
-    pub(super) fn work(mut self) -> Result<Done<W::Client>, RunError> {
+    /// Runs transactions until its quota is done or the run stops, and gives way before each access if there is a pause. A failure
+    /// stops the whole run.
+    pub(super) fn work(mut self, pause: Option<&Pause>) -> Result<Done<W::Client>, RunError> {
         let control = self.control.clone();
         let _others_do_not_wait = StopsOnPanic(&control);
         self.control.wait_for_start();
-        let outcome = self.run_transactions();
+        let outcome = self.run_transactions(pause);
         self.tally.end = Some(Instant::now());
         if outcome.is_err() {
             self.control.stop();
@@ -65,7 +70,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         Ok(Done { client: self.client, tally: self.tally, records })
     }
 
-    fn run_transactions(&mut self) -> Result<(), RunError> {
+    fn run_transactions(&mut self, pause: Option<&Pause>) -> Result<(), RunError> {
         let mut seen = WAITING;
         let mut until_timed = 0;
         loop {
@@ -82,7 +87,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
             let committed = if self.stage.run.door == DoorName::Batch {
                 self.run_batch()?
             } else {
-                u64::from(self.run_transaction()?)
+                u64::from(self.run_transaction(pause)?)
             };
             let Some(start) = start else {
                 until_timed -= 1;
@@ -122,7 +127,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
     }
 
     /// Draws and runs one transaction; returns whether it committed.
-    fn run_transaction(&mut self) -> Result<bool, RunError> {
+    fn run_transaction(&mut self, pause: Option<&Pause>) -> Result<bool, RunError> {
         let stage = self.stage;
         let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
         let before = self.log.as_ref().map_or(0, Log::committed_operations);
@@ -133,7 +138,15 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
             let acknowledge = |committed: Committed| stage.acknowledge(committed.log_position);
             let door = stage.run.door;
             let door = if self.client.reads_one_row() { door } else { door.of_transactions() };
-            stage.execute(self.client.call(), door, how, &mut self.retrying, self.log.as_mut(), acknowledge)
+            let (call, log) = (self.client.call(), self.log.as_mut());
+            match pause {
+                None => stage.execute(call, door, how, &mut self.retrying, log, acknowledge),
+                Some(pause) => {
+                    let mut program = GivesWay { program: call, pause };
+                    let mut patience = Patience { retrying: &mut self.retrying, pause, turns: &mut self.turns };
+                    stage.execute(&mut program, door, how, &mut patience, log, acknowledge)
+                }
+            }
         };
         let is_committed = self.conclude(completed, kind)?;
         self.count_operations(before);

@@ -17,6 +17,8 @@ pub(super) struct Place {
     pub x: f64,
     pub label: String,
     pub threads: u32,
+    /// See [`Plan::streams`].
+    pub streams: u32,
     pub long_readers: u32,
     pub long_reader_interval: Duration,
 }
@@ -24,7 +26,7 @@ pub(super) struct Place {
 impl Place {
     pub fn new(panel: &'static str, x: f64, label: impl Into<String>, threads: u32) -> Place {
         let long_reader_interval = Duration::ZERO;
-        Place { panel, x, label: label.into(), threads, long_readers: 0, long_reader_interval }
+        Place { panel, x, label: label.into(), threads, streams: 1, long_readers: 0, long_reader_interval }
     }
 }
 
@@ -38,16 +40,17 @@ impl Builder {
             let note = format!("there is no engine {} yet: its points are missing", system.engine);
             return self.note(note);
         };
-        let Place { panel, x, label, threads, long_readers, long_reader_interval } = place;
+        let Place { panel, x, label, threads, streams, long_readers, long_reader_interval } = place;
         let plan = Plan {
             engine,
             settings: Settings { ladder: system.ladder, hyper: system.hyper, ..Settings::default() },
             workload,
             threads,
+            streams,
             long_readers,
             long_reader_interval,
             extent: Extent::Transactions(1),
-            door: DoorName::Program,
+            door: if streams == 1 { DoorName::Program } else { DoorName::Interactive },
             batch: 1,
             durability: DurabilityName::None,
             history: None,
@@ -116,7 +119,20 @@ pub(super) mod tests {
 
     /// What the shape test of a sweep says on a machine with so many cores, if each point is as fast as `rate` says.
     pub fn outcome(sweep: &Sweep, cores: usize, rate: impl Fn(&Point) -> f64) -> String {
-        let all = measured(&(sweep.points)(Scale::Full, cores), rate);
+        outcome_with(sweep, cores, rate, |_| 0.0)
+    }
+
+    /// The same, if so many of the attempts at each point abort.
+    pub fn outcome_with(
+        sweep: &Sweep,
+        cores: usize,
+        rate: impl Fn(&Point) -> f64,
+        abort_ratio: impl Fn(&Point) -> f64,
+    ) -> String {
+        let points = (sweep.points)(Scale::Full, cores);
+        let mut all = measured(&points, rate);
+        let ratios = points.points.iter().map(abort_ratio);
+        all.iter_mut().zip(ratios).for_each(|(figure, ratio)| figure.abort_ratio = ratio);
         (sweep.outcome)(&Figures { all: &all, cores })
     }
 }

@@ -10,7 +10,7 @@ mod throughput;
 
 pub(super) use dml::DML;
 pub(super) use scans::{CYCLES, SCAN, SYNOPSIS};
-pub(super) use serializability::LOGGING;
+pub(super) use serializability::{ABORTS, LOGGING, VALIDATION};
 pub(super) use throughput::{TATP, THREADS, TPCC};
 
 use super::System;
@@ -81,10 +81,10 @@ const MISSING: &str = "partly: points are missing";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::builder::tests::outcome;
+    use crate::experiments::builder::tests::{outcome, outcome_with};
     use crate::experiments::{Point, Sweep};
 
-    const ALL: [&Sweep; 8] = [&SCAN, &SYNOPSIS, &CYCLES, &DML, &TPCC, &TATP, &THREADS, &LOGGING];
+    const ALL: [&Sweep; 10] = [&SCAN, &SYNOPSIS, &CYCLES, &DML, &TPCC, &TATP, &THREADS, &LOGGING, &VALIDATION, &ABORTS];
 
     fn sums(point: &Point) -> &crate::sums::Parameters {
         let crate::trial::WorkloadPlan::Sums(parameters) = &point.plan.workload else {
@@ -152,6 +152,29 @@ mod tests {
         let cost = |left: f64| move |point: &Point| if point.series == "SI" { 100.0 } else { left };
         assert!(outcome(&LOGGING, 2, cost(94.0)).starts_with("reproduced"));
         assert!(outcome(&LOGGING, 2, cost(80.0)).starts_with("partly"));
+    }
+
+    #[test]
+    fn validation_costs_nothing_beside_reads() {
+        let cost = |left: f64| move |point: &Point| if point.series == "SI" || point.x < 100.0 { 100.0 } else { left };
+        assert!(outcome(&VALIDATION, 2, cost(99.0)).starts_with("reproduced"));
+        assert!(outcome(&VALIDATION, 2, cost(80.0)).starts_with("partly"));
+    }
+
+    #[test]
+    fn validation_by_attributes_aborts_as_little_as_none() {
+        let aborts = |columns: f64, rows: f64| {
+            let ratio = move |point: &Point| match &point.series[..] {
+                "SI" => 0.10,
+                "SR-AL" => columns,
+                _ => rows,
+            };
+            outcome_with(&ABORTS, 2, |_| 1.0, ratio)
+        };
+        assert!(aborts(0.105, 0.2).starts_with("reproduced"));
+        assert!(aborts(0.105, 0.105).starts_with("partly: SR-AL aborts as little"));
+        assert!(aborts(0.2, 0.3).starts_with("partly: SR-RL aborts most"));
+        assert!(aborts(0.3, 0.2).starts_with("partly: SR-AL aborts more"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The list of the papers' experiments.
 
-use super::hyper::{CYCLES, DML, LOGGING, SCAN, SYNOPSIS, TATP, THREADS, TPCC};
+use super::hyper::{ABORTS, CYCLES, DML, LOGGING, SCAN, SYNOPSIS, TATP, THREADS, TPCC, VALIDATION};
 use super::paxos_order::report::CHARTS;
 use super::vmvcc::{CONTENTION, LADDER, LONG_READERS, SILO, STOCK_SCAN};
 use super::{Experiment, How, Paper, Sweep};
@@ -79,8 +79,14 @@ pub const EXPERIMENTS: &[Experiment] = &[
         NOT_MEASURED,
     ),
     sweep(("hyper-logging", Paper::Hyper), "section 4.4", "the cost of logging predicates", &LOGGING, NOT_MEASURED),
-    not_yet("hyper-validation", Paper::Hyper, "10b", "the cost of validation beside large reads"),
-    not_yet("hyper-aborts", Paper::Hyper, "10c", "aborts by granularity of validation"),
+    sweep(
+        ("hyper-validation", Paper::Hyper),
+        "10b",
+        "the cost of validation beside large reads",
+        &VALIDATION,
+        NOT_MEASURED,
+    ),
+    sweep(("hyper-aborts", Paper::Hyper), "10c", "aborts by granularity of validation", &ABORTS, NOT_MEASURED),
     not_yet("bohm-stages", Paper::Bohm, "4", "threads of concurrency control and of execution"),
     not_yet("bohm-10rmw", Paper::Bohm, "5", "10 read-modify-writes, theta 0.9 and 0"),
     not_yet("bohm-2rmw8r", Paper::Bohm, "6", "2 read-modify-writes and 8 reads"),

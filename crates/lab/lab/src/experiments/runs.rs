@@ -173,6 +173,9 @@ fn verdict(scale: Scale, figures: &[Figure], shape: String) -> String {
 
 fn write_table(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
     let first = outcome.figures.first();
+    let mut isolations: Vec<&str> = outcome.figures.iter().map(|figure| &figure.isolation[..]).collect();
+    isolations.sort_unstable();
+    isolations.dedup();
     writeln!(
         out,
         "{} at {} scale: {} core(s), {}, {}, {}, {} x {:.1} s, allocator {}, commit {}",
@@ -183,7 +186,7 @@ fn write_table(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Res
         },
         outcome.cores,
         outcome.build,
-        first.map_or("", |figure| &figure.isolation),
+        isolations.join(" / "),
         first.map_or("", |figure| &figure.durability),
         first.map_or(0, |figure| figure.repeats),
         first.map_or(0.0, |figure| figure.seconds),

@@ -16,6 +16,7 @@ pub fn run(
     let run = Run {
         workload,
         clients: 2,
+        streams: 1,
         long_readers: 0,
         long_reader_interval: Duration::ZERO,
         extent: Extent::Transactions(transactions),

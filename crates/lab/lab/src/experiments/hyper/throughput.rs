@@ -156,7 +156,7 @@ fn threads_points(scale: Scale, cores: usize) -> Points {
     it.forced("threads", PAPER_THREADS.into(), most);
     it.forced("warehouses", PAPER_THREADS.into(), warehouses);
     it.note(
-        "clients keep to their home warehouses but are not pinned to cores; no redo log is shipped: hyper has none",
+        "clients keep to their home warehouses but are not pinned to cores; no redo log is shipped to a second process",
     );
     for count in thread_counts(cores) {
         for system in [COLUMNS, MVTO] {

@@ -142,9 +142,15 @@ impl Transaction {
         self.stamps.draw().to_int()
     }
 
-    /// Reads a row into the buffer.
-    pub(super) fn read<A: Access + ?Sized>(&mut self, access: &mut A, table: usize, key: u64) -> Result<bool> {
-        access.read(self.table(table), &key.to_be_bytes(), Columns::All, &mut self.row)
+    /// Reads columns of a row into the buffer: they stand there in this order.
+    pub(super) fn read<A: Access + ?Sized>(
+        &mut self,
+        access: &mut A,
+        table: usize,
+        key: u64,
+        columns: &[u16],
+    ) -> Result<bool> {
+        access.read(self.table(table), &key.to_be_bytes(), Columns::Some(columns), &mut self.row)
     }
 
     /// Reads a row into the buffer, to change it.

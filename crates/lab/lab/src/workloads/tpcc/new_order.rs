@@ -18,10 +18,10 @@ impl Transaction {
         (w, d): (u64, u64),
         customer: u64,
     ) -> Result<Seen> {
-        if !self.read(access, WAREHOUSE, w)? {
+        if !self.read(access, WAREHOUSE, w, &[W_TAX])? {
             return Ok(Seen::Missing("warehouse"));
         }
-        let warehouse_tax = self.int(W_TAX);
+        let warehouse_tax = self.int(0);
         self.prefetch_lines(access);
         let district = district_key(w, d);
         if !self.hold(access, DISTRICT, district)? {
@@ -29,10 +29,10 @@ impl Transaction {
         }
         let (order, tax) = (self.int(D_NEXT_O_ID) as u64, warehouse_tax + self.int(D_TAX));
         self.change(access, DISTRICT, district, Delta::new().add(D_NEXT_O_ID, 1))?;
-        if !self.read(access, CUSTOMER, in_district(district, customer))? {
+        if !self.read(access, CUSTOMER, in_district(district, customer), &[C_DISCOUNT])? {
             return Ok(Seen::Missing("customer"));
         }
-        let discount = self.int(C_DISCOUNT);
+        let discount = self.int(0);
         self.insert_order(access, (w, district), order, customer)?;
         let (mut total, mut pieces) = (0, 0);
         for at in 0..self.lines.len() {
@@ -88,13 +88,13 @@ impl Transaction {
         line: Line,
     ) -> Result<Option<i64>> {
         let Line { item, supplier, quantity } = line;
-        if !self.read(access, ITEM, item)? {
+        if !self.read(access, ITEM, item, &[I_PRICE, I_DATA])? {
             return Err(give_up("rolled-back", "an item of the order is unknown"));
         }
         let is_original = |row: &RowBuf, column: u16| {
             row.get(usize::from(column)).as_text().is_some_and(|data| data.contains("ORIGINAL"))
         };
-        let (amount, original_item) = (quantity * self.int(I_PRICE), is_original(&self.row, I_DATA));
+        let (amount, original_item) = (quantity * self.int(0), is_original(&self.row, 1));
         let key = stock_key(supplier, item);
         if !self.hold(access, STOCK, key)? {
             return Ok(None);
