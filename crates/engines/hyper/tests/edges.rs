@@ -308,3 +308,37 @@ fn a_row_that_comes_and_goes_has_a_version_for_each_reader() {
     while engine.collect() > 0 {}
     assert_eq!((engine.stats().versioned, engine.stats().garbage, engine.stats().rows), (0, 0, 10));
 }
+
+/// Columns from the 64th on share a bit: they are kept together, come back together, and conflict together.
+#[test]
+fn columns_that_share_a_bit_are_kept_together() {
+    let engine = Hyper::new(Options::default());
+    let columns = (0..70).fold(Schema::table("wide"), |schema, at| schema.column(format!("c{at}"), ColumnType::Int));
+    let table = engine.create_table(columns.key(["c0"]).build().expect("a good schema")).expect("a new table");
+    let mut load = write(&engine);
+    for id in 1..3 {
+        let values: Vec<_> = (0..70).map(|at| ValueRef::Int(if at == 0 { id } else { at })).collect();
+        load.insert(table, &key(id), RowBuf::from_values(&values).row()).expect("a new key");
+    }
+    load.commit().expect("nobody in the way");
+    let read = |open: &mut Transaction<&Hyper>, columns: &[u16]| -> Vec<i64> {
+        let mut row = RowBuf::new();
+        assert!(open.read(table, &key(1), Columns::Some(columns), &mut row).expect("reads do not fail"));
+        (0..columns.len()).map(|at| row.get(at).as_int().expect("an integer")).collect()
+    };
+    let shown = [62, 63, 64, 69];
+    let mut reader = begin(&engine, Mode::ReadOnly);
+    let mut open = write(&engine);
+    update(&mut open, table, 1, Delta::new().set(65, -1));
+    update(&mut open, table, 1, Delta::new().set(62, -2).set(69, -3).set(63, -4));
+    assert_eq!(read(&mut open, &shown), [-2, -4, 64, -3]);
+    assert_eq!(read(&mut reader, &shown), [62, 63, 64, 69]);
+    open.abort();
+    let mut open = write(&engine);
+    assert_eq!(read(&mut open, &shown), [62, 63, 64, 69]);
+    update(&mut open, table, 2, Delta::new().set(1, 0));
+    let mut other = write(&engine);
+    update(&mut other, table, 1, Delta::new().set(66, 0));
+    other.commit().expect("nobody in the way");
+    assert_eq!(rule(open.commit()), Reason::PredicateMet.rule(), "coarser than need be, and never finer");
+}

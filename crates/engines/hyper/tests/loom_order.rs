@@ -1,5 +1,7 @@
 //! Every interleaving of the counter, the starts and the status words: two or three transactions, and a collector.
 //!
+//! Whoever takes a part runs in a thread of its own: what the first thread reads before it joins, loom hardly varies.
+//!
 //! `RUSTFLAGS="--cfg loom" cargo test -p seriatim-hyper --profile models --test loom_order`
 #![cfg(loom)]
 
@@ -26,13 +28,15 @@ fn commit((kernel, versions): &(Kernel, Vec<Version>), writer: usize) -> u64 {
 fn a_commit_is_seen_whole_at_its_timestamp() {
     loom::model(|| {
         let world = world(1);
-        let writer = thread::spawn({
+        let reader = thread::spawn({
             let world = world.clone();
-            move || commit(&world, 0)
+            move || {
+                let start = world.0.start(world.0.slot(), false);
+                (start, [0; 2].map(|writer: usize| world.1[writer].is_visible(start)))
+            }
         });
-        let start = world.0.start(world.0.slot(), false);
-        let seen = [0; 2].map(|writer: usize| world.1[writer].is_visible(start));
-        let at = writer.join().unwrap();
+        let at = commit(&world, 0);
+        let (start, seen) = reader.join().unwrap();
         assert_eq!(seen, [at <= start; 2], "a start at {start} beside a commit at {at}");
     });
 }
@@ -48,8 +52,14 @@ fn two_commits_are_seen_in_their_order() {
             let world = world.clone();
             thread::spawn(move || commit(&world, writer))
         });
-        let start = world.0.start(world.0.slot(), true);
-        let seen = [0, 1, 0, 1].map(|writer| world.1[writer].is_visible(start));
+        let reader = thread::spawn({
+            let world = world.clone();
+            move || {
+                let start = world.0.start(world.0.slot(), true);
+                (start, [0, 1, 0, 1].map(|writer: usize| world.1[writer].is_visible(start)))
+            }
+        });
+        let (start, seen) = reader.join().unwrap();
         let at = writers.map(|writer| writer.join().unwrap());
         assert!(start != at[0] && start != at[1] && at[0] != at[1], "Y1: a timestamp is drawn once");
         assert_eq!(seen, [0, 1, 0, 1].map(|writer: usize| at[writer] <= start), "a start at {start} beside {at:?}");
@@ -91,10 +101,17 @@ fn a_validator_finds_everybody_since_its_start() {
                     at
                 }
             });
-            let (kernel, versions) = &*world;
-            let start = kernel.start(kernel.slot(), claims);
-            let (at, others) = kernel.decide(&versions[1], start);
-            versions[1].commit();
+            let validator = thread::spawn({
+                let world = world.clone();
+                move || {
+                    let (kernel, versions) = &*world;
+                    let start = kernel.start(kernel.slot(), claims);
+                    let (at, others) = kernel.decide(&versions[1], start);
+                    versions[1].commit();
+                    (start, at, others)
+                }
+            });
+            let (start, at, others) = validator.join().unwrap();
             let other = other.join().unwrap();
             let expected = if start < other && other < at { vec![other] } else { vec![] };
             assert_eq!(others, expected, "from {start} to {at}, beside {other}");
