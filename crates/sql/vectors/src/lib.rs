@@ -1,6 +1,6 @@
 //! Relational operators over batches of typed columns, for plans that read many rows.
 //!
-//! The meaning is PostgreSQL's to the digit, because values, functions and accumulators are those of `pgtypes`: a [`column`] holds the
+//! The meaning is PostgreSQL's to the digit, because values, functions and accumulators are those of `pgtypes`: a [`mod@column`] holds the
 //! values of one attribute in a form that loops are quick over, an [`expression`] is computed by a kernel where there is one and by the
 //! row executor's own function, lane by lane, where there is none. [`aggregate`] groups by hashing, [`join`] hashes one side, [`sort`]
 //! sorts; [`flow`] puts them together, moves batches through them, and runs what stands between two operators that hold rows
