@@ -19,10 +19,12 @@ fn keep_trying(_: u32, _: &Error) -> bool {
 }
 
 /// Reads some registers and writes others; returns what it read and did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Touch {
     table: TableId,
     reads: Vec<u64>,
+    /// Registers that it declares to write, and only reads.
+    spares: Vec<u64>,
     writes: Vec<(u64, u64)>,
 }
 
@@ -33,7 +35,7 @@ impl Program for Touch {
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<Self::Output> {
         let mut recorder = Recorder::new(access);
         let mut read = Vec::new();
-        for &key in &self.reads {
+        for &key in self.reads.iter().chain(&self.spares) {
             read.push(get(&mut recorder, self.table, key)?);
         }
         for &(key, value) in &self.writes {
@@ -47,9 +49,10 @@ impl Procedure for Touch {
     const NAME: &'static str = "touch";
 
     fn encode_arguments(&self, out: &mut Vec<u8>) {
-        let counts = [self.table.0.into(), self.reads.len() as u64];
+        let counts = [self.table.0.into(), self.reads.len() as u64, self.spares.len() as u64];
+        let reads = self.reads.iter().chain(&self.spares).copied();
         let writes = self.writes.iter().flat_map(|&(key, value)| [key, value]);
-        for argument in counts.into_iter().chain(self.reads.iter().copied()).chain(writes) {
+        for argument in counts.into_iter().chain(reads).chain(writes) {
             out.extend_from_slice(&u64::to_le_bytes(argument));
         }
     }
@@ -57,17 +60,19 @@ impl Procedure for Touch {
     fn decode_arguments(arguments: &[u8]) -> std::result::Result<Touch, Malformed> {
         let mut from = Decoder::new(arguments);
         let table = TableId(u32::try_from(from.u64()?).map_err(|_| Malformed)?);
-        let (reads, mut left) = (from.u64()?, arguments.len() as u64 / 8 - 2);
-        let reads = (0..reads).map(|_| from.u64()).collect::<std::result::Result<Vec<_>, _>>()?;
-        left -= reads.len() as u64;
+        let (reads, spares) = (from.u64()?, from.u64()?);
+        let mut keys = |count| (0..count).map(|_| from.u64()).collect::<std::result::Result<Vec<_>, _>>();
+        let (reads, spares) = (keys(reads)?, keys(spares)?);
+        let left = arguments.len() / 8 - 3 - reads.len() - spares.len();
         let pair = |_| -> std::result::Result<(u64, u64), Malformed> { Ok((from.u64()?, from.u64()?)) };
         let writes = (0..left / 2).map(pair).collect::<std::result::Result<_, _>>()?;
-        Ok(Touch { table, reads, writes })
+        Ok(Touch { table, reads, spares, writes })
     }
 
     fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> Result<Footprint> {
         let footprint = self.reads.iter().fold(Footprint::default(), |it, &key| it.reads(self.table, key));
-        Ok(self.writes.iter().fold(footprint, |it, &(key, _)| it.writes(self.table, key)))
+        let written = self.writes.iter().map(|(key, _)| key).chain(&self.spares);
+        Ok(written.fold(footprint, |it, &key| it.writes(self.table, key)))
     }
 }
 
@@ -137,22 +142,22 @@ fn call<F: Procedures, P: Procedure<Error = Error>>(door: &F::Door, procedure: P
 }
 
 fn read<F: Procedures>(door: &F::Door, table: TableId, reads: &[u64]) -> Vec<Option<u64>> {
-    call::<F, _>(door, Touch { table, reads: reads.to_vec(), writes: Vec::new() }).0
+    call::<F, _>(door, Touch { table, reads: reads.to_vec(), ..Touch::default() }).0
 }
 
 fn write<F: Procedures>(door: &F::Door, table: TableId, writes: &[(u64, u64)]) {
-    call::<F, _>(door, Touch { table, reads: Vec::new(), writes: writes.to_vec() });
+    call::<F, _>(door, Touch { table, writes: writes.to_vec(), ..Touch::default() });
 }
 
 /// A procedure's writes are visible and its output is returned. Arguments survive encoding.
 pub fn a_procedure_commits_what_it_wrote<F: Procedures>() {
     let (_engine, door, table) = open::<F>();
     write::<F>(&door, table, &[(1, 10), (2, 20)]);
-    let touch = Touch { table, reads: vec![1, 2, 3], writes: vec![(3, 30)] };
+    let touch = Touch { table, reads: vec![1, 2], spares: vec![3, 1], writes: vec![(3, 30)] };
     let mut arguments = Vec::new();
     touch.encode_arguments(&mut arguments);
     assert_eq!(Touch::decode_arguments(&arguments).as_ref(), Ok(&touch));
-    assert_eq!(call::<F, _>(&door, touch).0, [Some(10), Some(20), None]);
+    assert_eq!(call::<F, _>(&door, touch).0, [Some(10), Some(20), None, Some(10)]);
     assert_eq!(read::<F>(&door, table, &[1, 2, 3]), [Some(10), Some(20), Some(30)]);
 }
 
@@ -193,10 +198,10 @@ pub fn concurrent_procedures_are_serializable<F: Procedures>() {
         for turn in 0..1_000u64 {
             let mut keys =
                 |most: u64| -> Vec<u64> { (0..random.in_range(0..most)).map(|_| random.in_range(0..8)).collect() };
-            let (reads, written) = (keys(4), keys(3));
+            let (reads, spares, written) = (keys(3), keys(3), keys(3));
             let value = |(at, key): (usize, u64)| (key, turn << 16 | (at as u64) << 8 | u64::from(number));
             let writes = written.into_iter().enumerate().map(value).collect();
-            let touch = Touch { table, reads, writes };
+            let touch = Touch { table, reads, spares, writes };
             batch.push(BatchEntry { procedure: touch, how: Begin::default(), retry: Box::new(keep_trying) });
             // Most come alone.
             let size = if turn % 40 < 30 { 1 } else { 10 };

@@ -514,8 +514,11 @@ impl<C: Clock> Mvto<C> {
         let mut entries = std::mem::take(&mut work.writes.entries);
         let mut most_garbage = RECLAIMED_AT_ONCE;
         for write in entries.drain(..) {
-            let Write { table, tuple, owned, .. } = write;
+            let Write { table, tuple, owned, is_undated, .. } = write;
             let Some(tuple) = tuple else { continue };
+            if is_undated {
+                tuple.ownership.raise_last_read(view.at); // It counts as read (`own_first.rs`).
+            }
             match (owned, is_doomed) {
                 (true, false) => self.release(&tuple),
                 (true, true) => self.take_from(&tuple, view.name),

@@ -99,7 +99,7 @@ impl<C: Clock> Mvto<C> {
     /// Gives up what is owned, which has no new versions yet.
     fn give_up(&self, writes: &mut WriteSet) {
         for write in &mut writes.entries {
-            write.is_undated = false;
+            debug_assert!(!write.is_undated, "M3: who owns first owns all that it writes, and gives it up at its end");
             if let (true, Some(tuple)) = (std::mem::take(&mut write.owned), &write.tuple) {
                 self.release(tuple);
             }

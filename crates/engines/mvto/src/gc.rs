@@ -61,7 +61,7 @@ const ORDERED_PER_ADVANCE: usize = 64;
 /// The bound below which nothing is read any more, and the horizon above it.
 #[derive(Debug, Default)]
 pub(crate) struct Bound {
-    /// Only grows. Release: whoever trims by it has acquired the ends of all transactions below it.
+    /// Only grows. Release: whoever collects by it has acquired the ends of all transactions below it.
     bound: AtomicU64,
     /// The bound, or the floor of the published horizon if that is higher. Only grows. Advice: which garbage to look at.
     floor: AtomicU64,

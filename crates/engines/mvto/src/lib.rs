@@ -32,7 +32,8 @@
 //!   clock steps back: engine time then goes on above all that were drawn, and above the floors of all surveys.
 //! - **M3** A reader stamps a tuple and then looks at its owner; a writer owns it and then checks its stamp. At least one of the
 //!   two sees the other. A single read, in no transaction, stamps with an upper bound of all timestamps drawn so far (`get.rs`).
-//!   An owner whose timestamp is not drawn yet is waited for, awake, by all who meet it, and it draws above what it has seen.
+//!   An owner whose timestamp is not drawn yet is waited for, awake, by all who meet it, and it draws above what it has seen. What
+//!   it has not written by its end counts as read.
 //! - **M4** A chain is strictly ordered, newest first; a reader sees only versions below its own timestamp; a writer installs
 //!   above every version, and above every last-read stamp but those of readers that wait for it.
 //! - **M5** No registered or future transaction has a timestamp below the bound. None has one below a horizon's floor that is
@@ -73,7 +74,7 @@
 //! | --- | --- | --- | --- |
 //! | M1 | | `sites.rs` `draw`, `ownership.rs` `word` | `loom_sites`, `clock`, `batch`; `round_down`, `skip_clock_wait`, `batch_draws_before_it_is_submitted` |
 //! | M2 | `sites.rs` `draw` | | `loom_sites`, `clock`, `batch`; `draw_beside_the_lane`, `batch_reuses_a_timestamp` |
-//! | M3 | | `read.rs` `look`, after the stamp | `loom_ownership`, `shuttle_engine`, `get`; `single_read_*`, `draw_above_the_limit`, `stamp_not_raised`, `look_before_stamp`, `pass_an_undated_owner`, `draw_before_owning`, `skip_owner_wait`, `release_before_install` |
+//! | M3 | | `read.rs` `look`, after the stamp | `loom_ownership`, `shuttle_engine`, `get`, `own_first`; `single_read_*`, `draw_above_the_limit`, `stamp_not_raised`, `look_before_stamp`, `pass_an_undated_owner`, `draw_before_owning`, `unwritten_leaves_no_stamp`, `skip_owner_wait`, `release_before_install` |
 //! | M4 | `commit.rs` `install`, `read.rs` `rest_on` | `store.rs` `install`, `splice` | `conformance`; `skip_later_writer` |
 //! | M5 | `begin.rs` `prepare` | `gc.rs` `advance_bound` (its partner), `remove_dead`; `store.rs` `cut` | `loom_sites`, `versions`, `batch`; `infinite_bound`, `lane_*`, `batch_shows_its_first_timestamp`, `survey_*`, `prune_one_too_many`, `splice_*` |
 //! | M6 | | `parts` (L2, L3) | `anomalies`; `reclaim_drops_stamp` |

@@ -56,7 +56,7 @@ pub struct Options {
     pub log: wal::LogOptions,
 }
 
-/// Block sizes of versions are counted in 16 bits.
+/// The greatest value of [`Options::row_bytes`].
 const ROW_BYTES_LIMIT: usize = 4_000_000;
 
 impl Default for Options {

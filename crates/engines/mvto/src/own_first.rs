@@ -12,7 +12,9 @@
 //! read-modify-write that owns first does not meet that: from the stamps that it looks at until its commit, nobody comes in between.
 //! The clock is also read after the waits for memory, not in front of them.
 //!
-//! **M3.** By `ownership.rs`: a stamp that the owner has not seen belongs to a reader that waits for it.
+//! **M3.** By `ownership.rs`: a stamp that the owner has not seen belongs to a reader that waits for it. Its own reads of these rows leave
+//! no stamp while it owns them. What it has not written by its end counts as read, and is stamped before it is given up: else somebody
+//! older, who has begun before, could write below that read.
 //!
 //! **M5.** The lane shows the lower bound before the first row is owned, so the timestamp is registered before it is drawn.
 //!

@@ -31,6 +31,8 @@ enum End {
     Panic,
     /// Writes none of what it might.
     Nothing,
+    /// Writes the first only.
+    First,
     Delete,
 }
 
@@ -72,6 +74,7 @@ impl Program for Count {
             let before = get(&mut access, self.table, key)?;
             match self.end {
                 End::Nothing => {}
+                End::First if key != self.keys[0] => {}
                 End::Delete => _ = access.delete(self.table, &Key::from_u64(key))?,
                 _ => put(&mut access, self.table, key, before.unwrap_or_default() + 1)?,
             }
@@ -80,7 +83,7 @@ impl Program for Count {
         match self.end {
             End::Refuse => Err(Refused::ByItself),
             End::Panic => panic!("a mistake in a body"),
-            End::Commit | End::Nothing | End::Delete => Ok(found),
+            End::Commit | End::Nothing | End::First | End::Delete => Ok(found),
         }
     }
 }
@@ -220,6 +223,30 @@ fn every_end_gives_the_rows_up() {
     set(&engine, table, 1, 11);
     let stats = engine.stats();
     assert_eq!((stats.active, stats.asleep, now(&engine, table, 1)), (0, 0, Some(11)));
+}
+
+/// M3: what it might have written, and has only read, nobody older writes any more. Else each of the two would have read what the other
+/// one has replaced.
+#[test]
+fn what_it_has_not_written_counts_as_read() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20), (3, 30)]);
+    let mut deleter = begin(&engine);
+    assert!(delete(&mut deleter, table, 3).expect("buffered"));
+    deleter.commit().expect("nobody in the way");
+    for (unwritten, row, first) in [(2, Some(20), 10), (3, None, 11)] {
+        let mut older = begin_beside_the_lane(&engine);
+        assert_eq!(get(&mut older, table, 1).expect("nobody in the way"), Some(first));
+        let found = call(&engine, count(table, &[1, unwritten]).ending(End::First)).expect("it commits");
+        assert_eq!(found, [Some(first), row]);
+        put(&mut older, table, unwritten, 0).expect("buffered");
+        assert_eq!(rule(older.commit()), "later-reader");
+    }
+    // What it refuses by discloses what it has read, too.
+    let mut older = begin_beside_the_lane(&engine);
+    let refused = call(&engine, count(table, &[1, 2]).ending(End::Refuse)).expect_err("it says no");
+    assert!(matches!(refused, Refused::ByItself));
+    put(&mut older, table, 2, 0).expect("buffered");
+    assert_eq!(rule(older.commit()), "later-reader");
 }
 
 /// It reads its own writes, and what it owns before it has written it; the version that it replaces is collected.

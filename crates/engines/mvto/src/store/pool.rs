@@ -36,7 +36,7 @@ impl Block {
 pub struct RetiredVersions(Notes<Option<Block>>);
 
 impl RetiredVersions {
-    /// Adds what a transaction has noted, all of it at one timestamp.
+    /// Adds what a transaction has noted at its timestamp, or the transactions of a batch at theirs, which lie close together.
     #[inline]
     pub fn take_over(&mut self, notes: &mut Vec<Note<Option<Block>>>) {
         while let Some(note) = notes.pop() {
