@@ -280,14 +280,12 @@ impl Log {
     pub fn stats(&self) -> LogStats {
         let mut state = self.shared.lock();
         let segments = state.buffer.sealed().len() as u64 + 1;
-        LogStats {
-            appended: LogPosition::from_raw(state.buffer.tail()),
-            durable: self.durable(),
-            pending_bytes: state.buffer.pending() as u64,
-            segments,
-            durable_writes: state.buffer.segment().file.durable_writes(),
-            ..state.stats
-        }
+        let (segment, stats) = (Arc::clone(state.buffer.segment()), state.stats);
+        let (appended, pending_bytes) = (LogPosition::from_raw(state.buffer.tail()), state.buffer.pending() as u64);
+        let durable = self.durable();
+        drop(state); // No file is asked anything under the latch.
+        let durable_writes = segment.file.durable_writes();
+        LogStats { appended, durable, pending_bytes, segments, durable_writes, ..stats }
     }
 
     /// Makes everything durable, marks the end of a clean run, and gives space and the directory's lock back. Calls that come
