@@ -181,17 +181,19 @@ impl Shared {
     /// Writes everything that waits; calls `and_then` under the latch in which it tells that it has.
     fn run_round_with<T>(&self, sync: bool, and_then: impl FnOnce(&mut State) -> T) -> Result<T, LogError> {
         let mut writer = lock(&self.writer);
-        let mut group = self.take_group(sync)?;
+        let (mut group, before) = (self.take_group(sync)?, self.durable());
         match self.write_group(&mut writer, &mut group, sync) {
             Ok(effort) => {
                 let (round, result) = {
                     let mut state = self.lock();
                     state.count(group, &effort, sync);
-                    (state.round, and_then(&mut state))
+                    // Without a sync, the end of a segment is durable all the same: who waits for that waits for the next round.
+                    (state.round + u64::from(!sync), and_then(&mut state))
                 };
+                let has_served = sync || self.durable() > before;
                 drop(writer);
                 self.space.notify_all();
-                if sync {
+                if has_served {
                     self.done[(round % 2) as usize].raise();
                 }
                 Ok(result)
@@ -319,5 +321,51 @@ impl Drop for StopUnlessDone<'_> {
         if !self.done {
             stop_after_panic(self.shared);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Durability, Log, LogOptions};
+    use env::{Operation, SimDisk, SimDiskOptions, WatchedDisk};
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::thread;
+
+    /// A round that only makes room makes durable what it ends a segment with. Who has come meanwhile to wait for that is woken:
+    /// there may be no other round.
+    #[test]
+    fn who_waits_for_the_end_of_a_segment_is_woken_though_nobody_syncs() {
+        let stop = Arc::new(Mutex::new(None::<(mpsc::Sender<()>, mpsc::Receiver<()>)>));
+        let disk = WatchedDisk::new(SimDisk::new(1, SimDiskOptions::default()), {
+            let stop = Arc::clone(&stop);
+            move |operation, path| {
+                if operation == Operation::Sync && path.ends_with(".log") {
+                    let stop = stop.lock().unwrap().take();
+                    if let Some((reached, gate)) = stop {
+                        reached.send(()).unwrap();
+                        gate.recv().unwrap();
+                    }
+                }
+            }
+        });
+        let options = LogOptions { segment_bytes: 1 << 16, buffer_bytes: 1 << 18, ..LogOptions::default() };
+        let (log, _) = Log::open(Arc::new(disk), options).unwrap();
+        let ((reached, is_reached), (open, gate)) = (mpsc::channel(), mpsc::channel());
+        *stop.lock().unwrap() = Some((reached, gate));
+        let first = log.append(1, &[7; 1000], Durability::None).unwrap();
+        // More than half of the buffer: the thread makes room.
+        for _ in 0..150 {
+            log.append(1, &[7; 1000], Durability::None).unwrap();
+        }
+        is_reached.recv().unwrap();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| log.wait_durable(first).unwrap());
+            while log.shared().lock().wanted < first.to_raw() {
+                thread::yield_now();
+            }
+            open.send(()).unwrap();
+            waiter.join().unwrap();
+        });
+        assert!(log.durable() >= first && log.durable() < log.appended(), "nobody has synced the rest");
     }
 }

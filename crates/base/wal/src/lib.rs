@@ -54,7 +54,7 @@
 //! (`wait.rs`; `loom_event`, `shuttle_log`).
 //!
 //! Mutants (`mutants/*.patch`): `durable_before_sync` (L7), `one_call_for_all` (L7), `lost_wake_up`,
-//! `leader_leaves_the_rest`; `blocks_begin_with_zeros` (L9) is one of `env`.
+//! `leader_leaves_the_rest`, `room_wakes_nobody`; `blocks_begin_with_zeros` (L9) is one of `env`.
 //!
 //! # What is promised
 //! See [`Durability`]. Damage in the last group of the log cannot be distinguished from a torn write, since no later record vouches for

@@ -158,7 +158,8 @@ pub struct Shared {
     pub ahead: Condvar,
     /// Wakes appenders: the buffer was emptied, a segment was prepared (or not).
     pub space: Condvar,
-    /// Wakes waiters, by the parity of their round: only those that the round has served.
+    /// Wakes waiters, by the parity of their round: those that it has served, and who waits for the same round where one that only
+    /// makes room has ended a segment.
     pub done: [Event; 2],
     /// Everything before this position is durable. Stored (Release) by the writer after the fdatasync; whoever loads it
     /// (Acquire) may acknowledge.

@@ -82,6 +82,26 @@ fn everybody_who_waits_is_answered_by_a_sync() {
     });
 }
 
+/// Somebody appends more than a segment holds, and waits for nothing. The rounds that make room for that end segments, and serve who
+/// waits for what is in them.
+#[test]
+fn a_round_that_makes_room_wakes_whom_it_has_served() {
+    check(1_500, || {
+        let (log, ..) = watched();
+        let loader = {
+            let log = Arc::clone(&log);
+            thread::spawn(move || {
+                for number in 0..14 {
+                    log.append(1, &payload(number, 80), Durability::None).unwrap();
+                }
+            })
+        };
+        let position = log.append(1, &payload(0, 40), Durability::Fsync).unwrap();
+        wait(&log, position, 1).unwrap();
+        loader.join().unwrap();
+    });
+}
+
 /// A disk that does not return from a sync keeps whoever syncs, and nobody else who can be ended.
 #[test]
 fn waits_end_from_outside_while_the_disk_stands() {
