@@ -18,7 +18,8 @@
 //! # The promise
 //! Transactions are strictly serializable, in the order of their commit timestamps; one that has changed nothing has its place
 //! at its start. Those of [`model::Mode::ReadOnly`] and [`model::Mode::Snapshot`] always commit, and nobody waits for an
-//! open transaction in order to read, except in order to write then (`Core::reads_wait`). What a transaction reads is a snapshot, whether or not it commits.
+//! open transaction in order to read, except in order to write then (`Core::reads_wait`). What a transaction reads is a snapshot,
+//! whether or not it commits.
 //!
 //! # Who gives way
 //! A writer that meets a row of an open transaction aborts at once in [`model::Mode::ReadWrite`] and waits in
