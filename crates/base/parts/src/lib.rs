@@ -3,6 +3,7 @@
 //! - [`sync`]: the one place from which synchronization is imported (std, loom or shuttle).
 //! - [`index`]: the leaf kernel that phantom protection rests on, and the two indexes built of it:
 //!   [`index::Ordered`] (B+tree, optimistic latching) and [`index::Hash`] (buckets, points only).
+//! - [`marks`]: which keys a transaction has written, while they are few.
 //! - [`memory`]: counting bytes without a counter that all threads write.
 //! - [`spin`]: waiting for a thread that is about to finish.
 //! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
@@ -26,6 +27,7 @@
 
 pub mod epoch;
 pub mod index;
+pub mod marks;
 pub mod memory;
 pub mod promise;
 pub mod spin;

@@ -1,7 +1,6 @@
 //! The write buffer of a transaction, and the workspace that it borrows from its site.
 
 mod arena;
-mod marks;
 mod order;
 mod read_for_update;
 
@@ -12,13 +11,13 @@ use crate::read_set::ReadSet;
 use crate::retired::Note;
 use crate::store::{Block, Pinned, Replaced, VersionPool, version_size};
 use model::{Key, RowBuf, Savepoint, TableId, Timestamp};
+use parts::marks::{Marks, mark};
 use parts::memory::Meter;
 use std::collections::{BTreeMap, TryReserveError};
 use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::sync::Arc;
 
 use arena::Arena;
-use marks::{Marks, mark};
 use order::Order;
 pub(crate) use read_for_update::ReadForUpdate;
 

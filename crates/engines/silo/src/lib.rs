@@ -33,9 +33,9 @@
 //! # Snapshots and garbage
 //! A writer that replaces a row of an earlier epoch keeps the old one, if a snapshot lies between: once a second for
 //! each record, at the paper's pace. Garbage is reclaimed by those that make it, when transactions end on the same
-//! shelf of workers: versions when no snapshot reads below their end, absent records likewise, memory when every
-//! transaction that began before has ended. So an open transaction that idles delays the reuse of records that are
-//! deleted meanwhile, and an open snapshot keeps the versions that it reads.
+//! shelf of workers: versions when no snapshot reads below their end, absent records when they have no version and their
+//! epoch has ended, memory when every transaction that began before has ended. So an open transaction that idles delays
+//! the reuse of records that are deleted meanwhile, and an open snapshot keeps the versions that it reads.
 //!
 //! # Invariants
 //! - **S1** A row and a record's versions change under the record's lock, and a change of the row gives the word a new
@@ -52,6 +52,8 @@
 //! - **S7** A version is kept until no snapshot, open or to come, reads below the epoch in which it was replaced.
 //! - **S8** A record or a table that has left its index is freed when every transaction that began before has ended.
 //! - **S9** A record is in one list at most; that one alone takes it out of its index, where it is found until then.
+//! - **S10** A record leaves its index when it has neither a row nor a version, and the epoch of its TID has ended. So a
+//!   snapshot finds nothing where it would have found nothing, and whoever makes the key's next record has a later TID.
 //!
 //! # Where they are asserted
 //! In constant time, in all builds where nothing else is said.
@@ -65,6 +67,7 @@
 //! | S5 | by the index's L1 to L3, from which L5 follows | `conformance` (histories), `paper`; `skip_leaves`, `follow_nothing`, `follow_whatever_was_seen` |
 //! | S6, S7 | `epochs.rs` `advance`, `reclaim.rs` `look_at` | `snapshots`, `shuttle_engine`; `snapshot_of_the_present`, `prune_one_epoch_too_many` |
 //! | S8, S9 | `reclaim.rs` `look_at`, `store.rs` `remove` | `conformance` (what is left), `snapshots`, `shuttle_engine` |
+//! | S10 | by the cases of `reclaim.rs` `look_at` | `snapshots`, `shuttle_engine`; `remove_before_the_epoch_ends` |
 //!
 //! # Doors
 //! [`model::Interactive`], and [`model::Reexecutable`], which validates before it passes on a body's own error. Both

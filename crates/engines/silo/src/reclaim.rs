@@ -33,8 +33,11 @@ impl std::fmt::Debug for Garbage {
 /// What the transactions of one shelf have left.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
-    /// Records to take out of their index, or whose versions to give up, when it is time.
+    /// Records whose versions to give up, to take out of their index then if they have no row, when no snapshot reads below
+    /// the epoch.
     garbage: VecDeque<Garbage>,
+    /// Records without a row and without a version, to take out when the epoch has ended (S10).
+    absent: VecDeque<Garbage>,
     /// Records that are out of their index, with the epoch of that, to be freed.
     dead: VecDeque<(u64, RecordRef)>,
 }
@@ -49,16 +52,22 @@ pub(crate) fn look_after(made: &mut Vec<Garbage>, record: RecordRef, table: Tabl
 impl Lists {
     /// Takes over what a transaction has made, and looks after more than that.
     pub fn tend(&mut self, made: &mut Vec<Garbage>, epochs: &Epochs) {
-        if !(made.is_empty() && self.garbage.is_empty() && self.dead.is_empty()) {
+        if !(made.is_empty() && self.len() == 0) {
             let most = 2 * made.len() + AT_ONCE;
-            self.garbage.extend(made.drain(..));
+            made.drain(..).for_each(|garbage| self.take(garbage));
             self.reclaim(epochs, most);
         }
     }
 
     /// Returns the number of records that wait.
     pub fn len(&self) -> usize {
-        self.garbage.len() + self.dead.len()
+        self.garbage.len() + self.absent.len() + self.dead.len()
+    }
+
+    fn take(&mut self, garbage: Garbage) {
+        // Nobody has replaced its row since, or the record is looked at once too early, and comes back.
+        let list = if garbage.record.has_no_versions() { &mut self.absent } else { &mut self.garbage };
+        list.push_back(garbage);
     }
 
     /// Looks after a few records that are due, and frees a few. Returns how many left the lists.
@@ -67,6 +76,12 @@ impl Lists {
         let oldest = epochs.oldest();
         while done < most && self.garbage.front().is_some_and(|garbage| garbage.epoch <= oldest) {
             let garbage = self.garbage.pop_front().expect("just seen");
+            done += 1;
+            self.look_at(garbage, epochs, oldest);
+        }
+        let present = epochs.now();
+        while done < most && self.absent.front().is_some_and(|garbage| garbage.epoch < present) {
+            let garbage = self.absent.pop_front().expect("just seen");
             done += 1;
             self.look_at(garbage, epochs, oldest);
         }
@@ -89,18 +104,21 @@ impl Lists {
         let word = record.word.lock();
         assert!(!word.is_dead(), "S9: the list that has a record takes it out");
         record.prune(oldest, &guard);
-        let due = record.newest_until().or_else(|| word.is_absent().then(|| word.tid().epoch()));
-        match due {
-            None => {
+        match record.newest_until() {
+            None if !word.is_absent() => {
                 record.leave_queue();
                 record.word.unlock_as(word);
             }
-            Some(epoch) if epoch > oldest => {
+            Some(epoch) => {
+                assert!(epoch > oldest, "it would have been pruned");
                 record.word.unlock_as(word);
                 self.garbage.push_back(Garbage { epoch, ..garbage });
             }
-            Some(_) => {
-                assert!(record.has_no_versions(), "S7: a record with versions that snapshots need stays");
+            None if word.tid().epoch() >= epochs.now() => {
+                record.word.unlock_as(word);
+                self.absent.push_back(Garbage { epoch: word.tid().epoch(), ..garbage });
+            }
+            None => {
                 garbage.table.index.remove(record, &guard);
                 record.word.unlock_as(word.dead());
                 // Whoever begins in a later epoch than this sees that it is gone (S8).

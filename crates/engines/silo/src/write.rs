@@ -85,7 +85,8 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
     fn buffer(&mut self, table: TableRef, key: &[u8], row: Option<&[u8]>, record: Option<RecordRef>) -> Result<()> {
         let worker = self.worker.as_mut().expect("a statement begins by looking whether the transaction is open");
         let options = &self.engine.options;
-        let (rows, bytes) = worker.writes.sizes_with(table.id, key, row);
+        let found = worker.writes.find(table.id, key);
+        let (rows, bytes) = worker.writes.sizes_with(found, key, row);
         check_limit(
             LimitKind::RowBytes,
             options.row_bytes.min(u64::from(u32::MAX)),
@@ -93,8 +94,10 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
         )?;
         check_limit(LimitKind::WriteSetRows, options.write_set_rows, rows)?;
         check_limit(LimitKind::WriteSetBytes, options.write_set_bytes, bytes)?;
-        let find = || record.or_else(|| table.index.get(key, &epoch::pin()).ok());
-        let at = worker.writes.entry(table, key, find);
+        let at = found.unwrap_or_else(|| {
+            let record = record.or_else(|| table.index.get(key, &epoch::pin()).ok());
+            worker.writes.add(table, key, record)
+        });
         worker.writes.buffer(at, row);
         Ok(())
     }

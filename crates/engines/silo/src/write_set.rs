@@ -5,16 +5,19 @@ use crate::store::TableRef;
 use crate::tid::{Tid, Word};
 use crate::worker::empty;
 use model::{Direction, Key, Savepoint, TableId};
+use parts::marks::{Marks, mark};
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};
 
-/// Write sets up to this size are searched from front to back.
-const LINEAR: usize = 16;
+/// Write sets up to this size are searched from front to back, by marks.
+const LINEAR: usize = 64;
 
 /// The writes of one transaction, in the order of first writing.
 #[derive(Debug, Default)]
 pub(crate) struct WriteSet {
     pub entries: Vec<Write>,
+    /// Marks of the first [`LINEAR`] entries.
+    marks: Marks,
     /// The rows, one behind the other.
     rows: Vec<u8>,
     /// The entries by table and key, once there are more than [`LINEAR`].
@@ -69,7 +72,8 @@ impl WriteSet {
     #[inline]
     pub fn find(&self, table: TableId, key: &[u8]) -> Option<usize> {
         if self.entries.len() <= LINEAR {
-            return self.entries.iter().position(|write| write.table.id == table && write.key[..] == *key);
+            let is_sought = |at: usize| self.entries[at].table.id == table && self.entries[at].key[..] == *key;
+            return self.marks.find(mark(table, key), is_sought);
         }
         self.order.get(&(table, Key::from_bytes(key))).map(|&at| at as usize)
     }
@@ -120,14 +124,13 @@ impl WriteSet {
         }
     }
 
-    /// The entry of a key, made with this record if there is none.
-    #[inline]
-    pub fn entry(&mut self, table: TableRef, key: &[u8], record: impl FnOnce() -> Option<RecordRef>) -> usize {
-        if let Some(at) = self.find(table.id, key) {
-            return at;
+    /// Adds the entry of a key that has none. Returns its index.
+    pub fn add(&mut self, table: TableRef, key: &[u8], record: Option<RecordRef>) -> usize {
+        if self.entries.len() < LINEAR {
+            self.marks.push(mark(table.id, key));
         }
         let (key, before) = (Key::from_bytes(key), Word::new(Tid::ZERO, true));
-        self.entries.push(Write { table, key, record: record(), value: Value::Unchanged, is_made: false, before });
+        self.entries.push(Write { table, key, record, value: Value::Unchanged, is_made: false, before });
         if self.entries.len() > LINEAR {
             self.index_last();
         }
@@ -140,9 +143,10 @@ impl WriteSet {
         self.order.extend(keys.map(|(at, write)| ((write.table.id, write.key.clone()), at as u32)));
     }
 
-    /// Returns the rows and bytes that the transaction will have written with this write.
-    pub fn sizes_with(&self, table: TableId, key: &[u8], row: Option<&[u8]>) -> (u64, u64) {
-        let is_new = self.own(table, key).is_none();
+    /// Returns the rows and bytes that the transaction will have written with this write of the entry at an index, or of
+    /// a key that has none yet.
+    pub fn sizes_with(&self, at: Option<usize>, key: &[u8], row: Option<&[u8]>) -> (u64, u64) {
+        let is_new = at.is_none_or(|at| self.entries[at].value == Value::Unchanged);
         (self.changed + u64::from(is_new), self.bytes + (key.len() + row.map_or(0, <[u8]>::len)) as u64)
     }
 
@@ -206,7 +210,11 @@ impl WriteSet {
 
     /// Ready for the next transaction; memory up to these capacities is kept.
     pub fn clear(&mut self, kept_entries: usize, kept_bytes: usize) {
+        if self.entries.is_empty() && self.next_savepoint == 0 {
+            return; // Without an entry there is nothing else.
+        }
         empty(&mut self.entries, kept_entries);
+        self.marks.clear();
         empty(&mut self.rows, kept_bytes);
         if !self.order.is_empty() {
             self.order.clear();

@@ -94,6 +94,28 @@ fn a_record_is_freed_behind_the_last_that_may_have_it() {
     assert_eq!(engine.stats().garbage, 0);
 }
 
+/// A row that no snapshot sees is gone with the epoch of its deletion, whatever snapshots are open: queues of rows that
+/// come and go stay short.
+#[test]
+fn a_row_between_two_snapshots_leaves_with_its_epoch() {
+    let (engine, table) = with_registers(Options { snapshot_every: 25, ..options() });
+    load(&engine, table, &[(1, 1)]);
+    engine.settle();
+    let mut reader = begin(&engine, Mode::Snapshot);
+    load(&engine, table, &[(2, 2)]);
+    let mut open = begin(&engine, Mode::ReadWrite);
+    assert!(delete(&mut open, table, 2).expect("nobody in the way"));
+    open.commit().expect("nobody in the way");
+    load(&engine, table, &[(1, 2)]);
+    assert_eq!(engine.stats().records, 2, "its epoch has not ended");
+    engine.advance_epoch();
+    load(&engine, table, &[(1, 3)]);
+    assert_eq!(engine.stats().records, 1);
+    assert_eq!(rows(&mut reader, table), [(1, 1)]);
+    load(&engine, table, &[(2, 4)]);
+    reader.commit().expect("a snapshot commits");
+}
+
 /// A table that is dropped lives as long as those that may use it.
 #[test]
 fn a_dropped_table_goes_with_its_last_reader() {

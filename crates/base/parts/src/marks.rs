@@ -10,7 +10,7 @@ const FILTER_BITS: u32 = 256;
 
 /// The mark of each entry.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
+pub struct Marks {
     marks: Vec<u32>,
     /// The bit of each mark. Most keys that are sought are not there, and most of them meet a bit that is not set.
     filter: [u64; (FILTER_BITS / u64::BITS) as usize],
@@ -67,7 +67,7 @@ impl Marks {
 
 /// The mark of a key. Whoever chooses keys of one mark makes searches slower, as slow as comparing all keys.
 #[inline]
-pub(super) fn mark(table: TableId, key: &[u8]) -> u32 {
+pub fn mark(table: TableId, key: &[u8]) -> u32 {
     /// An odd number without a pattern: the fraction of the golden ratio.
     const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = key.as_chunks::<8>();
