@@ -79,6 +79,7 @@
 //! | `ahead.rs` | the other thread: prepare segments, raise the ceiling |
 //! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
 //! | `recover.rs`, `scan.rs`, `start.rs` | recovery: read the segments, classify damage, continue the log |
+//! | `redo.rs` | the payloads of engines: the only format above the records |
 //! | `verify.rs` | the same reading, as a report without changes |
 //! | `control.rs`, `segment.rs`, `format.rs`, `window.rs` | files and bytes |
 //!
@@ -100,6 +101,7 @@ mod large;
 mod log;
 mod options;
 mod recover;
+pub mod redo;
 mod scan;
 mod segment;
 mod shared;

@@ -13,12 +13,12 @@
 
 use crate::Hyper;
 use crate::read::View;
-use crate::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
 use crate::table::Table;
 use model::{Columns, Invalid, LogPosition, Result, RowBuf, TableId};
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::PoisonError;
 use wal::CheckpointWriter;
+use wal::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
 
 /// Report of a finished checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +91,7 @@ fn write_block(
                     Ok(version) if version.is_there() => {
                         version.copy(Columns::All, &mut row);
                         let key = latched.key(slot).expect("a row has a key");
-                        encode_checkpoint_row(&mut rows, table.id, key, row.row());
+                        encode_checkpoint_row(&mut rows, table.id, 0, key, row.bytes());
                         ends.push(rows.len());
                         report.bytes += (key.len() + row.bytes().len()) as u64;
                     }

@@ -104,8 +104,8 @@ impl Hyper {
         caller: CallersWaitLimit<'_>,
     ) -> std::result::Result<LogPosition, LogError> {
         let writes: &[Write] = &commit.writes;
-        let (bytes, largest) = redo::encoded_size(self, writes);
-        let mut large = log.begin_large_within(commit.at, bytes, largest.max(log.part_bytes()), caller)?;
+        let size = redo::encoded_size(self, writes);
+        let mut large = log.begin_large_within(commit.at, size.all, size.largest.max(log.part_bytes()), caller)?;
         let mut next = Some(next);
         while let Some(from) = next {
             large.append(record)?;

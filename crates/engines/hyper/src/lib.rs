@@ -104,12 +104,12 @@ use order::{Order, Starts};
 use parts::sync::atomic::AtomicU64;
 use parts::sync::{Mutex, MutexGuard, OnceLock};
 use parts::wait::WaitTable;
-use redo::{encode_create, encode_drop};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use table::{Layout, Table};
 use wait::Waits;
 use wal::Log;
+use wal::redo::{encode_create, encode_drop};
 use worker::{Counts, Shelves};
 
 /// Places where transactions sleep.

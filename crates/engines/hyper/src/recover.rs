@@ -1,12 +1,12 @@
 //! Recovery: the checkpoint, then the log, in its order. Nobody else has the database meanwhile.
 
 use crate::order::Order;
-use crate::redo;
 use crate::{Hyper, Options};
 use env::Disk;
-use model::{Decoder, Fault, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId};
+use model::{Fault, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId};
 use std::fmt;
 use std::sync::Arc;
+use wal::redo::{self, Record};
 use wal::{Log, Recovered};
 
 /// Report of a recovery.
@@ -112,34 +112,20 @@ impl Hyper {
 
     /// Applies a record. Returns whether it is a row of a checkpoint.
     fn apply(&self, record: &[u8]) -> std::result::Result<bool, Malformed> {
-        let mut from = Decoder::new(record);
-        let kind = from.u8()?;
-        match kind {
-            redo::WRITES => {
-                while !from.is_empty() {
-                    let (table, key) = (TableId(from.u32()?), from.bytes32()?);
-                    let row = match from.u8()? {
-                        redo::ROW => Some(from.bytes32()?),
-                        redo::DELETE => None,
-                        _ => return Err(Malformed),
-                    };
-                    self.replace(table, key, row)?;
+        let record = Record::decode(record)?;
+        let is_row = matches!(record, Record::CheckpointRow(..));
+        match record {
+            Record::Writes(writes) => {
+                for write in writes {
+                    self.replace(write?)?;
                 }
             }
-            redo::CREATE => {
-                let (id, schema) = (TableId(from.u32()?), Schema::decode(&mut from)?);
-                self.recreate(id, schema)?;
-            }
-            redo::DROP => self.forget_table(TableId(from.u32()?)),
-            redo::CHECKPOINT_START => self.names().next = from.u32()?,
-            redo::CHECKPOINT_ROW => {
-                let (table, _timestamp) = (TableId(from.u32()?), from.u64()?);
-                let (key, row) = (from.bytes32()?, from.bytes32()?);
-                self.replace(table, key, Some(row))?;
-            }
-            _ => return Err(Malformed),
+            Record::Create(id, schema) => self.recreate(id, schema)?,
+            Record::Drop(id) => self.forget_table(id),
+            Record::CheckpointStart(next) => self.names().next = next.0,
+            Record::CheckpointRow(_, row) => self.replace(row)?,
         }
-        if from.is_empty() { Ok(kind == redo::CHECKPOINT_ROW) } else { Err(Malformed) }
+        Ok(is_row)
     }
 
     /// A table that a record has created, unless the checkpoint has it already.
@@ -162,7 +148,8 @@ impl Hyper {
     }
 
     /// Puts a row in the place of whatever is there under its key.
-    fn replace(&self, table: TableId, key: &[u8], row: Option<&[u8]>) -> std::result::Result<(), Malformed> {
+    fn replace(&self, write: redo::Write<'_>) -> std::result::Result<(), Malformed> {
+        let redo::Write { table, key, row } = write;
         let Some(table) = self.tables.get(table).filter(|table| !table.is_dropped()) else { return Ok(()) };
         table.schema().check_key(key).map_err(|_| Malformed)?;
         let row = row.map(RowRef::new);

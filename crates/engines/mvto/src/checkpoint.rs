@@ -17,7 +17,6 @@
 use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, log_fault};
 use crate::ownership::Holder;
-use crate::recover::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
 use crate::store::Tuple;
 use env::Clock;
 use env::time::{Duration, Instant};
@@ -26,6 +25,7 @@ use parts::epoch;
 use parts::index::Entry;
 use parts::sync::atomic::Ordering;
 use std::sync::PoisonError;
+use wal::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
 use wal::{CheckpointWriter, LogError};
 
 /// Report of a finished checkpoint.
@@ -178,7 +178,7 @@ impl<C: Clock> Writing<'_, C> {
         let Some(version) = tuple.newest() else { return };
         self.rests_on = self.rests_on.max(version.log_position());
         let Some(row) = version.row() else { return };
-        encode_checkpoint_row(&mut batch.rows, id, version.begin(), tuple.key(), row);
+        encode_checkpoint_row(&mut batch.rows, id, version.begin().0, tuple.key(), row.bytes());
         batch.ends.push(batch.rows.len());
         self.report.rows += 1;
         self.report.bytes += (tuple.key().len() + row.bytes().len()) as u64;

@@ -169,8 +169,8 @@ fn append_parts(
     durability: Durability,
     caller: CallersWaitLimit<'_>,
 ) -> std::result::Result<LogPosition, LogError> {
-    let (bytes, largest) = encoded_size(writes);
-    let mut large = log.begin_large_within(at.0, bytes, largest.max(log.part_bytes()), caller)?;
+    let size = encoded_size(writes);
+    let mut large = log.begin_large_within(at.0, size.all, size.largest.max(log.part_bytes()), caller)?;
     let mut next = Some(next);
     while let Some(from) = next {
         large.append(record)?;

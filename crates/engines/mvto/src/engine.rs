@@ -285,7 +285,7 @@ impl<C: Clock> Mvto<C> {
             return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
         }
         let (id, mut record) = (catalog.next_id(), Vec::new());
-        crate::recover::encode_create(&mut record, id, &schema);
+        wal::redo::encode_create(&mut record, id, &schema);
         let table = Table::new(id, visible_from, schema, self.options.hash_seed, &self.memory.meter);
         Ok(Changed { catalog: catalog.with(table)?, record, result: id })
     }
@@ -312,7 +312,7 @@ impl<C: Clock> Mvto<C> {
             let unknown = || Invalid::UnknownTable { table: name.to_owned() };
             let table = catalog.by_name(name).ok_or_else(unknown)?.clone();
             let mut record = Vec::new();
-            crate::recover::encode_drop(&mut record, table.id);
+            wal::redo::encode_drop(&mut record, table.id);
             Ok(Changed { catalog: catalog.without(table.id), record, result: table })
         })?;
         self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(table);

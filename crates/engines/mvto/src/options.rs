@@ -1,9 +1,9 @@
 //! Options and limits.
 
-use crate::recover::ROW_OVERHEAD;
 use crate::sites::LARGEST_BATCH;
 use model::Durability;
 use std::time::Duration;
+use wal::redo::WRITE_OVERHEAD;
 
 /// The engine's knobs: meaning, unit, default, limit.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Options {
         self.sites = self.sites.clamp(1, 1024).next_power_of_two();
         // A segment of the log must hold a row with its key.
         let logged = self.log.max_payload() / 2;
-        self.key_bytes = self.key_bytes.min(usize::from(u16::MAX)).min(logged.saturating_sub(ROW_OVERHEAD + 1));
+        self.key_bytes = self.key_bytes.min(usize::from(u16::MAX)).min(logged.saturating_sub(WRITE_OVERHEAD + 1));
         self.row_bytes = self.row_bytes.min(ROW_BYTES_LIMIT).min(logged);
         self.write_set_rows = self.write_set_rows.min(u32::MAX as usize);
         self.versions = self.versions.max(2);

@@ -1,7 +1,6 @@
 //! Redo records, and their replay when an engine is opened.
 //!
-//! The log keeps a record's timestamp beside it. A record's bytes are one of: the rows that a transaction wrote, a created
-//! table, a dropped table. Replay is per key by timestamp, so the order of records matters only for tables. A transaction's
+//! The log keeps a record's timestamp beside it. Replay is per key by timestamp, so the order of records matters only for tables. A transaction's
 //! rows may be a large record of the log: each of its parts has whole rows, and the log returns only parts of committed
 //! records, so they are replayed like records.
 
@@ -14,24 +13,14 @@ use crate::options::Options;
 use crate::ownership::Ownership;
 use crate::store::{Pinned, Replaced, Tuple, VersionPool, version_size};
 use crate::write_set::WriteSet;
-use codec::{put_bytes32, put_u32, put_u64};
 use env::{Clock, Disk, SystemClock};
-use model::{
-    Decoder, Fault, Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId, Timestamp,
-};
+use model::{Fault, Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Timestamp};
 use parts::epoch::{self, Guard};
 use parts::index::Insert;
 use std::fmt;
 use std::sync::Arc;
+use wal::redo::{self, Record};
 use wal::{Log, Recovered};
-
-const WRITES: u8 = 1;
-const CREATE: u8 = 2;
-const DROP: u8 = 3;
-const CHECKPOINT_START: u8 = 4;
-const CHECKPOINT_ROW: u8 = 5;
-const ROW: u8 = 1;
-const DELETE: u8 = 0;
 
 /// Report of a recovery.
 #[derive(Clone, Debug, Default)]
@@ -74,69 +63,28 @@ impl fmt::Display for RecoveryReport {
     }
 }
 
-/// Bytes that a logged row takes beside its own and its key's.
-pub(crate) const ROW_OVERHEAD: usize = 4 + 4 + 1 + 4;
-
 /// The rows that a transaction writes, from an entry of its write set on, in at most `limit` bytes (or one row). Returns the entry
 /// with which to go on.
 pub(crate) fn encode_writes(record: &mut Vec<u8>, writes: &WriteSet, from: usize, limit: usize) -> Option<usize> {
-    record.clear();
-    record.push(WRITES);
-    for (at, write) in writes.entries.iter().enumerate().skip(from).filter(|(_, write)| is_installed(write)) {
+    redo::begin_writes(record);
+    let mut logged = logged(writes, from);
+    logged.find_map(|(at, write)| (!redo::add_write(record, &write, limit)).then_some(at))
+}
+
+/// Bytes of all rows that a transaction writes.
+pub(crate) fn encoded_size(writes: &WriteSet) -> redo::WritesSize {
+    let mut size = redo::WritesSize::default();
+    logged(writes, 0).for_each(|(_, write)| size.add(&write));
+    size
+}
+
+/// The rows that a transaction writes, with their places in its write set, from one on.
+fn logged(writes: &WriteSet, from: usize) -> impl Iterator<Item = (usize, redo::Write<'_>)> {
+    let installed = writes.entries.iter().enumerate().skip(from).filter(|(_, write)| is_installed(write));
+    installed.map(|(at, write)| {
         let row = writes.value(write.buffered).expect("it changes");
-        if record.len() > 1 && record.len() + encoded_bytes(&write.key, row) > limit {
-            return Some(at);
-        }
-        put_u32(record, write.table.0);
-        put_bytes32(record, &write.key);
-        match row {
-            None => record.push(DELETE),
-            Some(row) => {
-                record.push(ROW);
-                put_bytes32(record, row);
-            }
-        }
-    }
-    None
-}
-
-/// Bytes of all rows that a transaction writes, encoded, and of the largest of them in a record of its own.
-pub(crate) fn encoded_size(writes: &WriteSet) -> (u64, usize) {
-    let logged = writes.entries.iter().filter(|write| is_installed(write));
-    let sizes = logged.map(|write| encoded_bytes(&write.key, writes.value(write.buffered).expect("it changes")));
-    sizes.fold((0, 0), |(total, largest), bytes| (total + bytes as u64, largest.max(1 + bytes)))
-}
-
-fn encoded_bytes(key: &[u8], row: Option<&[u8]>) -> usize {
-    ROW_OVERHEAD + key.len() + row.map_or(0, <[u8]>::len)
-}
-
-/// A created table.
-pub(crate) fn encode_create(record: &mut Vec<u8>, id: TableId, schema: &Schema) {
-    record.push(CREATE);
-    put_u32(record, id.0);
-    schema.encode(record);
-}
-
-/// A dropped table.
-pub(crate) fn encode_drop(record: &mut Vec<u8>, id: TableId) {
-    record.push(DROP);
-    put_u32(record, id.0);
-}
-
-/// The start of a checkpoint: table numbers below `next` have been given.
-pub(crate) fn encode_checkpoint_start(record: &mut Vec<u8>, next: TableId) {
-    record.push(CHECKPOINT_START);
-    put_u32(record, next.0);
-}
-
-/// A row of a checkpoint.
-pub(crate) fn encode_checkpoint_row(record: &mut Vec<u8>, id: TableId, begin: Timestamp, key: &[u8], row: RowRef<'_>) {
-    record.push(CHECKPOINT_ROW);
-    put_u32(record, id.0);
-    put_u64(record, begin.0);
-    put_bytes32(record, key);
-    put_bytes32(record, row.bytes());
+        (at, redo::Write { table: write.table, key: &write.key, row })
+    })
 }
 
 impl Mvto<SystemClock> {
@@ -265,48 +213,32 @@ impl Rebuild {
     }
 
     fn apply(&mut self, at: Timestamp, record: &[u8]) -> std::result::Result<(), Malformed> {
-        let mut from = Decoder::new(record);
-        match from.u8()? {
-            WRITES => {
-                while !from.is_empty() {
-                    let (table, key) = (TableId(from.u32()?), from.bytes32()?);
-                    let row = match from.u8()? {
-                        ROW => Some(from.bytes32()?),
-                        DELETE => None,
-                        _ => return Err(Malformed),
-                    };
-                    self.apply_row(table, at, key, row)?;
+        match Record::decode(record)? {
+            Record::Writes(writes) => {
+                for write in writes {
+                    self.apply_row(at, write?)?;
                 }
             }
-            CREATE => {
-                let (id, schema) = (TableId(from.u32()?), Schema::decode(&mut from)?);
+            Record::Create(id, schema) => {
                 // In the checkpoint already, or dropped before it, if it was written by an older version of this program.
                 if at == Timestamp::ZERO || id >= self.catalog.next_id() {
                     let table = Table::new(id, Timestamp::ZERO, schema, self.hash_seed, &self.memory.meter);
                     self.catalog = self.catalog.with(table).map_err(|_| Malformed)?;
                 }
             }
-            DROP => self.catalog = self.catalog.without(TableId(from.u32()?)),
-            CHECKPOINT_START => self.catalog.reserve(TableId(from.u32()?)),
-            CHECKPOINT_ROW => {
-                let (table, begin) = (TableId(from.u32()?), Timestamp(from.u64()?));
-                let (key, row) = (from.bytes32()?, from.bytes32()?);
+            Record::Drop(id) => self.catalog = self.catalog.without(id),
+            Record::CheckpointStart(next) => self.catalog.reserve(next),
+            Record::CheckpointRow(begin, row) => {
                 self.checkpoint_rows += 1;
-                self.apply_row(table, begin, key, Some(row))?;
+                self.apply_row(Timestamp(begin), row)?;
             }
-            _ => return Err(Malformed),
         }
-        if from.is_empty() { Ok(()) } else { Err(Malformed) }
+        Ok(())
     }
 
     /// Keeps the newest of a key's versions. Deletions are kept too, until all records have been seen.
-    fn apply_row(
-        &mut self,
-        table: TableId,
-        at: Timestamp,
-        key: &[u8],
-        row: Option<&[u8]>,
-    ) -> std::result::Result<(), Malformed> {
+    fn apply_row(&mut self, at: Timestamp, write: redo::Write<'_>) -> std::result::Result<(), Malformed> {
+        let redo::Write { table, key, row } = write;
         self.newest = self.newest.max(at.0);
         let Some(table) = self.catalog.get(table) else { return Ok(()) }; // Dropped.
         table.schema.check_key(key).map_err(|_| Malformed)?;
