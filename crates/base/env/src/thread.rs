@@ -3,7 +3,9 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-pub use std::thread::{JoinHandle, available_parallelism, current, panicking, yield_now};
+pub use std::thread::{
+    JoinHandle, Scope, ScopedJoinHandle, available_parallelism, current, panicking, scope, yield_now,
+};
 
 /// Starts a thread called `name` (shown by the operating system; Linux keeps the first 15 bytes).
 ///
@@ -15,6 +17,22 @@ where
     F: FnOnce() -> T + Send + 'static,
 {
     std::thread::Builder::new().name(name.to_owned()).spawn(body)
+}
+
+/// Same as [`spawn_named`], for a thread that ends before `scope` does.
+///
+/// # Errors
+/// The operating system refuses another thread.
+pub fn spawn_scoped<'scope, T, F>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    body: F,
+) -> io::Result<ScopedJoinHandle<'scope, T>>
+where
+    T: Send + 'scope,
+    F: FnOnce() -> T + Send + 'scope,
+{
+    std::thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, body)
 }
 
 /// Shorter waits are spent yielding: a sleep of a microsecond takes 55, by the operating system's timers.

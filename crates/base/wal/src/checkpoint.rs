@@ -260,9 +260,11 @@ impl CheckpointReader {
         Ok(Self { info, identity, window, offset: BLOCK as u64, index: 0 })
     }
 
-    /// Reads every row once, and returns a reader that stands at the first again.
-    pub(crate) fn verified(mut self) -> Result<Self, LogError> {
-        while self.next_row()?.is_some() {}
+    /// Reads every row once, calls `read` with its bytes, and returns a reader that stands at the first again.
+    pub(crate) fn verified(mut self, mut read: impl FnMut(u64)) -> Result<Self, LogError> {
+        while let Some(row) = self.next_row()? {
+            read(row.len() as u64);
+        }
         (self.offset, self.index) = (BLOCK as u64, 0);
         Ok(self)
     }

@@ -79,6 +79,7 @@
 //! | `ahead.rs` | the other thread: prepare segments, raise the ceiling |
 //! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
 //! | `recover.rs`, `scan.rs`, `start.rs` | recovery: read the segments, classify damage, continue the log |
+//! | `replay.rs`, `progress.rs` | what was found, applied by several threads; how far that has come |
 //! | `redo.rs` | the payloads of engines: the only format above the records |
 //! | `verify.rs` | the same reading, as a report without changes |
 //! | `control.rs`, `segment.rs`, `format.rs`, `window.rs` | files and bytes |
@@ -100,8 +101,10 @@ mod group;
 mod large;
 mod log;
 mod options;
+mod progress;
 mod recover;
 pub mod redo;
+mod replay;
 mod scan;
 mod segment;
 mod shared;
@@ -119,7 +122,9 @@ pub use large::LargeRecord;
 pub use log::{LOG_THREAD, Log};
 pub use model::{Durability, LogPosition};
 pub use options::{Driver, LogOptions};
+pub use progress::{OnProgress, RecoveryProgress, RecoveryStep};
 pub use recover::{RecordReader, Recovered, RecoveredRecord, RecoveryReport, TailCut};
+pub use replay::{Rebuild, Replayed};
 pub use shared::CallersWaitLimit;
 pub use stats::LogStats;
 pub use verify::{SegmentReport, VerifyReport, verify};

@@ -2,6 +2,7 @@
 
 use crate::error::LogError;
 use crate::format::{SEGMENT_HEADER, SEGMENT_RESERVE, overhead};
+use crate::progress::OnProgress;
 use std::time::Duration;
 
 /// Driver of writes and syncs.
@@ -39,6 +40,11 @@ pub struct LogOptions {
     pub append_timeout: Duration,
     /// Driver of the work. Default: the log's own threads.
     pub driver: Driver,
+    /// Threads that apply what is found on opening; one is the caller itself. Default 0: one for each core, and one with
+    /// [`Driver::Caller`]. At most 256.
+    pub recovery_threads: usize,
+    /// Who hears how far opening has come. Default: nobody.
+    pub on_progress: Option<OnProgress>,
     /// Reads what is there and writes nothing: appends and checkpoints fail with [`LogError::ReadOnly`], and the directory is
     /// left as it is, with what a crash has left in it. Default false.
     pub read_only: bool,
@@ -54,6 +60,8 @@ impl Default for LogOptions {
             group_gather: Duration::from_millis(10),
             append_timeout: Duration::from_secs(10),
             driver: Driver::Threads,
+            recovery_threads: 0,
+            on_progress: None,
             read_only: false,
         }
     }
@@ -78,6 +86,17 @@ impl LogOptions {
         self.segment_bytes - SEGMENT_HEADER
     }
 
+    /// Threads of a replay.
+    pub(crate) fn threads(&self) -> usize {
+        match self.recovery_threads {
+            // Shuttle's models know no other threads than their own.
+            _ if cfg!(feature = "shuttle") => 1,
+            0 if self.driver == Driver::Caller => 1,
+            0 => env::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), LogError> {
         let bad = |option, limit| Err(LogError::BadOption { option, limit });
         let (millisecond, hour) = (Duration::from_millis(1), Duration::from_secs(3600));
@@ -92,6 +111,9 @@ impl LogOptions {
         }
         if !(millisecond..=hour).contains(&self.flush_interval) {
             return bad("flush_interval", "1 ms to 1 hour");
+        }
+        if self.recovery_threads > 256 {
+            return bad("recovery_threads", "at most 256");
         }
         if self.group_gather > Duration::from_millis(10) {
             return bad("group_gather", "at most 10 ms");

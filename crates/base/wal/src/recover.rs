@@ -8,6 +8,7 @@ use crate::control::{CONTROL, Control};
 use crate::error::{Damage, DamageKind, LogError};
 use crate::format::RecordKind;
 use crate::options::LogOptions;
+use crate::progress::{OnProgress, ProgressMeter, RecoveryStep};
 use crate::scan::{Ending, RawRecord, Records, Scanned, Step, judge, open_segment};
 use crate::segment::{Segment, UNFINISHED};
 use crate::start::Start;
@@ -34,6 +35,18 @@ pub struct Recovered {
     pub records: RecordReader,
     /// Report.
     pub report: RecoveryReport,
+    /// Threads of [`Recovered::replay`].
+    pub(crate) threads: usize,
+    /// Bytes of its batches.
+    pub(crate) batch_bytes: usize,
+    pub(crate) on_progress: Option<OnProgress>,
+}
+
+impl Recovered {
+    /// Bytes that a replay reads, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.info().bytes) + self.records.bytes
+    }
 }
 
 /// Report of a recovery.
@@ -109,6 +122,8 @@ pub struct RecordReader {
     segments: VecDeque<(u64, u64)>,
     /// Large records: where each begins and ends.
     finished: BTreeMap<u64, u64>,
+    /// Bytes of all records in them.
+    bytes: u64,
     current: Option<(Records, u64)>,
 }
 
@@ -254,11 +269,14 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
     };
     let identity = control.identity();
     let checkpoint = match inventory.checkpoint {
-        true => Some(CheckpointReader::open(&**disk, identity)?.verified()?),
+        true => Some(CheckpointReader::open(&**disk, identity)?),
         false => None,
     };
     let first = checkpoint.as_ref().map_or(1, |checkpoint| checkpoint.info().first_segment);
-    let chain = read_chain(&**disk, identity, &inventory, first)?;
+    let mut progress = progress_of(&**disk, options, &inventory, checkpoint.as_ref())?;
+    let checkpoint = checkpoint.map(|checkpoint| checkpoint.verified(|bytes| progress.add(bytes))).transpose()?;
+    let chain = read_chain(&**disk, identity, &inventory, first, |bytes| progress.add(bytes))?;
+    progress.finish();
     let tail = end_of(&chain, first)?;
     let next = chain.get(tail + 1).filter(|blank| blank.place.number == chain[tail].place.number + 1);
     let needed = first..=next.unwrap_or(&chain[tail]).place.number;
@@ -272,11 +290,18 @@ pub fn resume(disk: &Arc<dyn Disk>, options: &LogOptions) -> Result<Resumed, Log
         identity,
         segments: chain[..=tail].iter().map(|scanned| (scanned.place.number, scanned.scan.end)).collect(),
         finished: chain[..=tail].iter().flat_map(|scanned| scanned.scan.finished.iter().copied()).collect(),
+        bytes: chain[..=tail].iter().map(|scanned| scanned.scan.end - scanned.place.start).sum(),
         current: None,
     };
     let going = go_on(&**disk, options, Start::find(&**disk, identity, &chain[..=tail], next)?)?;
     report.end = LogPosition::from_raw(going.buffer.tail());
-    Ok(Resumed { lock, control, going, recovered: Recovered { checkpoint, records, report } })
+    let (threads, batch_bytes, on_progress) = (options.threads(), options.part_bytes(), options.on_progress.clone());
+    Ok(Resumed {
+        lock,
+        control,
+        going,
+        recovered: Recovered { checkpoint, records, report, threads, batch_bytes, on_progress },
+    })
 }
 
 /// Way in which a log goes on.
@@ -353,9 +378,34 @@ fn is_blank_file(disk: &dyn Disk, name: &str) -> Result<bool, DiskError> {
     Ok(true)
 }
 
-fn read_chain(disk: &dyn Disk, identity: u64, inventory: &Inventory, first: u64) -> Result<Vec<Scanned>, LogError> {
+fn read_chain(
+    disk: &dyn Disk,
+    identity: u64,
+    inventory: &Inventory,
+    first: u64,
+    mut read: impl FnMut(u64),
+) -> Result<Vec<Scanned>, LogError> {
     let needed = inventory.segments.iter().filter(|number| **number >= first);
-    needed.map(|number| Scanned::read(disk, identity, *number)).collect()
+    let scanned = needed.map(|number| Scanned::read(disk, identity, *number));
+    scanned.inspect(|scanned| read(scanned.as_ref().map_or(0, |scanned| scanned.place.file_bytes()))).collect()
+}
+
+/// The meter of the verifying step. The lengths of segments are looked up only if somebody wants to know.
+fn progress_of(
+    disk: &dyn Disk,
+    options: &LogOptions,
+    inventory: &Inventory,
+    checkpoint: Option<&CheckpointReader>,
+) -> Result<ProgressMeter, LogError> {
+    let mut total = checkpoint.map_or(0, |checkpoint| checkpoint.info().bytes);
+    if options.on_progress.is_some() {
+        let first = checkpoint.map_or(1, |checkpoint| checkpoint.info().first_segment);
+        for number in inventory.segments.iter().filter(|number| **number >= first) {
+            let length = disk.open(&Segment::name(*number)).and_then(|file| file.len());
+            total += length.map_err(LogError::Disk)?;
+        }
+    }
+    Ok(ProgressMeter::new(options.on_progress.clone(), RecoveryStep::Verify, total))
 }
 
 /// The index of the log's last segment, or the first damage.

@@ -61,7 +61,7 @@ impl<'a> Write<'a> {
     }
 
     #[inline]
-    fn encode(&self, record: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, record: &mut Vec<u8>) {
         put_u32(record, self.table.0);
         put_bytes32(record, self.key);
         match self.row {

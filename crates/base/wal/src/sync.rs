@@ -11,7 +11,7 @@ pub use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-pub use std::sync::Arc;
+pub use std::sync::{Arc, mpsc};
 
 /// Takes a latch of this crate. No foreign code runs under one, so a poisoned latch is a bug here, and going on would be
 /// worse than stopping.
@@ -25,6 +25,9 @@ pub mod thread {
     pub use env::thread::{JoinHandle, current, panicking, spawn_named};
     #[cfg(feature = "shuttle")]
     pub use shuttle::thread::{JoinHandle, current, panicking};
+
+    // Replay, which takes no threads in shuttle's models.
+    pub use env::thread::{ScopedJoinHandle, scope, spawn_scoped};
 
     /// Same as [`env::thread::spawn_named`].
     #[cfg(feature = "shuttle")]

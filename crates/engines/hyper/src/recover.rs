@@ -1,13 +1,12 @@
-//! Recovery: the checkpoint, then the log, in its order. Nobody else has the database meanwhile.
+//! Recovery: the checkpoint, then the log; of each key in its order, of keys side by side. Nobody else has the database meanwhile.
 
 use crate::order::Order;
 use crate::{Hyper, Options};
 use env::Disk;
-use model::{Fault, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId};
+use model::{Malformed, Result, RowKind, RowRef, Schema, TableId};
 use std::fmt;
 use std::sync::Arc;
-use wal::redo::{self, Record};
-use wal::{Log, Recovered};
+use wal::{Log, Rebuild, redo};
 
 /// Report of a recovery.
 #[derive(Clone, Debug, Default)]
@@ -50,21 +49,21 @@ impl Hyper {
     /// Opens the database in a directory, or creates it, and recovers what it holds.
     ///
     /// # Errors
-    /// [`Fault::Locked`] if another process has it, [`Fault::Corruption`] if what had been durable cannot be read,
-    /// [`Fault::Disk`].
+    /// [`model::Fault::Locked`] if another process has it, [`model::Fault::Corruption`] if what had been durable cannot be read,
+    /// [`model::Fault::Disk`].
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Hyper> {
         let (log, recovered) = Log::open(disk, options.log.clone())?;
         let found = recovered.report.clone();
         let mut engine = Hyper::new(options);
-        let (checkpoint_rows, records) = engine.replay(recovered)?;
+        let replayed = recovered.replay(&Rebuilding(&engine))?;
         let start = found.ceiling.max(found.max_stamp) + 1;
         let stats = engine.stats();
         engine.recovery = Some(RecoveryReport {
             created: found.created,
             clean: found.clean,
             cut: found.cut.map(|cut| cut.to_string()),
-            checkpoint_rows,
-            records,
+            checkpoint_rows: replayed.checkpoint_rows,
+            records: replayed.records,
             rows: stats.rows,
             tables: engine.tables().len(),
             start,
@@ -88,83 +87,55 @@ impl Hyper {
     pub fn close(&self) -> Result<()> {
         self.log.as_ref().map_or(Ok(()), |log| Ok(log.close()?))
     }
+}
 
-    /// Replays what was found. Returns the rows of the checkpoint and the records of the log.
-    fn replay(&self, recovered: Recovered) -> Result<(u64, u64)> {
-        let Recovered { checkpoint, mut records, .. } = recovered;
-        let (mut start, mut rows, mut count) = (LogPosition::ZERO, 0, 0);
-        if let Some(mut checkpoint) = checkpoint {
-            start = checkpoint.info().start;
-            while let Some(row) = checkpoint.next_row()? {
-                rows += u64::from(self.apply(row).map_err(|_| undecodable("a row of the checkpoint"))?);
-            }
-        }
-        while let Some(record) = records.next_record()? {
-            // What lies before the start is in the checkpoint, deletions included.
-            if record.position > start {
-                count += u64::from(record.is_end);
-                let applied = self.apply(record.payload);
-                applied.map_err(|_| undecodable(&format!("the redo record that ends at {}", record.position)))?;
-            }
-        }
-        Ok((rows, count))
-    }
+/// A database that is being rebuilt, in the order of the log.
+struct Rebuilding<'h>(&'h Hyper);
 
-    /// Applies a record. Returns whether it is a row of a checkpoint.
-    fn apply(&self, record: &[u8]) -> std::result::Result<bool, Malformed> {
-        let record = Record::decode(record)?;
-        let is_row = matches!(record, Record::CheckpointRow(..));
-        match record {
-            Record::Writes(writes) => {
-                for write in writes {
-                    self.replace(write?)?;
-                }
-            }
-            Record::Create(id, schema) => self.recreate(id, schema)?,
-            Record::Drop(id) => self.forget_table(id),
-            Record::CheckpointStart(next) => self.names().next = next.0,
-            Record::CheckpointRow(_, row) => self.replace(row)?,
-        }
-        Ok(is_row)
-    }
+impl Rebuild for Rebuilding<'_> {
+    type Own = ();
+
+    fn own(&self) {}
 
     /// A table that a record has created, unless the checkpoint has it already.
-    fn recreate(&self, id: TableId, schema: Schema) -> std::result::Result<(), Malformed> {
-        let mut names = self.names();
-        if self.tables.get(id).is_some() {
+    fn create_table(&self, id: TableId, schema: Schema, _: bool) -> std::result::Result<(), Malformed> {
+        let mut names = self.0.names();
+        if self.0.tables.get(id).is_some() {
             return Ok(());
         }
         names.next = names.next.max(id.0 + 1);
         names.listed.push((schema.name().to_owned(), id));
-        self.add_table(id, schema).map_err(|_| Malformed)
+        self.0.add_table(id, schema).map_err(|_| Malformed)
     }
 
-    fn forget_table(&self, id: TableId) {
-        self.names().listed.retain(|(_, listed)| *listed != id);
-        if let Some(table) = self.tables.get(id) {
+    fn drop_table(&self, id: TableId) {
+        self.0.names().listed.retain(|(_, listed)| *listed != id);
+        if let Some(table) = self.0.tables.get(id) {
             table.mark_dropped();
             table.clear();
         }
     }
 
-    /// Puts a row in the place of whatever is there under its key.
-    fn replace(&self, write: redo::Write<'_>) -> std::result::Result<(), Malformed> {
-        let redo::Write { table, key, row } = write;
-        let Some(table) = self.tables.get(table).filter(|table| !table.is_dropped()) else { return Ok(()) };
-        table.schema().check_key(key).map_err(|_| Malformed)?;
-        let row = row.map(RowRef::new);
-        if let (RowKind::Typed, Some(row)) = (table.schema().rows(), row) {
-            table.schema().check_row(key, row).map_err(|_| Malformed)?;
-        }
-        table.replace(key, row);
-        Ok(())
+    fn reserve(&self, next: TableId) {
+        self.0.names().next = next.0;
     }
-}
 
-fn undecodable(what: &str) -> Fault {
-    Fault::Corruption {
-        detail: format!(
-            "{what} passed its checksum but cannot be decoded: another program or a newer version has written it"
-        ),
+    /// Puts rows in the place of whatever is there under their keys.
+    fn write<'a>(
+        &self,
+        (): &mut (),
+        writes: impl Iterator<Item = std::result::Result<(u64, redo::Write<'a>), Malformed>>,
+    ) -> std::result::Result<(), Malformed> {
+        for write in writes {
+            let (_, redo::Write { table, key, row }) = write?;
+            let Some(table) = self.0.tables.get(table).filter(|table| !table.is_dropped()) else { continue };
+            table.schema().check_key(key).map_err(|_| Malformed)?;
+            let row = row.map(RowRef::new);
+            if let (RowKind::Typed, Some(row)) = (table.schema().rows(), row) {
+                table.schema().check_row(key, row).map_err(|_| Malformed)?;
+            }
+            table.replace(key, row);
+        }
+        Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! Redo records, and their replay when an engine is opened.
 //!
-//! The log keeps a record's timestamp beside it. Replay is per key by timestamp, so the order of records matters only for tables. A transaction's
-//! rows may be a large record of the log: each of its parts has whole rows, and the log returns only parts of committed
-//! records, so they are replayed like records.
+//! The log keeps a record's timestamp beside it. Replay is per key by timestamp, so the order of records matters only for tables. A
+//! transaction's rows may be a large record of the log: each of its parts has whole rows, and the log returns only parts of
+//! committed records, so they are replayed like records.
 
 use crate::begin::is_installed;
 use crate::catalog::{Catalog, Table};
@@ -14,13 +14,14 @@ use crate::ownership::Ownership;
 use crate::store::{Pinned, Replaced, Tuple, VersionPool, version_size};
 use crate::write_set::WriteSet;
 use env::{Clock, Disk, SystemClock};
-use model::{Fault, Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Timestamp};
+use model::{Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId, Timestamp};
 use parts::epoch::{self, Guard};
 use parts::index::Insert;
+use parts::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use parts::sync::{RwLock, RwLockWriteGuard};
 use std::fmt;
-use std::sync::Arc;
-use wal::redo::{self, Record};
-use wal::{Log, Recovered};
+use std::sync::{Arc, PoisonError};
+use wal::{Log, Rebuild, redo};
 
 /// Report of a recovery.
 #[derive(Clone, Debug, Default)]
@@ -91,8 +92,8 @@ impl Mvto<SystemClock> {
     /// Opens the database in a directory, or creates it, and recovers what it holds.
     ///
     /// # Errors
-    /// [`Fault::Locked`] if another process has it, [`Fault::Corruption`] if what had been durable cannot be read,
-    /// [`Fault::Disk`], [`LimitKind::MemoryToOpen`] if it needs more memory than the limit.
+    /// [`model::Fault::Locked`] if another process has it, [`model::Fault::Corruption`] if what had been durable cannot be read,
+    /// [`model::Fault::Disk`], [`LimitKind::MemoryToOpen`] if it needs more memory than the limit.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Mvto> {
         Mvto::open_with(disk, options, SystemClock::best())
     }
@@ -106,24 +107,25 @@ impl<C: Clock> Mvto<C> {
     pub fn open_with(disk: Arc<dyn Disk>, options: Options, clock: C) -> Result<Mvto<C>> {
         let (log, recovered) = Log::open(disk, options.log.clone()).map_err(log_fault)?;
         let found = recovered.report.clone();
-        let mut rebuild = Rebuild::new(&options);
-        rebuild.run(recovered)?;
-        rebuild.check_memory()?;
-        let (rows, entries) = rebuild.finish();
-        let start = rebuild.newest.max(found.ceiling).max(found.max_stamp) + 1;
+        let rebuilding = Rebuilding::new(&options);
+        let replayed = recovered.replay(&rebuilding)?;
+        rebuilding.check_memory()?;
+        let Rebuilding { catalog, memory, .. } = rebuilding;
+        let catalog = catalog.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (rows, entries) = forget_deletions(&catalog);
+        let start = replayed.newest.max(found.ceiling).max(found.max_stamp) + 1;
         let report = RecoveryReport {
             created: found.created,
             clean: found.clean,
             cut: found.cut.map(|cut| cut.to_string()),
-            checkpoint_rows: rebuild.checkpoint_rows,
-            records: rebuild.records,
+            checkpoint_rows: replayed.checkpoint_rows,
+            records: replayed.records,
             rows,
-            tables: rebuild.catalog.tables().filter(|table| !table.schema.is_index()).count(),
+            tables: catalog.tables().filter(|table| !table.schema.is_index()).count(),
             entries,
-            indexes: rebuild.catalog.tables().filter(|table| table.schema.is_index()).count(),
+            indexes: catalog.tables().filter(|table| table.schema.is_index()).count(),
             start: Timestamp(start),
         };
-        let Rebuild { catalog, memory, .. } = rebuild;
         Ok(Mvto::assemble(options, clock, memory, start, catalog, Some(log), Some(report)))
     }
 
@@ -138,144 +140,129 @@ impl<C: Clock> Mvto<C> {
 }
 
 /// A database being rebuilt, not visible to others yet.
-struct Rebuild {
+struct Rebuilding {
     /// Same as [`Options::hash_seed`].
     hash_seed: Option<u64>,
-    catalog: Catalog,
-    pool: VersionPool,
+    catalog: RwLock<Catalog>,
     memory: Memory,
     /// Memory that the rest would take, about, from where on it was clear that it would be too much; nothing is kept any more.
-    beyond_limit_bytes: usize,
-    /// Highest timestamp of any row.
-    newest: u64,
-    checkpoint_rows: u64,
-    /// Redo records that were replayed.
-    records: u64,
+    /// `Relaxed`: a sum.
+    beyond_limit_bytes: AtomicUsize,
 }
 
 /// An index has at most about this many bytes of nodes for each of its keys: nodes are at least half full.
 const NODE_BYTES_PER_KEY: usize = 40;
 
-impl Rebuild {
-    fn new(options: &Options) -> Rebuild {
-        let memory = Memory::of(options);
-        Rebuild {
+impl Rebuilding {
+    fn new(options: &Options) -> Rebuilding {
+        Rebuilding {
             hash_seed: options.hash_seed,
-            catalog: Catalog::default(),
-            pool: VersionPool::new(memory.meter.clone()),
-            memory,
-            beyond_limit_bytes: 0,
-            newest: 0,
-            checkpoint_rows: 0,
-            records: 0,
+            catalog: RwLock::default(),
+            memory: Memory::of(options),
+            beyond_limit_bytes: AtomicUsize::new(0),
         }
     }
 
     /// Checks that everything found fits the limit on memory.
     fn check_memory(&self) -> Result<()> {
-        if self.beyond_limit_bytes == 0 {
+        let beyond = self.beyond_limit_bytes.load(Relaxed);
+        if beyond == 0 {
             return Ok(());
         }
-        let actual = self.memory.meter.used() + self.beyond_limit_bytes;
+        let actual = self.memory.meter.used() + beyond;
         Err(Limit { kind: LimitKind::MemoryToOpen, limit: self.memory.limit as u64, actual: actual as u64 }.into())
     }
 
     /// Returns whether there is room for a row; if not, the bytes of this and all later rows are only added up.
-    fn has_room(&mut self, key: &[u8], row: Option<&[u8]>) -> bool {
+    fn has_room(&self, key: &[u8], row: Option<&[u8]>) -> bool {
         let used = self.memory.meter.about();
-        if self.beyond_limit_bytes == 0 && used < self.memory.limit_of_updates() {
+        if self.beyond_limit_bytes.load(Relaxed) == 0 && used < self.memory.limit_of_updates() {
             return true;
         }
         let own = row.map_or(0, |row| NODE_BYTES_PER_KEY + recovered_size(key, row));
-        self.beyond_limit_bytes += own.max(1);
+        self.beyond_limit_bytes.fetch_add(own.max(1), Relaxed);
         false
     }
 
-    fn run(&mut self, recovered: Recovered) -> Result<()> {
-        let Recovered { checkpoint, mut records, .. } = recovered;
-        let (mut start, mut bound) = (LogPosition::ZERO, 0);
-        if let Some(mut checkpoint) = checkpoint {
-            (start, bound) = (checkpoint.info().start, checkpoint.info().bound);
-            while let Some(row) = checkpoint.next_row().map_err(log_fault)? {
-                self.apply(Timestamp::ZERO, row).map_err(|_| undecodable("a row of the checkpoint"))?;
-            }
-        }
-        while let Some(record) = records.next_record().map_err(log_fault)? {
-            // What lies before the start is in the checkpoint, deletions included: the segment of a later deletion may be gone
-            // already while that of the deleted row is still here. (Checkpoints had a bound once, which is behind all stamps now.)
-            if record.position > start || record.stamp >= bound {
-                self.records += u64::from(record.is_end);
-                let applied = self.apply(Timestamp(record.stamp), record.payload);
-                applied.map_err(|_| undecodable(&format!("the redo record that ends at {}", record.position)))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn apply(&mut self, at: Timestamp, record: &[u8]) -> std::result::Result<(), Malformed> {
-        match Record::decode(record)? {
-            Record::Writes(writes) => {
-                for write in writes {
-                    self.apply_row(at, write?)?;
-                }
-            }
-            Record::Create(id, schema) => {
-                // In the checkpoint already, or dropped before it, if it was written by an older version of this program.
-                if at == Timestamp::ZERO || id >= self.catalog.next_id() {
-                    let table = Table::new(id, Timestamp::ZERO, schema, self.hash_seed, &self.memory.meter);
-                    self.catalog = self.catalog.with(table).map_err(|_| Malformed)?;
-                }
-            }
-            Record::Drop(id) => self.catalog = self.catalog.without(id),
-            Record::CheckpointStart(next) => self.catalog.reserve(next),
-            Record::CheckpointRow(begin, row) => {
-                self.checkpoint_rows += 1;
-                self.apply_row(Timestamp(begin), row)?;
-            }
-        }
-        Ok(())
+    fn catalog(&self) -> RwLockWriteGuard<'_, Catalog> {
+        self.catalog.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the newest of a key's versions. Deletions are kept too, until all records have been seen.
-    fn apply_row(&mut self, at: Timestamp, write: redo::Write<'_>) -> std::result::Result<(), Malformed> {
-        let redo::Write { table, key, row } = write;
-        self.newest = self.newest.max(at.0);
-        let Some(table) = self.catalog.get(table) else { return Ok(()) }; // Dropped.
-        table.schema.check_key(key).map_err(|_| Malformed)?;
-        if let (RowKind::Typed, Some(row)) = (table.schema.rows(), row) {
-            RowRef::new(row).check()?;
-        }
-        let table = table.clone();
-        if !self.has_room(key, row) {
-            return Ok(());
-        }
+    fn place(&self, pool: &mut VersionPool, table: &Table, at: Timestamp, key: &[u8], row: Option<&[u8]>) {
         let guard = epoch::pin();
         let tuple = place(table.space(), key, row, &guard);
         if tuple.newest().is_none_or(|newest| newest.begin() < at) {
             // Nobody reads yet: what is replaced is used again at once.
-            let replaced = tuple.install(at, LogPosition::ZERO, row, &mut self.pool, Timestamp(u64::MAX));
+            let replaced = tuple.install(at, LogPosition::ZERO, row, pool, Timestamp(u64::MAX));
             if let Replaced::Retired(Some(block)) = replaced {
-                self.pool.recycle(block);
+                pool.recycle(block);
             }
+        }
+    }
+}
+
+impl Rebuild for Rebuilding {
+    type Own = VersionPool;
+
+    fn own(&self) -> VersionPool {
+        VersionPool::new(self.memory.meter.clone())
+    }
+
+    fn create_table(&self, id: TableId, schema: Schema, is_of_checkpoint: bool) -> std::result::Result<(), Malformed> {
+        let mut catalog = self.catalog();
+        // In the checkpoint already, or dropped before it, if it was written by an older version of this program.
+        if is_of_checkpoint || id >= catalog.next_id() {
+            let table = Table::new(id, Timestamp::ZERO, schema, self.hash_seed, &self.memory.meter);
+            *catalog = catalog.with(table).map_err(|_| Malformed)?;
         }
         Ok(())
     }
 
-    /// Forgets deletions. Returns the number of rows, and that of entries in tables that are indexes.
-    fn finish(&self) -> (u64, u64) {
-        let (mut rows, mut entries) = (0, 0);
-        for table in self.catalog.tables() {
-            let (space, count) = (table.space(), if table.schema.is_index() { &mut entries } else { &mut rows });
-            let Ok(()) = space.for_each(|tuple, guard| {
-                match tuple.newest().expect("every recovered tuple has a version").row() {
-                    Some(_) => *count += 1,
-                    None => discard(space, tuple, guard),
-                }
-                Ok::<(), std::convert::Infallible>(())
-            });
-        }
-        (rows, entries)
+    fn drop_table(&self, id: TableId) {
+        let mut catalog = self.catalog();
+        *catalog = catalog.without(id);
     }
+
+    fn reserve(&self, next: TableId) {
+        self.catalog().reserve(next);
+    }
+
+    fn write<'a>(
+        &self,
+        pool: &mut VersionPool,
+        writes: impl Iterator<Item = std::result::Result<(u64, redo::Write<'a>), Malformed>>,
+    ) -> std::result::Result<(), Malformed> {
+        let catalog = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        for write in writes {
+            let (at, redo::Write { table, key, row }) = write?;
+            let Some(table) = catalog.get(table) else { continue };
+            table.schema.check_key(key).map_err(|_| Malformed)?;
+            if let (RowKind::Typed, Some(row)) = (table.schema.rows(), row) {
+                RowRef::new(row).check()?;
+            }
+            if self.has_room(key, row) {
+                self.place(pool, table, Timestamp(at), key, row);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Forgets deletions. Returns the number of rows, and that of entries in tables that are indexes.
+fn forget_deletions(catalog: &Catalog) -> (u64, u64) {
+    let (mut rows, mut entries) = (0, 0);
+    for table in catalog.tables() {
+        let (space, count) = (table.space(), if table.schema.is_index() { &mut entries } else { &mut rows });
+        let Ok(()) = space.for_each(|tuple, guard| {
+            match tuple.newest().expect("every recovered tuple has a version").row() {
+                Some(_) => *count += 1,
+                None => discard(space, tuple, guard),
+            }
+            Ok::<(), std::convert::Infallible>(())
+        });
+    }
+    (rows, entries)
 }
 
 /// The tuple of a key, made if there is none.
@@ -294,12 +281,4 @@ fn place<'g>(space: &crate::store::Space, key: &[u8], row: Option<&[u8]>, guard:
 fn recovered_size(key: &[u8], row: &[u8]) -> usize {
     let block = if Tuple::has_home(row.len()) { 0 } else { version_size(row.len()) };
     Tuple::size(key.len(), Some(row.len())) + block
-}
-
-fn undecodable(what: &str) -> Fault {
-    Fault::Corruption {
-        detail: format!(
-            "{what} passed its checksum but cannot be decoded: another program or a newer version has written it"
-        ),
-    }
 }

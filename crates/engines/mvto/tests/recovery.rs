@@ -19,13 +19,14 @@ use wal::Driver;
 type Db = Mvto<SimClock>;
 
 /// Small segments, so that a short history fills many, and small parts, so that most of its transactions are large records; the
-/// log's work is done by who waits, so that runs are repeatable.
+/// log's work is done by who waits, so that runs are repeatable. Recovery takes several threads.
 fn options() -> Options {
     let log = wal::LogOptions {
         segment_bytes: 2048,
         part_bytes: 64,
         buffer_bytes: 1024,
         driver: Driver::Caller,
+        recovery_threads: 3,
         ..Default::default()
     };
     Options { log, sites: 4, ..Options::default() }

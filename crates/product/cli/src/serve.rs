@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::history::recorded;
 use crate::log::Log;
 use crate::memory::Memory;
-use crate::opening;
+use crate::opening::{self, Recovering};
 use crate::units::{bytes, duration};
 use clap::{Args, ValueEnum};
 use seriatim::{Database, Durability, Engine, EngineStats};
@@ -13,7 +13,7 @@ use sql::store::Store;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use wire::{LOG, Server};
 
@@ -130,7 +130,11 @@ impl Serve {
             .engine(self.engine.into())
             .durability(self.durability.into())
             .max_transaction_age((!age.is_zero()).then_some(age));
-        let builder = self.memory.limit(builder);
+        let recovering = Mutex::new(Recovering::new(Instant::now()));
+        let builder = self.memory.limit(builder).on_recovery_progress(move |progress| {
+            let line = recovering.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now(), progress);
+            line.into_iter().for_each(|line| tracing::info!(target: LOG, "{line}"));
+        });
         match self.engine {
             Kind::Mvto | Kind::Hyper => crate::inspect::open(builder, &self.data),
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(

@@ -1,7 +1,7 @@
 //! Options of a database.
 
 use crate::closing::{Closing, OnFailure};
-use crate::{Database, Durability, Engine, EngineOptions, Error, Result, RetryPolicy};
+use crate::{Database, Durability, Engine, EngineOptions, Error, RecoveryProgress, Result, RetryPolicy};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,6 +119,13 @@ impl Builder {
     /// [`Builder::close_limit`]. Without it such a failure is not reported. Default: none.
     pub fn on_unclean_close(mut self, call: impl Fn(&Error) + Send + Sync + 'static) -> Builder {
         self.settings.closing.on_failure = Some(OnFailure(Arc::new(call)));
+        self
+    }
+
+    /// Sets a callback for how far opening has come, with a large log or checkpoint: called every few megabytes by the thread that
+    /// opens. Default: none.
+    pub fn on_recovery_progress(mut self, call: impl Fn(RecoveryProgress) + Send + Sync + 'static) -> Builder {
+        self.settings.engine_options.log.on_progress = Some(wal::OnProgress(Arc::new(call)));
         self
     }
 

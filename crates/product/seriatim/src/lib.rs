@@ -128,7 +128,7 @@ pub use model::{
 };
 pub use mvto::{CheckpointReport, Options as EngineOptions, RecoveryReport, Stats as MvtoStats};
 pub use tables::{IndexSchema, Schema, SchemaBuilder};
-pub use wal::{LogOptions, LogStats};
+pub use wal::{LogOptions, LogStats, RecoveryProgress, RecoveryStep};
 
 /// The tour in the README is a test of its own.
 #[cfg(doctest)]

@@ -102,6 +102,7 @@ impl Durable for ByColumn {
             part_bytes: 64,
             buffer_bytes: 1024,
             driver: Driver::Caller,
+            recovery_threads: 3,
             ..LogOptions::default()
         };
         let options = Options { log, ..options_for(&Knobs::impatient()) };
