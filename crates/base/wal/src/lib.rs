@@ -77,7 +77,7 @@
 //! | `group.rs` | the writing thread: write and sync groups |
 //! | `gather.rs` | how whoever is about to write waits for the others of the last group |
 //! | `ahead.rs` | the other thread: prepare segments, raise the ceiling |
-//! | `checkpoint.rs` | writing and reading checkpoints, removing segments |
+//! | `checkpoint.rs`, `turns.rs` | writing and reading checkpoints, removing segments; one at a time, and how fast |
 //! | `recover.rs`, `scan.rs`, `start.rs` | recovery: read the segments, classify damage, continue the log |
 //! | `replay.rs`, `progress.rs` | what was found, applied by several threads; how far that has come |
 //! | `redo.rs` | the payloads of engines: the only format above the records |
@@ -111,6 +111,7 @@ mod shared;
 mod start;
 mod stats;
 mod sync;
+mod turns;
 mod verify;
 mod wait;
 mod window;
@@ -127,4 +128,5 @@ pub use recover::{RecordReader, Recovered, RecoveredRecord, RecoveryReport, Tail
 pub use replay::{Rebuild, Replayed};
 pub use shared::CallersWaitLimit;
 pub use stats::LogStats;
+pub use turns::{CheckpointTurn, CheckpointTurns, Pace};
 pub use verify::{SegmentReport, VerifyReport, verify};

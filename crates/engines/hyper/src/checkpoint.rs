@@ -16,9 +16,8 @@ use crate::read::View;
 use crate::table::Table;
 use model::{Columns, Invalid, LogPosition, Result, RowBuf, TableId};
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::PoisonError;
-use wal::CheckpointWriter;
 use wal::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
+use wal::{CheckpointWriter, Pace};
 
 /// Report of a finished checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,15 +34,15 @@ pub struct CheckpointReport {
 
 impl Hyper {
     /// Writes a checkpoint, while transactions run, and removes the log that it makes unnecessary. One at a time: waits for the one
-    /// that is being written.
+    /// that is being written, which then goes at full pace.
     ///
     /// # Errors
     /// The database is in memory, or the disk could not take it: then the one before stays.
-    pub fn write_checkpoint(&self) -> Result<CheckpointReport> {
+    pub fn write_checkpoint(&self, pace: Pace) -> Result<CheckpointReport> {
         let Some(log) = &self.log else {
             return Err(Invalid::Unsupported { what: "a checkpoint of a database in memory" }.into());
         };
-        let _turn = self.writing_checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = self.checkpoints.take(pace);
         let mut record = Vec::new();
         let (mut writer, tables) = {
             // A table is listed, or its creation is logged behind the start.
@@ -64,10 +63,16 @@ impl Hyper {
         for table in tables {
             for block in 0..table.blocks.count() {
                 write_block(table, block, &rests_on, &mut writer, &mut report)?;
+                turn.rest();
             }
         }
         writer.finish(u64::MAX, LogPosition::from_raw(rests_on.load(Relaxed)))?;
         Ok(report)
+    }
+
+    /// Lets the checkpoint that is being written, and later ones, go at full pace: the engine is about to be closed.
+    pub fn hurry_checkpoint(&self) {
+        self.checkpoints.hurry();
     }
 }
 

@@ -158,7 +158,7 @@ impl Tables for Hyper {
     }
 
     fn checkpoint(&self) -> Result<()> {
-        if self.log.is_some() { self.write_checkpoint().map(drop) } else { Ok(()) }
+        if self.log.is_some() { self.write_checkpoint(wal::Pace::Full).map(drop) } else { Ok(()) }
     }
 }
 

@@ -96,7 +96,7 @@ mod writer;
 pub use begin::Transaction;
 pub use checkpoint::CheckpointReport;
 pub use recover::RecoveryReport;
-pub use wal::{Driver, LogOptions};
+pub use wal::{Driver, LogOptions, Pace};
 pub use writer::{Status, StatusWord};
 
 use model::{AbortClass, Durability, Interactive, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId};
@@ -108,8 +108,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use table::{Layout, Table};
 use wait::Waits;
-use wal::Log;
 use wal::redo::{encode_create, encode_drop};
+use wal::{CheckpointTurns, Log};
 use worker::{Counts, Shelves};
 
 /// Places where transactions sleep.
@@ -131,8 +131,7 @@ pub struct Hyper {
     log: Option<Log>,
     /// Timestamps below need no look at the log's ceiling.
     renew_at: AtomicU64,
-    /// One checkpoint at a time.
-    writing_checkpoint: Mutex<()>,
+    checkpoints: CheckpointTurns,
     recovery: Option<RecoveryReport>,
 }
 
@@ -368,7 +367,7 @@ impl Hyper {
             sleepers: Arc::new(WaitTable::new(SLEEPERS)),
             log: None,
             renew_at: AtomicU64::new(u64::MAX),
-            writing_checkpoint: Mutex::default(),
+            checkpoints: CheckpointTurns::default(),
             recovery: None,
             options,
         }

@@ -5,10 +5,12 @@ mod common;
 use common::ByColumn;
 use conformance::Durable;
 use conformance::registers::{all, delete, put, registers, state};
-use env::{SimDisk, SimDiskOptions, Survival};
+use env::{Operation, SimDisk, SimDiskOptions, Survival, WatchedDisk};
 use model::twin::Twin;
-use model::{Access, Begin, Finish, Interactive, Mode, Result, Storage, TableId, Tables};
-use seriatim_hyper::Hyper;
+use model::{Access, Begin, Finish, Interactive, Key, Mode, Result, RowBuf, Storage, TableId, Tables};
+use seriatim_hyper::{Driver, Hyper, LogOptions, Options, Pace};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, Weak};
 
 const STEPS: u64 = 18;
 
@@ -96,7 +98,7 @@ fn a_checkpoint_has_what_is_committed() {
     put(&mut open, table, 7, 1_000_000).expect("nobody in the way");
     assert!(delete(&mut open, table, 8).expect("nobody in the way"));
     put(&mut open, table, 500, 1).expect("nobody in the way");
-    let report = engine.write_checkpoint().expect("a healthy disk");
+    let report = engine.write_checkpoint(Pace::Half).expect("a healthy disk");
     assert_eq!((report.tables, report.rows), (1, 200));
     open.abort();
     let engine = ByColumn::reopen(&disk.power_cut_with(Survival::SyncedOnly)).expect("a healthy disk");
@@ -104,4 +106,54 @@ fn a_checkpoint_has_what_is_committed() {
     assert_eq!((recovery.checkpoint_rows, recovery.records, recovery.rows), (200, 0, 200));
     let table = engine.table_named("registers").expect("it was there before");
     assert_eq!(state::<ByColumn>(&engine, table), (0..200).map(|n| (n, n)).collect::<Vec<_>>());
+}
+
+/// Rows that fill the buffer of a checkpoint several times.
+const LARGE_ROWS: u64 = 800;
+
+fn put_large(engine: &Hyper, table: TableId, value: u64) {
+    let mut open = engine.begin(Begin::default()).expect("room for one");
+    for key in 0..LARGE_ROWS {
+        let row = RowBuf::from_bytes(&[value.to_be_bytes().as_slice(), &[7; 1000]].concat());
+        open.put(table, &Key::from_u64(key), row.row()).expect("nobody in the way");
+    }
+    let committed = open.commit().expect("nobody in the way");
+    engine.wait_durable(committed.log_position).expect("a healthy disk");
+}
+
+/// All rows change each time the checkpoint has written some: none of the versions before is kept, and recovery finds the last ones.
+#[test]
+fn no_version_is_kept_for_a_checkpoint_that_is_being_written() {
+    let disk = SimDisk::new(6, SimDiskOptions::default());
+    let beside: Arc<OnceLock<(Weak<Hyper>, TableId)>> = Arc::default();
+    let writes = Arc::new(AtomicU64::new(0));
+    let (found, count) = (Arc::clone(&beside), Arc::clone(&writes));
+    let watched = WatchedDisk::new(disk.clone(), move |operation, path| {
+        let Some((engine, table)) = found.get().filter(|_| operation == Operation::Write && path == "CHECKPOINT.tmp")
+        else {
+            return;
+        };
+        let engine = engine.upgrade().expect("it writes a checkpoint");
+        put_large(&engine, *table, 1 + count.fetch_add(1, Relaxed));
+        engine.collect();
+        let stats = engine.stats();
+        assert_eq!((stats.versioned, stats.garbage), (0, 0), "the checkpoint keeps versions alive");
+    });
+    let log = LogOptions { segment_bytes: 4 << 20, driver: Driver::Caller, ..LogOptions::default() };
+    let options = Options { log, ..Options::default() };
+    let engine = Arc::new(Hyper::open(Arc::new(watched), options).expect("a healthy disk"));
+    let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+    put_large(&engine, table, 0);
+    beside.set((Arc::downgrade(&engine), table)).expect("set once");
+    assert_eq!(engine.write_checkpoint(Pace::Half).expect("a healthy disk").rows, LARGE_ROWS);
+    let last = writes.load(Relaxed);
+    assert!(last > 2, "it was written in {last} pieces");
+    let engine = ByColumn::reopen(&disk.power_cut_with(Survival::SyncedOnly)).expect("a healthy disk");
+    let table = engine.table_named("registers").expect("it was there before");
+    let mut reader = engine.begin(Begin { mode: Mode::ReadOnly, ..Begin::default() }).expect("room for one");
+    let mut row = RowBuf::new();
+    for key in 0..LARGE_ROWS {
+        let found = reader.read(table, &Key::from_u64(key), model::Columns::All, &mut row).expect("nobody in the way");
+        assert!(found && row.bytes()[..8] == last.to_be_bytes(), "row {key} is as it was last written");
+    }
 }

@@ -23,10 +23,9 @@ use env::time::{Duration, Instant};
 use model::{Invalid, Key, LogPosition, Result, TableId, Timestamp};
 use parts::epoch;
 use parts::index::Entry;
-use parts::sync::atomic::Ordering;
 use std::sync::PoisonError;
 use wal::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
-use wal::{CheckpointWriter, LogError};
+use wal::{CheckpointTurn, CheckpointWriter, LogError, Pace};
 
 /// Report of a finished checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,15 +40,6 @@ pub struct CheckpointReport {
     pub bytes: u64,
     /// Duration.
     pub elapsed: Duration,
-}
-
-/// Speed at which a checkpoint is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// At full speed: a caller waits for it.
-    Full,
-    /// With a pause after each batch, as long as the batch took: half of a disk and of a processor are left to others.
-    Half,
 }
 
 /// Encoded rows are written when they are so many bytes, or the batch's last.
@@ -75,9 +65,7 @@ impl<C: Clock> Mvto<C> {
         let Some(log) = &self.log else {
             return Err(Invalid::Unsupported { what: "a checkpoint of a database in memory" }.into());
         };
-        self.waiting_checkpoints.fetch_add(1, Ordering::Relaxed); // Advice.
-        let turn = self.writing_checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
-        self.waiting_checkpoints.fetch_sub(1, Ordering::Relaxed);
+        let turn = self.checkpoints.take(pace);
         let started = Instant::now();
         let (writer, catalog) = {
             // A table is in the catalog, or its creation is logged behind the start.
@@ -87,12 +75,12 @@ impl<C: Clock> Mvto<C> {
         let report = CheckpointReport { start: writer.start(), ..CheckpointReport::default() };
         // Read after the start: who draws later logs behind the start.
         let begun = self.sites.latest();
-        let mut writing = Writing { engine: self, writer, begun, pace, rests_on: LogPosition::ZERO, report };
+        let mut writing = Writing { engine: self, writer, begun, turn, rests_on: LogPosition::ZERO, report };
         writing.catalog(&catalog).map_err(log_fault)?;
         for table in catalog.tables() {
             writing.rows(table).map_err(log_fault)?;
         }
-        let Writing { writer, rests_on, mut report, .. } = writing;
+        let Writing { writer, rests_on, mut report, turn, .. } = writing;
         writer.finish(u64::MAX, rests_on).map_err(log_fault)?;
         drop(turn);
         report.elapsed = started.elapsed();
@@ -103,7 +91,7 @@ impl<C: Clock> Mvto<C> {
 impl<C> Mvto<C> {
     /// Lets the checkpoint that is being written, and later ones, go at full pace: the engine is about to be closed.
     pub fn hurry_checkpoint(&self) {
-        self.waiting_checkpoints.fetch_add(1, Ordering::Relaxed);
+        self.checkpoints.hurry();
     }
 }
 
@@ -113,7 +101,7 @@ struct Writing<'a, C> {
     writer: CheckpointWriter,
     /// The last timestamp that was drawn at a moment after the start.
     begun: Timestamp,
-    pace: Pace,
+    turn: CheckpointTurn<'a>,
     /// The end of the last record among those of the versions that were found.
     rests_on: LogPosition,
     report: CheckpointReport,
@@ -146,16 +134,13 @@ impl<C: Clock> Writing<'_, C> {
     fn rows(&mut self, table: &Table) -> std::result::Result<(), LogError> {
         let (id, mut walk, mut batch) = (table.id, table.space().walk(), Batch::default());
         while !walk.is_finished {
-            let started = Instant::now();
             walk.batch(|tuples, _| self.encode_all(id, tuples, &mut batch));
             self.write(&mut batch)?;
             for key in std::mem::take(&mut batch.later) {
                 self.encode_later(table, &key, &mut batch);
                 self.write(&mut batch)?;
             }
-            if self.pace == Pace::Half && self.engine.waiting_checkpoints.load(Ordering::Relaxed) == 0 {
-                env::thread::sleep(started.elapsed());
-            }
+            self.turn.rest();
         }
         Ok(())
     }

@@ -68,10 +68,7 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) catalog_version: AtomicU64,
     /// One change of the catalog at a time, and none while a checkpoint notes it.
     pub(crate) changing_catalog: Mutex<()>,
-    /// Held while a checkpoint is written: a request for another one waits for it.
-    pub(crate) writing_checkpoint: Mutex<()>,
-    /// Number of callers that wait for it.
-    pub(crate) waiting_checkpoints: AtomicUsize,
+    pub(crate) checkpoints: wal::CheckpointTurns,
     pub(crate) waits: Arc<WaitTable>,
     pub(crate) log: Option<Log>,
     pub(crate) recovery: Option<RecoveryReport>,
@@ -248,8 +245,7 @@ impl<C: Clock> Mvto<C> {
             catalog: RwLock::new(Arc::new(catalog)),
             dropped: Mutex::default(),
             changing_catalog: Mutex::new(()),
-            writing_checkpoint: Mutex::new(()),
-            waiting_checkpoints: AtomicUsize::new(0),
+            checkpoints: wal::CheckpointTurns::default(),
             waits: Arc::new(WaitTable::new(64)),
             log,
             recovery,

@@ -189,11 +189,12 @@ mod write_set;
 pub use model::Savepoint;
 #[cfg(not(loom))]
 pub use {
-    checkpoint::{CheckpointReport, Pace},
+    checkpoint::CheckpointReport,
     doors::{Handle, Transaction},
     engine::{Mvto, Stats},
     model::RetryPolicy,
     options::Options,
     reason::Reason,
     recover::RecoveryReport,
+    wal::Pace,
 };

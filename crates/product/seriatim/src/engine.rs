@@ -204,14 +204,15 @@ impl Maintenance for Hyper {
         Hyper::collect(self);
     }
 
-    /// Always at full speed: it stops between blocks for nobody.
-    fn checkpoint(&self, _: Pace) -> model::Result<CheckpointReport> {
+    fn checkpoint(&self, pace: Pace) -> model::Result<CheckpointReport> {
         let begun = Instant::now();
-        let hyper::CheckpointReport { start, tables, rows, bytes } = self.write_checkpoint()?;
+        let hyper::CheckpointReport { start, tables, rows, bytes } = self.write_checkpoint(pace)?;
         Ok(CheckpointReport { start, tables, rows, bytes, elapsed: begun.elapsed() })
     }
 
-    fn hurry_checkpoint(&self) {}
+    fn hurry_checkpoint(&self) {
+        Hyper::hurry_checkpoint(self);
+    }
 
     fn written(&self) -> (u64, u64) {
         self.log_stats().map_or((0, 0), |log| (log.payload_bytes, log.checkpoint_bytes))
