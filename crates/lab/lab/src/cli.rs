@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::engines::{DoorName, EngineName};
+use crate::engines::{DoorName, EngineName, RECEIVE};
 use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
 use crate::options::{Format, number, seconds, seconds_or_none};
 use crate::soak::arguments::SoakArguments;
@@ -55,6 +55,12 @@ pub enum Command {
     OrderNode {
         /// The replica
         plan: String,
+    },
+    /// Store the redo log that a trial ships here, in a directory
+    #[command(name = RECEIVE, hide = true)]
+    ReceiveLog {
+        /// The directory
+        directory: PathBuf,
     },
     /// Run one trial, given as JSON, in this process: how `workload` keeps its runs apart
     #[command(hide = true)]
@@ -131,8 +137,8 @@ At full scale each point is measured three times. A trial takes about 3.5 s: two
 HyPer's load more, and take up to 20 s.
 Trials on two cores (on more there are more points):
   vmvcc-silo 30, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48,
-  hyper-scan 60, hyper-synopsis 36, hyper-cycles 48, hyper-dml 90, hyper-tpcc 21, hyper-tatp 21, hyper-threads 48, hyper-logging 18,
-  hyper-validation 45, hyper-aborts 36; all 621, an hour.
+  hyper-scan 60, hyper-synopsis 36, hyper-cycles 48, hyper-dml 90, hyper-tpcc 24, hyper-tatp 24, hyper-threads 60, hyper-logging 18,
+  hyper-validation 45, hyper-aborts 36; all 639, an hour.
 Smoke scale takes seconds, and decides nothing.
 
 Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed; 2 bad arguments.

@@ -2,7 +2,7 @@
 
 use crate::cli::{Arguments, Command, CommonArguments, ExperimentCommand, HistoryArguments, WorkloadCommand};
 use crate::driver::Extent;
-use crate::engines::{EngineName, Settings};
+use crate::engines::{self, EngineName, Settings};
 use crate::experiments::paxos_order;
 use crate::experiments::{listing, page, runs};
 use crate::failure::Failure;
@@ -35,6 +35,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             paxos_order::node::run(&plan, io::stdin().lock(), out).map_err(Failure::Run)
         }
         Some(Command::Measure { plan }) => measure(&plan, out),
+        Some(Command::ReceiveLog { directory }) => engines::receive(&directory, out).map_err(Failure::Run),
         Some(Command::Soak(arguments)) => soak::run(&arguments, out),
         Some(Command::History(arguments)) => judge_histories(&arguments, out),
         Some(Command::Experiment(ExperimentCommand::PaxosOrder(arguments))) => paxos_order::run(arguments, out),

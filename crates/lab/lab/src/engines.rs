@@ -3,18 +3,20 @@
 mod counters;
 mod doors;
 mod one_mutex;
+mod redo_log;
+mod shipped;
 mod variants;
 
 pub use counters::Ladder;
 pub use doors::{Adapted, DoorName};
 pub use one_mutex::OneMutex;
+pub use redo_log::{RECEIVE, RedoLog, receive};
 pub use variants::{HyperVariant, ValidationName};
 
 use counters::{Counter, LockedCounter};
 use doors::{HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
 use env::{Clock, RealDisk};
-use hyper::Hyper;
 use model::{Declared, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,7 @@ use twopl::TwoPhaseLocking;
 pub enum EngineName {
     /// Multi-version timestamp ordering (vMVCC): order fixed at begin, readers delay no writer, durable
     Mvto,
-    /// In place with undo buffers, precision locking (HyPer): order fixed at commit, columns, in memory
+    /// In place with undo buffers, precision locking (HyPer): order fixed at commit, columns, durable
     Hyper,
     /// Optimistic concurrency control (Silo): reads write nothing, validated at commit, in memory
     Silo,
@@ -52,8 +54,8 @@ impl EngineName {
     /// Returns whether it can keep its data on a disk.
     pub fn is_durable(self) -> bool {
         match self {
-            EngineName::Mvto => true,
-            EngineName::Hyper | EngineName::Silo | EngineName::Twopl | EngineName::Twin => false,
+            EngineName::Mvto | EngineName::Hyper => true,
+            EngineName::Silo | EngineName::Twopl | EngineName::Twin => false,
         }
     }
 }
@@ -165,9 +167,11 @@ pub fn on_engine<T: OnEngine>(
             }
         }
         EngineName::Hyper => {
-            let engine = Hyper::new(hyper_options(settings));
+            let (engine, log) = redo_log::open(settings)?;
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
-            Ok(task.run(HyperEngine::new(engine), tables))
+            let output = task.run(HyperEngine::new(engine), tables);
+            log.finish()?;
+            Ok(output)
         }
         EngineName::Silo => {
             let engine = Silo::new(silo_options(settings.has_small_limits));

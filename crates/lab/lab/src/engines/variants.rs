@@ -3,6 +3,7 @@
 //! Source: HyPer (SIGMOD '15), sections 4 and 4.4: snapshot isolation beside validation by rows and by attributes; row- and column-based
 //! storage; whole records as versions without synopses, as in Hekaton.
 
+use super::redo_log::RedoLog;
 use hyper::Options;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,9 @@ pub struct HyperVariant {
     pub has_synopses: bool,
     /// Whether a transaction's start may move to the present; in the paper it aborts.
     pub moves_starts: bool,
+    /// Where the redo log is, if the data are in memory.
+    #[serde(default)]
+    pub log: RedoLog,
 }
 
 /// What is validated, by the paper's names.
@@ -43,6 +47,7 @@ impl HyperVariant {
         block_rows: 1024,
         has_synopses: true,
         moves_starts: true,
+        log: RedoLog::None,
     };
 
     /// Returns the isolation level of its transactions, if it is not the engine's.
@@ -52,7 +57,7 @@ impl HyperVariant {
 
     /// Changes the options.
     pub(super) fn apply(self, options: Options) -> Options {
-        let HyperVariant { validation, by_row, whole_versions, block_rows, has_synopses, moves_starts } = self;
+        let HyperVariant { validation, by_row, whole_versions, block_rows, has_synopses, moves_starts, log: _ } = self;
         let validation = match validation {
             ValidationName::Si => hyper::Validation::Snapshots,
             ValidationName::SrRl => hyper::Validation::Rows,

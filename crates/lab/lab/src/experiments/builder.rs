@@ -2,7 +2,7 @@
 
 use super::{Point, Points, System};
 use crate::driver::Extent;
-use crate::engines::{DoorName, Settings};
+use crate::engines::{DoorName, RedoLog, Settings};
 use crate::trial::{DurabilityName, Plan, WorkloadPlan};
 use env::time::Duration;
 
@@ -52,7 +52,7 @@ impl Builder {
             extent: Extent::Transactions(1),
             door: if streams == 1 { DoorName::Program } else { DoorName::Interactive },
             batch: 1,
-            durability: DurabilityName::None,
+            durability: if system.hyper.log == RedoLog::None { DurabilityName::None } else { DurabilityName::Async },
             history: None,
             seed: 1,
         };

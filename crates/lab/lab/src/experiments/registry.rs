@@ -74,7 +74,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     sweep(
         ("hyper-threads", Paper::Hyper),
         "11a-c",
-        "TPC-C by threads, crossings, read-only share",
+        "TPC-C by threads with its log shipped or not, crossings, read-only share",
         &THREADS,
         NOT_MEASURED,
     ),

@@ -1,6 +1,6 @@
 //! Section 4.2: inserts, updates, deletions with inserts.
 
-use super::{COLUMNS, MISSING, MVTO, SILO, TWIN, TWOPL, listed};
+use super::{COLUMNS, MISSING, MVTO, NO_LOG, SILO, TWIN, TWOPL, listed};
 use crate::cli::Scale;
 use crate::experiments::builder::{Builder, Place};
 use crate::experiments::figures::Figures;
@@ -39,6 +39,7 @@ fn dml_points(scale: Scale, _: usize) -> Points {
     let mut it = Builder::new();
     let records: u64 = if scale == Scale::Smoke { 2_000 } else { 1_000_000 };
     it.forced("rows", PAPER_RECORDS, records);
+    it.note(NO_LOG);
     it.note("operations of a transaction: 1 and 100 here, not given in the paper");
     for (panel, operations) in [(ONE, 1), (HUNDRED, 100)] {
         for (x, label, updates, delete_inserts) in KINDS {

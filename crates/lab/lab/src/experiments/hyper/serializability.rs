@@ -1,7 +1,8 @@
 //! Section 4.4, figures 10b and 10c: what serializability costs.
 
 use super::{
-    MISSING, PAPER_SUBSCRIBERS, SI, SR_AL, SR_RL, WAREHOUSES, listed, subscribers, tatp_plan, tpcc_plan, warehouses,
+    MISSING, NO_LOG, PAPER_SUBSCRIBERS, SI, SR_AL, SR_RL, WAREHOUSES, listed, subscribers, tatp_plan, tpcc_plan,
+    warehouses,
 };
 use crate::cli::Scale;
 use crate::engines::HyperVariant;
@@ -43,6 +44,7 @@ fn logging_points(scale: Scale, _: usize) -> Points {
     it.forced("warehouses", WAREHOUSES, warehouses(scale));
     it.forced("subscribers", PAPER_SUBSCRIBERS, subscribers(scale));
     it.note("TPC-H is missing: the lab does not have it");
+    it.note(NO_LOG);
     it.note("the log of top-customer stays below 100 bytes: a test of hyper holds that");
     let workloads =
         [("TPC-C", tpcc_plan(scale, warehouses(scale), json!({}))), ("TATP", tatp_plan(subscribers(scale)))];
@@ -112,6 +114,7 @@ fn add_in_turns(it: &mut Builder, place: Place, workload: &WorkloadPlan) {
 fn validation_points(scale: Scale, _: usize) -> Points {
     let mut it = Builder::new();
     it.forced("warehouses", WAREHOUSES, warehouses(scale));
+    it.note(NO_LOG);
     it.note("the time to build a tree of predicates is not taken apart");
     let shares: &[u32] = if scale == Scale::Smoke { &[0, 100] } else { &[0, 25, 50, 75, 100] };
     for &share in shares {

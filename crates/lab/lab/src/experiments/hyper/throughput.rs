@@ -1,17 +1,17 @@
 //! Figures 10a and 11, section 4.3: TPC-C and TATP.
 
 use super::{
-    COLUMNS, MISSING, MVTO, PAPER_SUBSCRIBERS, ROWS, SILO, TWIN, TWOPL, WAREHOUSES, WHOLE_VERSIONS, subscribers,
-    tatp_plan, tpcc_plan, warehouses,
+    COLUMNS, LOGGED, MISSING, MVTO, NO_LOG, PAPER_SUBSCRIBERS, ROWS, SHIPPED, SILO, TWIN, TWOPL, WAREHOUSES,
+    WHOLE_VERSIONS, subscribers, tatp_plan, tpcc_plan, warehouses,
 };
 use crate::cli::Scale;
 use crate::experiments::builder::{Builder, Place, threads};
 use crate::experiments::figures::Figures;
 use crate::experiments::{Chart, Measure, Points, Style, Sweep, System};
 use crate::trial::WorkloadPlan;
-use serde_json::json;
+use serde_json::{Value, json};
 
-const SYSTEMS: [System; 7] = [COLUMNS, ROWS, WHOLE_VERSIONS, TWOPL, MVTO, SILO, TWIN];
+const SYSTEMS: [System; 8] = [COLUMNS, LOGGED, ROWS, WHOLE_VERSIONS, TWOPL, MVTO, SILO, TWIN];
 
 /// Figure 10a.
 pub(in super::super) const TPCC: Sweep = Sweep {
@@ -63,6 +63,7 @@ fn tatp_points(scale: Scale, _: usize) -> Points {
 
 fn add_all(it: &mut Builder, panel: &'static str, label: &str, workload: &WorkloadPlan) {
     it.note("no single-version mode of hyper: twopl and silo keep one version, twin has no protocol");
+    it.note(NO_LOG);
     for system in SYSTEMS {
         it.add(system, system.name, Place::new(panel, 0.0, label, 1), workload.clone());
     }
@@ -84,11 +85,15 @@ fn over_others(figures: &Figures<'_>, panel: &str, paper: &Paper) -> String {
     let (Some(rate), Some(whole), Some(twopl), Some(rows), Some(mvto), Some(silo), Some(twin)) = all else {
         return MISSING.to_owned();
     };
+    let Some(logged) = figures.at(panel, LOGGED.name, 0.0).map(|figure| figure.txn_per_s) else {
+        return MISSING.to_owned();
+    };
     let paper_twopl = paper.twopl.map_or("-".to_owned(), |ratio| ratio.to_string());
     let shown = format!(
-        "{:.0} thousand/s (the paper: {:.0}); over whole versions {whole:.2} ({}), twopl {twopl:.2} ({paper_twopl}), rows {rows:.2} \
+        "{:.0} thousand/s, {:.0} with a redo log in memory (the paper, with that log: {:.0}); over whole versions {whole:.2} ({}), twopl {twopl:.2} ({paper_twopl}), rows {rows:.2} \
          (about 1), mvto {mvto:.2}, silo {silo:.2}, twin {twin:.2}",
         rate / 1e3,
+        logged / 1e3,
         paper.rate / 1e3,
         paper.whole_versions
     );
@@ -155,34 +160,37 @@ fn threads_points(scale: Scale, cores: usize) -> Points {
     let warehouses = if scale == Scale::Smoke { 2 } else { u64::from(PAPER_THREADS.min(2 * most)) };
     it.forced("threads", PAPER_THREADS.into(), most);
     it.forced("warehouses", PAPER_THREADS.into(), warehouses);
+    it.note("clients keep to their home warehouses but are not pinned to cores");
     it.note(
-        "clients keep to their home warehouses but are not pinned to cores; no redo log is shipped to a second process",
+        "the log is shipped by TCP to a second process of this machine, which stores it in memory on the same cores and acknowledges \
+         it later; the paper's goes to another machine by remote memory access",
     );
     for count in thread_counts(cores) {
-        for system in [COLUMNS, MVTO] {
+        for system in [COLUMNS, LOGGED, SHIPPED, MVTO] {
             let place = Place::new(FIGURE_11A, count.into(), count.to_string(), count);
             it.add(system, system.name, place, tpcc_plan(scale, warehouses, json!({})));
         }
     }
-    let shares: &[u32] = if scale == Scale::Smoke { &[0, 100] } else { &[0, 11, 25, 50, 75, 100] };
-    for &share in shares {
-        for (panel, changes) in [(FIGURE_11B, crossing(share)), (FIGURE_11C, reading(share))] {
-            let place = Place::new(panel, share.into(), format!("{share} %"), most);
-            it.add(COLUMNS, COLUMNS.name, place, tpcc_plan(scale, warehouses, changes));
-        }
+    // Beside round numbers, the share of TPC-C as it is.
+    let shares = |usual| if scale == Scale::Smoke { vec![0, 100] } else { vec![0, usual, 25, 50, 75, 100] };
+    let crossings = shares(11).into_iter().map(|share| (FIGURE_11B, share, crossing(share)));
+    let reads = shares(8).into_iter().map(|share| (FIGURE_11C, share, reading(share)));
+    for (panel, share, changes) in crossings.chain(reads) {
+        let place = Place::new(panel, share.into(), format!("{share} %"), most);
+        it.add(COLUMNS, COLUMNS.name, place, tpcc_plan(scale, warehouses, changes));
     }
     it.points
 }
 
 /// Parameters by which this percentage of the payments, and of the orders with their ten items on average, cross warehouses.
-fn crossing(percent: u32) -> serde_json::Value {
+fn crossing(percent: u32) -> Value {
     const ITEMS: f64 = 10.0;
     let stays = 1.0 - f64::from(percent) / 100.0;
     json!({ "remote_payments": percent, "remote_items": 100.0 * (1.0 - stays.powf(1.0 / ITEMS)) })
 }
 
 /// Parameters by which this percentage of the transactions are the two that only read, the others in their proportions.
-fn reading(percent: u32) -> serde_json::Value {
+fn reading(percent: u32) -> Value {
     const WRITERS: f64 = 92.0;
     let (reads, writes) = (f64::from(percent) / 2.0, f64::from(100 - percent) / WRITERS);
     json!({ "order_statuses": reads, "stock_levels": reads, "payments": 43.0 * writes, "deliveries": 4.0 * writes })
@@ -192,11 +200,16 @@ fn threads_outcome(figures: &Figures<'_>) -> String {
     let most = most_threads(figures.cores);
     let rate = |panel: &str, x: f64| figures.at(panel, COLUMNS.name, x).map(|figure| figure.txn_per_s);
     let over = |panel: &str, x: f64, first: f64| Some(rate(panel, x)? / rate(panel, first)?);
+    let ratio = |one: System, other: System| figures.ratio(FIGURE_11A, one.name, other.name, most.into());
     let all = (over(FIGURE_11A, most.into(), 1.0), over(FIGURE_11B, 100.0, 0.0), over(FIGURE_11C, 100.0, 0.0));
     let (Some(speedup), Some(crossing), Some(reading)) = all else { return MISSING.to_owned() };
+    let (Some(logged), Some(shipped)) = (ratio(LOGGED, COLUMNS), ratio(SHIPPED, LOGGED)) else {
+        return MISSING.to_owned();
+    };
     let shown = format!(
         "{most} thread(s) give {speedup:.2} times one (the paper: nearly 20 on 20); crossing warehouses always leaves {crossing:.2}, \
-         reading only gives {reading:.2} times"
+         reading only gives {reading:.2} times; a log in memory leaves {logged:.2} of it, shipping leaves {shipped:.2} of that (the \
+         paper: 0.83)"
     );
     if most < PAPER_THREADS {
         return format!("not here: needs {PAPER_THREADS} cores; {shown}");
