@@ -2,7 +2,7 @@
 
 use crate::fixture::{Knobs, Procedures, claim};
 use crate::judges::{assert_serial, records};
-use crate::registers::{get, put, registers};
+use crate::registers::{delete, get, put, registers};
 use crate::seeds;
 use check::KeyForm;
 use env::{Clock, MonotonicClock, Randomness};
@@ -25,8 +25,12 @@ struct Touch {
     reads: Vec<u64>,
     /// Registers that it declares to write, and only reads.
     spares: Vec<u64>,
+    /// Registers and their new values; [`NONE`] deletes.
     writes: Vec<(u64, u64)>,
 }
+
+/// The value of no register.
+const NONE: u64 = u64::MAX;
 
 impl Program for Touch {
     type Output = (Vec<Option<u64>>, Vec<Operation>);
@@ -39,7 +43,10 @@ impl Program for Touch {
             read.push(get(&mut recorder, self.table, key)?);
         }
         for &(key, value) in &self.writes {
-            put(&mut recorder, self.table, key, value)?;
+            match value {
+                NONE => _ = delete(&mut recorder, self.table, key)?,
+                value => put(&mut recorder, self.table, key, value)?,
+            }
         }
         Ok((read, recorder.into_parts().1))
     }
@@ -199,7 +206,10 @@ pub fn concurrent_procedures_are_serializable<F: Procedures>() {
             let mut keys =
                 |most: u64| -> Vec<u64> { (0..random.in_range(0..most)).map(|_| random.in_range(0..8)).collect() };
             let (reads, spares, written) = (keys(3), keys(3), keys(3));
-            let value = |(at, key): (usize, u64)| (key, turn << 16 | (at as u64) << 8 | u64::from(number));
+            let value = |(at, key): (usize, u64)| match turn % 4 {
+                0 => (key, NONE),
+                _ => (key, turn << 16 | (at as u64) << 8 | u64::from(number)),
+            };
             let writes = written.into_iter().enumerate().map(value).collect();
             let touch = Touch { table, reads, spares, writes };
             batch.push(BatchEntry { procedure: touch, how: Begin::default(), retry: Box::new(keep_trying) });
