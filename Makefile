@@ -22,7 +22,7 @@ SIMULATED = --features seriatim-paxos/sim,seriatim-rsm/sim
 # Northwind's tables, if they are beside the repository; else the example makes a sample of their shape.
 CSV ?= $(wildcard ../shared/data/northwind/csv)
 SERIATIM = $(CARGO) run --release -p seriatim-cli --
-ORDERS = $(CARGO) run --release -p seriatim-northwind -- --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
+NORTHWIND = $(CARGO) run --release -p seriatim-northwind -- --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
 	--threads $(THREADS) --seconds $(SECONDS)
 LAB = $(CARGO) run --release -p seriatim-lab --bin lab --
 
@@ -47,7 +47,7 @@ run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA,
 	$(SERIATIM) serve --data $(DATA)/server --pg $(PG)
 
 orders: tools ## The embedded example (examples/northwind); knobs: DATA, CSV, THREADS, SECONDS
-	$(ORDERS)
+	$(NORTHWIND)
 
 clients: target/clients/bin/python ## Python clients for the tests of the server
 
