@@ -5,6 +5,7 @@ use crate::{Key, Schema, Timestamp};
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Result of the operations of a transaction.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -126,8 +127,21 @@ pub enum LimitKind {
     ReadSet,
     /// Bytes that rows, versions, indexes and open transactions hold.
     Memory,
+    /// The same, while older versions are kept for an open transaction: its end makes room.
+    MemoryHeld(Holder),
     /// Bytes that a database on disk needs when it is opened.
     MemoryToOpen,
+}
+
+/// The oldest open transaction, and what is kept for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Holder {
+    /// By which others name it.
+    pub transaction: Timestamp,
+    /// Time since it began.
+    pub age: Duration,
+    /// Replaced versions that it may still read.
+    pub versions: u64,
 }
 
 /// A mistake of the caller.
@@ -323,7 +337,7 @@ impl Error {
             Error::NotYet => "40000",
             Error::Limit(limit) => match limit.kind {
                 LimitKind::Transactions | LimitKind::Locks => "53400",
-                LimitKind::Memory | LimitKind::MemoryToOpen => "53200",
+                LimitKind::Memory | LimitKind::MemoryHeld(_) | LimitKind::MemoryToOpen => "53200",
                 LimitKind::Attempts => "40001",
                 _ => "54000",
             },
@@ -524,7 +538,7 @@ impl fmt::Display for Limit {
             LimitKind::Batch => "procedures of one batch",
             LimitKind::Locks => "keys locked by one transaction",
             LimitKind::ReadSet => "rows and gaps read by one transaction",
-            LimitKind::Memory => return self.write_memory(f),
+            LimitKind::Memory | LimitKind::MemoryHeld(_) => return self.write_memory(f),
             LimitKind::MemoryToOpen => return self.write_memory_to_open(f),
         };
         write!(f, "limit on {what} exceeded: {} requested, {} allowed", self.actual, self.limit)
@@ -539,6 +553,11 @@ impl Limit {
              truncating go on, as do updates that do not make a row longer, in small transactions; or raise the limit (`--memory`, \
              `Builder::memory`), of which statements keep a part for themselves",
             self.actual, self.limit
+        )?;
+        let LimitKind::MemoryHeld(Holder { transaction, age, versions }) = self.kind else { return Ok(()) };
+        write!(
+            f,
+            "; {versions} versions are held by transaction {transaction}, open for {age:.1?}: end it to make room"
         )
     }
 

@@ -49,6 +49,11 @@ impl Key {
         Key(KeyBytes::from_slice(bytes))
     }
 
+    /// Returns the bytes of memory that it takes beside itself: none if it is short.
+    pub fn memory(&self) -> usize {
+        self.0.memory()
+    }
+
     /// The integer of an eight-byte key; `None` if the length differs.
     pub fn to_u64(bytes: &[u8]) -> Option<u64> {
         Some(u64::from_be_bytes(bytes.try_into().ok()?))

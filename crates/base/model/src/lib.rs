@@ -47,7 +47,7 @@ pub use doors::{
     encode_call, read_alone, run_interactively,
 };
 pub use draws::Draws;
-pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Invalid, Limit, LimitKind, Result, Target};
+pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Holder, Invalid, Limit, LimitKind, Result, Target};
 pub use key::{Key, KeyReader, write_raw_key};
 pub use malformed::Malformed;
 pub use predicate::{Comparison, Predicate};

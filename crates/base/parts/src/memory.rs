@@ -6,7 +6,8 @@
 
 use crate::{CachePadded, threads};
 // Not from `sync`: the counts publish nothing and order nothing, so a model checker has nothing to find between them.
-use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
 /// Threads with the same number modulo this share a line.
 const SHARES: usize = 64;
@@ -49,8 +50,9 @@ impl Meter {
         self.add(-bytes.cast_signed());
     }
 
+    /// Counts `bytes` more, or less.
     #[inline]
-    fn add(&self, bytes: isize) {
+    pub fn add(&self, bytes: isize) {
         let share = &self.shares[threads::number() % SHARES];
         if (share.fetch_add(bytes, Relaxed) + bytes).unsigned_abs() >= self.step {
             self.sum.fetch_add(share.swap(0, Relaxed), Relaxed);
@@ -74,6 +76,54 @@ impl Meter {
     pub fn step(&self) -> usize {
         self.step
     }
+}
+
+/// A limit on what a meter counts, and when to collect before it is reached.
+#[derive(Debug)]
+pub struct Allowance {
+    /// The count.
+    pub meter: Arc<Meter>,
+    /// Its limit. Unit: bytes.
+    pub limit: usize,
+    /// Writes that find more than this in use collect. Advice.
+    collect_at: AtomicUsize,
+}
+
+impl Allowance {
+    /// Nothing in use, of so many bytes.
+    pub fn new(limit: usize) -> Allowance {
+        let collect_at = AtomicUsize::new(begin_collecting(limit));
+        Allowance { meter: Arc::new(Meter::for_limit(limit)), limit, collect_at }
+    }
+
+    /// Returns whether so many bytes more are far from the limit. Cheap.
+    #[inline]
+    pub fn has_room(&self, needed: usize) -> bool {
+        self.meter.about() + needed < self.collect_at.load(Relaxed)
+    }
+
+    /// Returns what is in use after a collection. The next one is worth it when as much has come as may have become garbage meanwhile.
+    pub fn collected(&self) -> usize {
+        let used = self.meter.used();
+        let next = (used + self.limit / 64).clamp(begin_collecting(self.limit), self.limit);
+        self.collect_at.store(next, Relaxed);
+        used
+    }
+
+    /// The limit for writes that take no more than they replace: they need some memory until that is collected.
+    pub fn limit_of_updates(&self) -> usize {
+        self.limit.saturating_add(self.limit / 8)
+    }
+
+    /// The limit for deletes, which need a place in a write buffer and a version before they make room.
+    pub fn limit_of_deletes(&self) -> usize {
+        self.limit.saturating_add(self.limit / 4)
+    }
+}
+
+/// From nine tenths of the limit on, writers collect.
+fn begin_collecting(limit: usize) -> usize {
+    limit - limit / 10
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use env::DurableWrites;
 use env::time::Duration;
-use model::LogPosition;
+use model::{LogPosition, LogUsage};
 
 /// Counts since the log was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,18 @@ pub struct LogStats {
 }
 
 impl LogStats {
+    /// The volume of the log and its checkpoints.
+    #[must_use]
+    pub fn usage(&self) -> LogUsage {
+        LogUsage {
+            log_bytes: self.payload_bytes,
+            checkpoints: self.checkpoints,
+            checkpoint_bytes: self.checkpoint_bytes_written,
+            last_checkpoint_bytes: self.checkpoint_bytes,
+            sync_method: self.durable_writes.name(),
+        }
+    }
+
     /// Bytes of the log behind the start of the last checkpoint: at most so many are replayed by a restart. Openings add to it, since
     /// each may skip the rest of a segment.
     #[must_use]

@@ -10,9 +10,8 @@ use env::{Clock, Retries};
 use model::retry::{self, Failure};
 use model::{
     Access, Begin, Columns, Committed, Delta, Draws, Error, Finish, Got, Interactive, Invalid, Item, Key, Later, Limit,
-    LimitKind, LogPosition, LogUsage, Pending, Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan,
-    ScanEnd, Schema, SharedReads, SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
-    read_alone,
+    LimitKind, LogPosition, Pending, Result, RetryPolicy, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
+    SharedReads, SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage, read_alone,
 };
 use parts::promise::promise;
 use std::future::Future;
@@ -342,16 +341,7 @@ impl<C: Clock> Tables for Mvto<C> {
     }
 
     fn usage(&self) -> Option<Usage> {
-        let log = self.log.as_ref().map(|log| {
-            let stats = log.stats();
-            LogUsage {
-                log_bytes: stats.payload_bytes,
-                checkpoints: stats.checkpoints,
-                checkpoint_bytes: stats.checkpoint_bytes_written,
-                last_checkpoint_bytes: stats.checkpoint_bytes,
-                sync_method: stats.durable_writes.name(),
-            }
-        });
+        let log = self.log.as_ref().map(|log| log.stats().usage());
         let (memory_bytes, memory_limit_bytes) = (self.memory.meter.used() as u64, self.memory.limit as u64);
         Some(Usage { memory_bytes, memory_limit_bytes, log })
     }

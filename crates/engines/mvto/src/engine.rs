@@ -3,7 +3,6 @@
 use crate::begin::{Core, Outcome};
 use crate::catalog::{Catalog, Table};
 use crate::gc::{Bound, Garbage};
-use crate::memory::Memory;
 use crate::options::Options;
 use crate::reason::Reason;
 use crate::recover::RecoveryReport;
@@ -18,6 +17,7 @@ use model::{
     Begin, Durability, Error, Fault, Invalid, Limit, LimitKind, LogPosition, Result, Schema, Supervisor, TableId,
     Timestamp,
 };
+use parts::memory::Allowance;
 use parts::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parts::sync::{Mutex, RwLock};
 use parts::wait::WaitTable;
@@ -48,7 +48,7 @@ pub struct Mvto<C = SystemClock> {
     pub(crate) time: Time<C>,
     pub(crate) sites: Sites<SiteExtra, Option<Box<Workspace>>, SiteShared>,
     pub(crate) bound: Bound,
-    pub(crate) memory: Memory,
+    pub(crate) memory: Allowance,
     /// Number of times that engine time was continued because the clock had stepped back.
     pub(crate) clock_steps: AtomicU64,
     pub(crate) age_limit_ticks: Option<u64>,
@@ -212,14 +212,14 @@ impl<C: Clock> Mvto<C> {
     /// # Errors
     /// Never today. The signature allows for it because opening can fail.
     pub fn in_memory_with(options: Options, clock: C) -> Result<Mvto<C>> {
-        let memory = Memory::of(&options);
+        let memory = Allowance::new(options.memory_limit());
         Ok(Mvto::assemble(options, clock, memory, 1, Catalog::default(), None, None))
     }
 
     pub(crate) fn assemble(
         options: Options,
         clock: C,
-        memory: Memory,
+        memory: Allowance,
         start: u64,
         catalog: Catalog,
         log: Option<Log>,

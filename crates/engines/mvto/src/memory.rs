@@ -6,49 +6,12 @@
 use crate::begin::Core;
 use crate::catalog::Table;
 use crate::engine::Mvto;
-use crate::options::Options;
 use crate::store::version_size;
 use crate::view::View;
 use crate::write_set::Workspace;
 use env::Clock;
 use model::{Limit, LimitKind, Result, RowRef, TableId};
 use parts::epoch;
-use parts::memory::Meter;
-use parts::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
-
-/// The count and its limit.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    pub meter: Arc<Meter>,
-    pub limit: usize,
-    /// Writes that find more than this in use collect. Relaxed: advice.
-    collect_at: AtomicUsize,
-}
-
-impl Memory {
-    /// With the limit that the options say.
-    pub fn of(options: &Options) -> Memory {
-        let limit = options.memory_limit();
-        let collect_at = AtomicUsize::new(begin_collecting(limit));
-        Memory { meter: Arc::new(Meter::for_limit(limit)), limit, collect_at }
-    }
-
-    /// The limit for writes that take no more than they replace: they need some memory until that is collected.
-    pub fn limit_of_updates(&self) -> usize {
-        self.limit.saturating_add(self.limit / 8)
-    }
-
-    /// The limit for deletes, which need a place in a write buffer and a version before they make room.
-    fn limit_of_deletes(&self) -> usize {
-        self.limit.saturating_add(self.limit / 4)
-    }
-}
-
-/// From nine tenths of the limit on, writers collect.
-fn begin_collecting(limit: usize) -> usize {
-    limit - limit / 10
-}
 
 impl<C: Clock> Mvto<C> {
     /// Checks that there is memory for a row (`None`: its deletion).
@@ -58,7 +21,7 @@ impl<C: Clock> Mvto<C> {
     #[inline]
     pub(crate) fn check_memory(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<()> {
         let needed = row.map_or(0, |row| version_size(row.bytes().len()));
-        if self.memory.meter.about() + needed < self.memory.collect_at.load(Ordering::Relaxed) {
+        if self.memory.has_room(needed) {
             return Ok(());
         }
         self.find_memory(core, id, key, row, needed)
@@ -81,24 +44,20 @@ impl<C: Clock> Mvto<C> {
     fn find_memory(&self, core: &Core, id: TableId, key: &[u8], row: Option<RowRef<'_>>, needed: usize) -> Result<()> {
         self.drop_spare_workspaces();
         self.collect_versions();
-        let Memory { meter, limit, collect_at } = &self.memory;
-        if meter.used().saturating_add(needed) > *limit {
+        let limit = self.memory.limit;
+        if self.memory.meter.used().saturating_add(needed) > limit {
             self.free_dropped_tables(); // Rather than refuse.
         }
-        let used = meter.used();
-        // Collecting again is worth it when as much has come as may have become garbage meanwhile.
-        let next = (used + limit / 64).clamp(begin_collecting(*limit), *limit);
-        collect_at.store(next, Ordering::Relaxed);
-        let actual = used.saturating_add(needed);
+        let actual = self.memory.collected().saturating_add(needed);
         let fits = match row {
-            _ if actual <= *limit => true,
+            _ if actual <= limit => true,
             None => actual <= self.memory.limit_of_deletes(),
             Some(row) => actual <= self.memory.limit_of_updates() && !self.grows(core, id, key, row)?,
         };
         if fits {
             return Ok(());
         }
-        Err(Limit { kind: LimitKind::Memory, limit: *limit as u64, actual: actual as u64 }.into())
+        Err(Limit { kind: LimitKind::Memory, limit: limit as u64, actual: actual as u64 }.into())
     }
 
     /// Returns whether a key will take more memory than it does now.
@@ -132,9 +91,11 @@ impl<C: Clock> Mvto<C> {
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
+    use crate::options::Options;
     use env::SimClock;
     use env::random::Randomness;
     use model::{Access, Begin, Finish, Interactive, RowBuf, Schema, Storage};
+    use std::sync::Arc;
 
     type Engine = Mvto<SimClock>;
 

@@ -8,7 +8,6 @@ use crate::begin::is_installed;
 use crate::catalog::{Catalog, Table};
 use crate::engine::{Mvto, log_fault};
 use crate::gc::discard;
-use crate::memory::Memory;
 use crate::options::Options;
 use crate::ownership::Ownership;
 use crate::store::{Pinned, Replaced, Tuple, VersionPool, version_size};
@@ -17,6 +16,7 @@ use env::{Clock, Disk, SystemClock};
 use model::{Limit, LimitKind, LogPosition, Malformed, Result, RowKind, RowRef, Schema, TableId, Timestamp};
 use parts::epoch::{self, Guard};
 use parts::index::Insert;
+use parts::memory::Allowance;
 use parts::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use parts::sync::{RwLock, RwLockWriteGuard};
 use std::fmt;
@@ -144,7 +144,7 @@ struct Rebuilding {
     /// Same as [`Options::hash_seed`].
     hash_seed: Option<u64>,
     catalog: RwLock<Catalog>,
-    memory: Memory,
+    memory: Allowance,
     /// Memory that the rest would take, about, from where on it was clear that it would be too much; nothing is kept any more.
     /// `Relaxed`: a sum.
     beyond_limit_bytes: AtomicUsize,
@@ -158,7 +158,7 @@ impl Rebuilding {
         Rebuilding {
             hash_seed: options.hash_seed,
             catalog: RwLock::default(),
-            memory: Memory::of(options),
+            memory: Allowance::new(options.memory_limit()),
             beyond_limit_bytes: AtomicUsize::new(0),
         }
     }

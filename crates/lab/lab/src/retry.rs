@@ -19,7 +19,7 @@ pub fn reason(error: &Error) -> &'static str {
             LimitKind::Transactions => "limit-transactions",
             LimitKind::Locks => "limit-locks",
             LimitKind::ReadSet => "limit-read-set",
-            LimitKind::Memory => "limit-memory",
+            LimitKind::Memory | LimitKind::MemoryHeld(_) => "limit-memory",
             _ => "limit-other",
         },
         Error::Duplicate(_) => "duplicate",

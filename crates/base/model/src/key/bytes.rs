@@ -41,6 +41,14 @@ impl KeyBytes {
         }
     }
 
+    /// Returns the bytes of memory that they take beside this value.
+    pub fn memory(&self) -> usize {
+        match self {
+            KeyBytes::Inline { .. } => 0,
+            KeyBytes::Heap(bytes) => bytes.capacity(),
+        }
+    }
+
     /// Appends bytes. Inlined, so that a number of known width is one store.
     #[inline]
     pub fn extend(&mut self, more: &[u8]) {

@@ -137,7 +137,8 @@ impl<E: Entry, const FANOUT: usize> Ordered<E, FANOUT> {
         Self::with_fanout_metered(width, Arc::default())
     }
 
-    fn with_fanout_metered(width: KeyWidth, meter: Arc<Meter>) -> Self {
+    /// The same, whose nodes are counted there.
+    pub fn with_fanout_metered(width: KeyWidth, meter: Arc<Meter>) -> Self {
         const { assert!(FANOUT >= 4, "a node splits into two of at least two") };
         Self { root: AtomicPtr::new(Self::empty_root(&meter)), width, meter, entries: PhantomData }
     }
