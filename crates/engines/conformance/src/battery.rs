@@ -1,12 +1,13 @@
 //! The contents of the battery: its groups, and the parts of each.
 
 /// The groups of the battery.
-pub const GROUPS: [&str; 16] = [
+pub const GROUPS: [&str; 17] = [
     "anomalies",
     "definitions",
     "durability",
     "histories",
     "limits",
+    "memory",
     "mistakes",
     "procedures",
     "programs",
@@ -67,6 +68,7 @@ pub fn assert_whole(run: &[&str], lacks: &[(&str, &str)]) {
 ///     Subject: anomalies definitions histories limits mistakes programs procedures rows savepoints serial_points
 ///         tickets twin waits;
 ///     lacks durability "in memory only",
+///     lacks memory "no limit",
 ///     lacks snapshots "read-only transactions take locks",
 ///     lacks views "locks belong to one thread",
 /// }
@@ -116,6 +118,13 @@ macro_rules! battery {
         $crate::battery! { @parts limits $fixture:
             a_key_that_is_too_long_is_refused a_row_that_is_too_long_is_refused too_many_written_rows_are_refused
             too_many_written_bytes_are_refused too_many_open_transactions_are_refused too_many_tables_are_refused
+        }
+    };
+    (@memory $fixture:ty) => {
+        $crate::battery! { @parts memory $fixture:
+            at_the_limit_only_what_adds_is_refused a_steady_load_near_the_limit_goes_on_for_ever
+            a_transaction_that_outgrows_the_memory_leaves_nothing versions_for_an_old_reader_count_and_go_with_it
+            a_dropped_table_gives_its_memory_back a_table_is_weighed_by_some_of_its_rows
         }
     };
     (@mistakes $fixture:ty) => {

@@ -57,6 +57,8 @@ pub struct Knobs {
     pub transactions: Option<u64>,
     /// Tables.
     pub tables: Option<u64>,
+    /// Bytes of memory.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Knobs {
@@ -82,6 +84,7 @@ impl Knobs {
             LimitKind::WriteSetBytes => &mut self.write_set_bytes,
             LimitKind::Transactions => &mut self.transactions,
             LimitKind::Tables => &mut self.tables,
+            LimitKind::Memory => &mut self.memory_bytes,
             other => panic!("the battery has no knob for {other:?}"),
         };
         *knob = Some(limit);

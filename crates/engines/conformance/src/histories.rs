@@ -384,6 +384,7 @@ pub(crate) const SHORT: Setting = Setting {
         read_set: None,
         transactions: None,
         tables: None,
+        memory_bytes: None,
     },
     commits_one_in: 4,
 };

@@ -9,7 +9,7 @@
 //!
 //!    | the engine has | implement | groups that it gets |
 //!    | --- | --- | --- |
-//!    | `Interactive`: open transactions | [`Sessions`] | `anomalies` `histories` `limits` `mistakes` `rows` `twin` |
+//!    | `Interactive`: open transactions | [`Sessions`] | `anomalies` `histories` `limits` `memory` `mistakes` `rows` `twin` |
 //!    | read-only transactions that always commit | [`Sessions::READERS_COMMIT`] | `snapshots` |
 //!    | a serial point for each transaction | [`Fixture::CLAIMS_SERIAL_POINTS`] | `serial_points` |
 //!    | savepoints | `Finish::savepoints` | `savepoints` |
@@ -44,6 +44,7 @@
 //! not committed and so on, and each is caught by a named part; `tests/sound.rs` runs it whole on the same engine unbroken.
 #![forbid(unsafe_code)]
 
+pub mod ages;
 pub mod anomalies;
 pub mod battery;
 pub mod definitions;
@@ -53,6 +54,7 @@ pub mod histories;
 pub mod indexed;
 pub mod judges;
 pub mod limits;
+pub mod memory;
 pub mod mistakes;
 pub mod observe;
 pub mod procedures;

@@ -10,6 +10,7 @@ type Subject = small::Subject<{ small::Flaw::ClaimsNothing as usize }>;
 conformance::battery! {
     Subject: anomalies durability histories limits mistakes procedures programs rows savepoints tickets twin;
     lacks definitions "tables stay",
+    lacks memory "nothing is counted",
     lacks serial_points "it claims none",
     lacks snapshots "no settled reads: a snapshot does not wait for older writers",
     lacks views "a transaction is read by one thread",

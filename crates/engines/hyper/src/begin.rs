@@ -1,6 +1,8 @@
 //! An open transaction: how it begins and where it starts, and how it fails.
 
+use crate::order::Seat;
 use crate::savepoints::Savepoints;
+use crate::skips::Skips;
 use crate::table::Table;
 use crate::worker::{Counts, Worker, count};
 use crate::writer::{Commit, Writer};
@@ -28,6 +30,10 @@ pub(super) struct Core {
     pub start: Option<u64>,
     /// By which others name it, from its start on.
     pub name: Timestamp,
+    /// By which others find it, where ages have a limit.
+    pub seat: Seat,
+    /// When it started, by the engine's clock.
+    pub began: u64,
     /// Its versions' status, from its first write on.
     pub writer: Option<Arc<Writer>>,
     /// Bytes of keys and rows that it has written.
@@ -42,6 +48,8 @@ pub(super) struct Core {
     /// Whether it reads in order to write: then its reads wait for whoever owns the row, and move its start to see what that one
     /// has written. Else the write would fail.
     pub reads_wait: bool,
+    /// The statement that passes over rows, if there is one.
+    pub skips: Option<Skips>,
     pub wait_limit: Duration,
 }
 
@@ -68,6 +76,8 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             how,
             start: None,
             name: Timestamp::ZERO,
+            seat: Seat::default(),
+            began: 0,
             writer: None,
             bytes: 0,
             changed_rows: 0,
@@ -76,6 +86,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             rests_on: AtomicU64::new(0),
             supervisor: None,
             reads_wait: how.mode == Mode::OwnAtStatement,
+            skips: None,
             wait_limit,
         };
         Ok(Transaction { engine, core })
@@ -182,10 +193,14 @@ impl Hyper {
 
     fn start_now(&self, core: &mut Core) -> Result<()> {
         let reads_only = core.reads_only();
+        core.seat = self.take_seat(core.worker().slot);
+        core.began = self.clock.now();
+        let began = core.began;
         let worker = core.worker();
         let start = self.starts.start(worker.slot, &self.order, self.options.claims, reads_only);
         worker.number += 1;
         let name = if self.options.claims { start } else { OWN_NAMES | worker.slot << 40 | worker.number };
+        self.starts.describe(worker.slot, Timestamp(name), began);
         self.check_ceiling(core, start)?;
         (core.start, core.name) = (Some(start), Timestamp(name));
         if let Some(supervisor) = &core.supervisor {
@@ -199,10 +214,13 @@ impl Hyper {
         let Some(mut worker) = core.worker.take() else { return };
         reason.inspect(|reason| count(&worker.counts.aborted[*reason as usize], 1));
         if let Some(writer) = core.writer.take() {
-            if writer.status.aborts() {
+            let has_age = self.options.transaction_age.is_some();
+            let is_doomed = has_age && !self.starts.enter_statement(worker.slot);
+            let is_awaited = if is_doomed { writer.status.gives_up() } else { writer.status.aborts() };
+            if is_awaited {
                 self.sleepers.wake(writer.status.address());
             }
-            self.undo_down_to(&mut worker, 0);
+            self.undo_down_to(&mut worker, 0, is_doomed.then_some(&writer));
         }
         self.end(worker, None);
     }
@@ -210,11 +228,16 @@ impl Hyper {
     /// Ends a transaction: its worker goes back to its shelf, and versions that nobody reads any more are collected.
     pub(super) fn end(&self, mut worker: Box<Worker>, left: Option<Arc<Commit>>) {
         self.starts.leave(worker.slot);
-        worker.writes.clear();
+        // A large one leaves its room to nobody.
+        worker.writes = Vec::new();
         worker.log.clear();
+        let made = std::mem::take(&mut worker.made);
         let over = self.shelves.put(worker, left, || self.collectable());
-        if !over.is_empty() {
-            self.collect_versions(&over);
+        let freed = if over.is_empty() { 0 } else { self.collect_versions(&over) };
+        // A steady load frees as much as it makes, and writes to no counter.
+        let grown = made - freed as isize;
+        if grown != 0 {
+            self.memory.meter.add(grown);
         }
     }
 }

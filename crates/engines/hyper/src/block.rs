@@ -19,6 +19,7 @@ use crate::table::Layout;
 use crate::undo::{ColumnSet, Undecided, Undo};
 use crate::writer::Writer;
 use model::{Columns, Key, LogPosition, RawValue, RowBuf, RowRef};
+use parts::memory::Meter;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
@@ -40,9 +41,14 @@ pub(crate) struct Rows {
     there: Vec<u64>,
     /// The version vector, and the index entries beside it: whoever looks at one looks at the other.
     slots: Vec<Slot>,
+    /// Number of slots that are taken.
+    taken: usize,
     /// Number of chains.
     versioned: usize,
     positions: Positions,
+    meter: Arc<Meter>,
+    /// The bytes that the meter has of it, without its chains.
+    counted: usize,
 }
 
 /// What belongs to a row beside its values.
@@ -151,17 +157,34 @@ impl<'r> Version<'r> {
 
 impl Rows {
     fn new(layout: &Layout, slots: usize) -> Rows {
-        Rows {
+        let mut rows = Rows {
             store: Store::new(&layout.schema, layout.by_row, slots),
             there: vec![0; slots.div_ceil(64)],
             slots: (0..slots).map(|_| Slot::default()).collect(),
+            taken: 0,
             versioned: 0,
             positions: Positions::default(),
-        }
+            meter: layout.meter.clone(),
+            counted: 0,
+        };
+        rows.count();
+        rows
+    }
+
+    /// Has the meter count what it takes now.
+    fn count(&mut self) {
+        let now = self.memory();
+        self.meter.add(now as isize - self.counted as isize);
+        self.counted = now;
     }
 
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Returns whether no slot is taken.
+    pub fn is_free(&self) -> bool {
+        self.taken == 0
     }
 
     /// Returns the number of slots.
@@ -269,6 +292,7 @@ impl Rows {
         self.store.grow(more);
         self.there.resize(more.div_ceil(64), 0);
         self.slots.resize_with(more, Slot::default);
+        self.count();
     }
 
     /// Puts a row into a slot, or none, without a version: in recovery, when nobody else has the database.
@@ -281,16 +305,29 @@ impl Rows {
         let Slot { node: taken, chain } = &mut self.slots[slot];
         assert!(taken.is_none() && chain.is_none(), "Y6: a slot is one row's");
         *taken = Some(node);
+        self.taken += 1;
     }
 
-    /// Lets go of a slot without a row and without a chain: its node leaves the index next.
-    pub fn leave(&mut self, slot: usize) -> Option<NodeRef> {
-        let is_over = !self.is_in_place(slot) && self.slots[slot].chain.is_none();
-        if is_over { self.slots[slot].node.take() } else { None }
+    /// Lets go of a slot without a row and without a chain: its node leaves the index next. What stood there is given back, and with
+    /// the last one the slots.
+    pub fn leave(&mut self, slot: usize, layout: &Layout) -> Option<NodeRef> {
+        if self.is_in_place(slot) || self.slots[slot].chain.is_some() {
+            return None;
+        }
+        let node = self.slots[slot].node.take()?;
+        self.taken -= 1;
+        if self.taken == 0 && self.slots() > FIRST_SLOTS {
+            *self = Rows::new(layout, FIRST_SLOTS.min(layout.block_rows));
+        } else if self.store.vacate(slot) {
+            self.count();
+        }
+        Some(node)
     }
 
-    /// Puts an entry in front of a row's chain. The columns that will change are copied if anybody may need them.
-    pub fn push(&mut self, slot: usize, mut undo: Box<Undo>, copied: ColumnSet) {
+    /// Puts an entry in front of a row's chain. The columns that will change are copied if anybody may need them. Returns the bytes
+    /// that the entry takes more than before.
+    pub fn push(&mut self, slot: usize, mut undo: Box<Undo>, copied: ColumnSet) -> isize {
+        let before = undo.memory();
         undo.was_there = self.is_in_place(slot);
         undo.older = self.slots[slot].chain.take();
         self.versioned += usize::from(undo.older.is_none());
@@ -299,24 +336,31 @@ impl Rows {
         if needs {
             undo.image.fill(&self.store, slot, self.store.stored(copied));
         }
+        let grown = undo.memory() as isize - before as isize;
         self.slots[slot].chain = Some(undo);
         self.positions.include(slot);
+        grown
     }
 
-    /// Adds columns to the newest entry, its writer's own, before they change again.
-    pub fn extend(&mut self, slot: usize, changed: ColumnSet, copied: ColumnSet) {
+    /// Adds columns to the newest entry, its writer's own, before they change again. Returns the bytes that the entry takes more than
+    /// before.
+    pub fn extend(&mut self, slot: usize, changed: ColumnSet, copied: ColumnSet) -> isize {
         let Rows { store, slots, .. } = self;
         let undo = slots[slot].chain.as_deref_mut().expect("its writer has put it there");
+        let before = undo.memory();
         undo.changed = undo.changed.with(changed);
         if needed(undo) {
             undo.image.extend(store, slot, store.stored(copied));
         }
+        undo.memory() as isize - before as isize
     }
 
     /// Changes a row in place: columns of it, or whether it is there. Its writer has put an entry.
     pub fn change(&mut self, slot: usize, columns: ColumnSet, new: Option<RowRef<'_>>) {
-        if let Some(row) = new {
-            self.store.replace(slot, columns, row);
+        if let Some(row) = new
+            && self.store.replace(slot, columns, row)
+        {
+            self.count();
         }
         self.set_in_place(slot, new.is_some());
     }
@@ -324,7 +368,9 @@ impl Rows {
     /// Undoes the newest entry of a row, which is its writer's, and returns it.
     pub fn undo(&mut self, slot: usize) -> Box<Undo> {
         let mut undo = self.slots[slot].chain.take().expect("its writer has put it there");
-        undo.image.restore(&mut self.store, slot);
+        if undo.image.restore(&mut self.store, slot) {
+            self.count();
+        }
         self.set_in_place(slot, undo.was_there);
         self.slots[slot].chain = undo.older.take();
         self.versioned -= usize::from(self.slots[slot].chain.is_none());
@@ -353,14 +399,29 @@ impl Rows {
         gone
     }
 
-    /// Returns the bytes of memory that the values in place take.
+    /// Returns the bytes of memory that it takes without its chains.
     pub fn memory(&self) -> usize {
-        self.store.memory() + self.slots.len() * size_of::<Slot>()
+        let slots = self.slots.capacity() * size_of::<Slot>() + self.there.capacity() * size_of::<u64>();
+        size_of::<Block>() + self.store.memory() + slots
+    }
+
+    /// Returns the bytes of memory that its chains take.
+    pub fn memory_of_chains(&self) -> usize {
+        if self.versioned == 0 {
+            return 0;
+        }
+        self.slots.iter().filter_map(|slot| slot.chain.as_deref()).map(Undo::memory_of_chain).sum()
     }
 
     /// Returns the number of chains.
     pub fn chains(&self) -> usize {
         self.versioned
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        self.meter.credit(self.counted + self.memory_of_chains());
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::Hyper;
 use crate::order::Lowest;
+use crate::undo::Undo;
 use crate::writer::Commit;
 use model::LogPosition;
 use parts::epoch;
@@ -31,13 +32,16 @@ impl Hyper {
         Collectable { bound: self.lowest().any, durable: self.durable_position() }
     }
 
-    /// Cuts off what writers have replaced: all of them committed below every open transaction's start.
-    pub(super) fn collect_versions(&self, over: &[Arc<Commit>]) {
+    /// Cuts off what writers have replaced: all of them committed below every open transaction's start. Returns the bytes that were
+    /// freed.
+    #[must_use]
+    pub(super) fn collect_versions(&self, over: &[Arc<Commit>]) -> usize {
         // Read again: it may have grown. Or fallen, by an entry that is late among the starts (Y5): what was over stays over.
         let (lowest, now) = (self.lowest(), self.collectable());
         let bound = over.iter().map(|commit| commit.at).fold(now.bound, u64::max);
-        let collectable = Collectable { bound, ..now };
+        let (collectable, mut freed) = (Collectable { bound, ..now }, 0);
         for write in over.iter().flat_map(|commit| &commit.writes) {
+            freed += write.memory();
             let Some(table) = self.tables.get(write.table) else { continue };
             let slot = write.place.slot as usize;
             let mut rows = table.block(write.place.block).write();
@@ -45,20 +49,23 @@ impl Hyper {
                 continue; // Another writer's collection has taken the row out.
             }
             let chain = rows.cut(slot, collectable);
-            let left = rows.leave(slot);
+            let left = rows.leave(slot, &table.layout);
             drop(rows);
+            freed += chain.as_deref().map_or(0, Undo::memory_of_chain);
             drop(chain);
             if let Some(node) = left {
                 table.remove(node, &write.key, write.place);
             }
         }
         self.order.forget(lowest.writing);
+        freed
     }
 
     /// Collects whatever can be collected now. Returns the number of writers whose versions have gone.
     pub fn collect(&self) -> usize {
+        self.doom_old();
         let over = self.shelves.take_all_over(self.collectable());
-        self.collect_versions(&over);
+        self.memory.meter.credit(self.collect_versions(&over));
         self.order.forget(self.lowest().writing);
         self.free_dropped();
         epoch::pin().flush();
@@ -96,7 +103,7 @@ mod tests {
         let over = engine.shelves.take_all_over(engine.collectable());
         assert_eq!(over.len(), 1);
         engine.starts.enter(slot, late, true);
-        engine.collect_versions(&over);
+        engine.memory.meter.credit(engine.collect_versions(&over));
         engine.starts.leave(slot);
         assert_eq!(engine.stats().versioned, 0, "nobody would ever come back for it");
     }

@@ -32,6 +32,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if let Some(error) = &self.core.poison {
             return Err(error.clone());
         }
+        self.enter()?;
         // A transaction without an access takes its place now.
         self.engine.start(&mut self.core)?;
         let start = self.core.start();
@@ -95,7 +96,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             if writer.status.aborts() {
                 engine.sleepers.wake(writer.status.address());
             }
-            engine.undo_down_to(&mut worker, 0);
+            engine.undo_down_to(&mut worker, 0, None);
         }
         count(&worker.counts.read_only, 1);
         engine.end(worker, None);

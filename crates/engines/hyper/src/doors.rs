@@ -6,18 +6,18 @@ use crate::{Hyper, Reason};
 use model::{
     Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Got, Interactive, Item, Key,
     LogPosition, Mode, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads,
-    Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp,
+    SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
 use parts::promise;
 use parts::sync::atomic::AtomicU64;
-use std::ops::{ControlFlow, Deref};
+use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 use std::time::Duration;
 use wal::Log;
 
 impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        self.read_point(table, key, columns, row)
+        self.statement(|open| open.read_point(table, key, columns, row))
     }
 
     fn read_many(
@@ -27,7 +27,7 @@ impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
         columns: Columns<'_>,
         each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
-        self.read_points(table, keys, columns, each)
+        self.statement(|open| open.read_points(table, keys, columns, each))
     }
 
     fn prefetch(&mut self, table: TableId, keys: &[Key]) {
@@ -37,27 +37,27 @@ impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.lock_row(table, key, row)
+        self.statement(|open| open.lock_row(table, key, row))
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        self.put_row(table, key, row)
+        self.statement(|open| open.put_row(table, key, row))
     }
 
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
-        self.insert_row(table, key, row)
+        self.statement(|open| open.insert_row(table, key, row))
     }
 
     fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
-        self.update_row(table, key, delta)
+        self.statement(|open| open.update_row(table, key, delta))
     }
 
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
-        self.delete_row(table, key)
+        self.statement(|open| open.delete_row(table, key))
     }
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        self.scan_range(scan, visit)
+        self.statement(|open| open.scan_range(scan, visit))
     }
 
     fn draws(&mut self) -> Option<&mut Draws> {
@@ -83,8 +83,7 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
         if let Some(error) = &self.core.poison {
             return Err(error.clone());
         }
-        self.engine.start(&mut self.core)?;
-        Ok(())
+        self.statement(|open| open.engine.start(&mut open.core))
     }
 
     fn set_durability(&mut self, durability: Durability) {
@@ -107,6 +106,10 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
         Some(self)
     }
 
+    fn skips_locked(&mut self) -> Option<&mut dyn SkipsLocked> {
+        if self.core.reads_only() { None } else { Some(self) }
+    }
+
     fn shared_reads(&mut self) -> Option<&mut dyn SharedReads> {
         Some(self)
     }
@@ -123,11 +126,11 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
 
 impl<H: Deref<Target = Hyper> + Send> Savepoints for Transaction<H> {
     fn savepoint(&mut self) -> Result<Savepoint> {
-        self.set_savepoint()
+        self.statement(Transaction::set_savepoint)
     }
 
     fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
-        self.go_back_to(savepoint)
+        self.statement(|open| open.go_back_to(savepoint))
     }
 
     fn release(&mut self, savepoint: Savepoint) {
@@ -155,6 +158,23 @@ impl Tables for Hyper {
 
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         Hyper::tables(self)
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let (memory_bytes, memory_limit_bytes) = (self.memory.meter.used() as u64, self.memory.limit as u64);
+        Some(Usage { memory_bytes, memory_limit_bytes, log: self.log_stats().map(|stats| stats.usage()) })
+    }
+
+    fn estimate_keys(&self, table: TableId, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
+        self.table(table).ok()?.index.estimate(lower, upper)
+    }
+
+    fn sample_keys(&self, table: TableId, most: usize) -> Vec<Key> {
+        self.table(table).map(|table| table.index.sample(most)).unwrap_or_default()
+    }
+
+    fn estimate_bytes(&self, table: TableId) -> Option<u64> {
+        Some(self.table(table).ok()?.estimate_bytes())
     }
 
     fn checkpoint(&self) -> Result<()> {

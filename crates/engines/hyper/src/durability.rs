@@ -150,7 +150,7 @@ impl Core {
 
 impl Reason {
     /// An abort without a place.
-    fn abort_of(self, transaction: Timestamp) -> model::Abort {
+    pub(crate) fn abort_of(self, transaction: Timestamp) -> model::Abort {
         model::Abort {
             class: self.class(),
             rule: self.rule(),

@@ -1,6 +1,6 @@
 //! The counter, the starts and the status words without rows, for models of all their interleavings (`tests/loom_order.rs`).
 
-use crate::order::{Order, Starts};
+use crate::order::{Order, Seat, Starts};
 use crate::undo::Undo;
 use crate::writer::Writer;
 use model::Timestamp;
@@ -20,7 +20,7 @@ pub struct Version(Undo);
 impl Kernel {
     /// A kernel with room for a few transactions, in which nothing has happened.
     pub fn new() -> Kernel {
-        Kernel { order: Order::new(0), starts: Starts::new(1) }
+        Kernel { order: Order::new(0), starts: Starts::new(1, false) }
     }
 
     /// A place among the starts.
@@ -64,7 +64,7 @@ impl Default for Kernel {
 impl Version {
     /// The version of a writer of its own.
     pub fn new() -> Version {
-        Version(Undo::of(&Arc::new(Writer::new(Timestamp::ZERO))))
+        Version(Undo::of(&Arc::new(Writer::new(Timestamp::ZERO, Seat::default()))))
     }
 
     /// Commits it, after [`Kernel::decide`].

@@ -18,8 +18,8 @@
 //! # The promise
 //! Transactions are strictly serializable, in the order of their commit timestamps; one that has changed nothing has its place
 //! at its start. Those of [`model::Mode::ReadOnly`] and [`model::Mode::Snapshot`] always commit, and nobody waits for an
-//! open transaction in order to read, except in order to write then (`Core::reads_wait`). What a transaction reads is a snapshot,
-//! whether or not it commits.
+//! open transaction in order to read, except in order to write then (`Core::reads_wait`). What a transaction reads is a
+//! snapshot, whether or not it commits. One that is older than the age limit is aborted, and keeps neither versions nor rows.
 //!
 //! # Who gives way
 //! A writer that meets a row of an open transaction aborts at once in [`model::Mode::ReadWrite`] and waits in
@@ -56,18 +56,21 @@
 //! | 2.1 versions | `undo.rs`, `block.rs`, `order.rs` |
 //! | 2.2 access | `undo.rs` `is_visible`, `block.rs` `visible` |
 //! | 2.3 validation | `commit.rs`, `predicates.rs`, `predicates/tree.rs` |
-//! | 2.4 collection | `collect.rs` |
+//! | 2.4 collection | `collect.rs`; beyond: a limit on memory, `memory.rs`; a limit on ages, `age.rs` |
 //! | 2.5 indexes | `table.rs`, `write.rs` |
 //! | 2.6 scans | `column_scan.rs`, `block.rs` `versioned` |
 //! | 2.7 threads | `order.rs`, the latches of `block.rs` |
 //!
 //! *Deviations:* a version's timestamp is its writer's status word, so that a commit is seen whole; entries are cut off under
 //! latches and used again at once; a key's index entry and slot survive a deletion until it is collected, instead of a
-//! record of its own for each insertion of the key; starts can move (`wait.rs`).
+//! record of its own for each insertion of the key; starts can move (`wait.rs`); a statement can pass over rows without having read them
+//! (`skips.rs`).
 
+mod age;
 mod begin;
 mod block;
 mod checkpoint;
+mod clock;
 mod collect;
 mod column_scan;
 mod commit;
@@ -76,6 +79,7 @@ mod durability;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod kernel;
+mod memory;
 mod node;
 mod order;
 mod predicates;
@@ -84,6 +88,7 @@ mod recover;
 mod redo;
 mod savepoints;
 mod scan;
+mod skips;
 mod store;
 mod table;
 mod undo;
@@ -99,8 +104,11 @@ pub use recover::RecoveryReport;
 pub use wal::{Driver, LogOptions, Pace};
 pub use writer::{Status, StatusWord};
 
+use clock::EngineClock;
+use env::Clock;
 use model::{AbortClass, Durability, Interactive, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId};
 use order::{Order, Starts};
+use parts::memory::Allowance;
 use parts::sync::atomic::AtomicU64;
 use parts::sync::{Mutex, MutexGuard, OnceLock};
 use parts::wait::WaitTable;
@@ -119,6 +127,8 @@ const SLEEPERS: usize = 64;
 #[derive(Debug)]
 pub struct Hyper {
     options: Options,
+    clock: EngineClock,
+    memory: Allowance,
     order: Order,
     starts: Starts,
     shelves: Shelves,
@@ -172,7 +182,7 @@ pub enum Validation {
 pub struct Options {
     /// Longest key. Unit: bytes. Default: 8,192.
     pub key_bytes: u64,
-    /// Longest row. Unit: bytes. Default: 1 MiB; at most what keeps the strings of a block below 2 GiB.
+    /// Longest row. Unit: bytes. Default: 4,000,000; at most 16 MiB less one byte.
     pub row_bytes: u64,
     /// Rows that one transaction may write, each counted once. Default: 1,000,000.
     pub write_set_rows: u64,
@@ -184,6 +194,8 @@ pub struct Options {
     pub tables: u64,
     /// The longest wait for one other transaction. Default: 10 s.
     pub wait_limit: Duration,
+    /// Age at which a transaction is aborted, so that an abandoned one keeps neither versions nor rows for ever. Default: none.
+    pub transaction_age: Option<Duration>,
     /// Predicates that a transaction logs before neighbours are joined into coarser ones. Default: 1,024.
     pub predicates: u64,
     /// What is validated. Default: [`Validation::Columns`].
@@ -206,6 +218,11 @@ pub struct Options {
     pub has_small_nodes: bool,
     /// What an acknowledgement waits for, where a transaction does not say. Default: [`Durability::Fsync`]. No effect in memory.
     pub durability: Durability,
+    /// Bytes of memory that keys, rows, their versions, index nodes and the write lists of open transactions may take, without the
+    /// allocator's own share. At nine tenths, whatever can be collected is; at the limit, writes that need more get a named error,
+    /// while reads, deletes and updates that make no row longer go on. A database that needs more is not opened. Default: half of
+    /// what the process may have ([`env::memory`]).
+    pub memory_bytes: Option<usize>,
     /// The log of [`Hyper::open`].
     pub log: LogOptions,
 }
@@ -214,12 +231,13 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             key_bytes: 8192,
-            row_bytes: 1 << 20,
+            row_bytes: 4_000_000,
             write_set_rows: 1_000_000,
             write_set_bytes: 1 << 30,
             transactions: 10_000,
             tables: 10_000,
             wait_limit: Duration::from_secs(10),
+            transaction_age: None,
             predicates: 1024,
             validation: Validation::Columns,
             moves_starts: true,
@@ -230,6 +248,7 @@ impl Default for Options {
             whole_versions: false,
             has_small_nodes: false,
             durability: Durability::Fsync,
+            memory_bytes: None,
             log: LogOptions::default(),
         }
     }
@@ -237,8 +256,6 @@ impl Default for Options {
 
 /// The most rows of a block.
 const MOST_BLOCK_ROWS: u64 = 32_768;
-/// The strings of one column of a block stay below this.
-const MOST_BLOCK_BYTES: u64 = 1 << 31;
 
 impl Options {
     fn block_rows(&self) -> usize {
@@ -247,7 +264,13 @@ impl Options {
 
     /// The longest row that a block can have in each of its slots.
     fn row_limit(&self) -> u64 {
-        self.row_bytes.min(MOST_BLOCK_BYTES / self.block_rows() as u64)
+        self.row_bytes.min(store::LONGEST_BYTES)
+    }
+
+    /// The limit on memory: what was asked for, or a share of what the process may have.
+    fn memory_limit(&self) -> usize {
+        let share = || usize::try_from(env::memory() / 2).unwrap_or(usize::MAX);
+        self.memory_bytes.unwrap_or_else(share)
     }
 }
 
@@ -267,19 +290,22 @@ pub enum Reason {
     WaitLimit,
     /// Its supervisor ended its wait.
     Interrupted,
+    /// It is older than the limit.
+    Age,
     /// The body aborted it, or dropped it.
     Requested,
 }
 
 impl Reason {
     /// All of them, in the order in which [`Stats::aborted`] counts them.
-    pub const ALL: [Reason; 7] = [
+    pub const ALL: [Reason; 8] = [
         Reason::RowOwned,
         Reason::RowChanged,
         Reason::PredicateMet,
         Reason::Deadlock,
         Reason::WaitLimit,
         Reason::Interrupted,
+        Reason::Age,
         Reason::Requested,
     ];
 
@@ -291,6 +317,7 @@ impl Reason {
             Reason::Deadlock => AbortClass::Priority,
             Reason::WaitLimit => AbortClass::WaitLimit,
             Reason::Interrupted => AbortClass::Interrupted,
+            Reason::Age => AbortClass::Age,
             Reason::Requested => AbortClass::Requested,
         }
     }
@@ -304,6 +331,7 @@ impl Reason {
             Reason::Deadlock => "deadlock",
             Reason::WaitLimit => "wait-limit",
             Reason::Interrupted => "interrupted",
+            Reason::Age => "age",
             Reason::Requested => "requested",
         }
     }
@@ -319,6 +347,7 @@ impl Reason {
             Reason::Deadlock => "the transaction that has the row waits for this one",
             Reason::WaitLimit => "the transaction that has the row did not end within the wait limit",
             Reason::Interrupted => "the wait for another transaction was ended on request",
+            Reason::Age => "the transaction is older than the age limit",
             Reason::Requested => "the transaction was aborted on request",
         }
     }
@@ -351,14 +380,29 @@ pub struct Stats {
     pub now: u64,
     /// Bytes that the rows in place take.
     pub bytes: u64,
+    /// Bytes of memory that rows, versions, indexes and the write lists of transactions take.
+    pub memory_bytes: u64,
+    /// The limit on them.
+    pub memory_limit: u64,
 }
 
 impl Hyper {
     /// An empty database.
     pub fn new(options: Options) -> Hyper {
+        Hyper::with_clock(options, EngineClock::system())
+    }
+
+    /// An empty database whose transactions have their ages by this clock.
+    pub fn new_with(options: Options, clock: Arc<dyn Clock>) -> Hyper {
+        Hyper::with_clock(options, EngineClock::new(clock))
+    }
+
+    fn with_clock(options: Options, clock: EngineClock) -> Hyper {
         Hyper {
+            clock,
+            memory: Allowance::new(options.memory_limit()),
             order: Order::new(0),
-            starts: Starts::new(options.transactions),
+            starts: Starts::new(options.transactions, options.transaction_age.is_some()),
             shelves: Shelves::new(),
             tables: TablesByNumber((0..options.tables.min(u64::from(u32::MAX))).map(|_| OnceLock::new()).collect()),
             names: Mutex::default(),
@@ -409,7 +453,8 @@ impl Hyper {
     fn add_table(&self, id: TableId, schema: Schema) -> Result<()> {
         let Options { by_row, whole_versions, has_synopses, .. } = self.options;
         let block_rows = self.options.block_rows();
-        let layout = Layout { schema: Arc::new(schema), by_row, block_rows, whole_versions, has_synopses };
+        let meter = self.memory.meter.clone();
+        let layout = Layout { schema: Arc::new(schema), by_row, block_rows, whole_versions, has_synopses, meter };
         let (limit, actual) = (self.options.tables, u64::from(id.0) + 1);
         let place = self.tables.0.get(id.0 as usize).ok_or(Limit { kind: LimitKind::Tables, limit, actual })?;
         let is_first = place.set(Box::new(Table::new(id, layout, self.options.has_small_nodes))).is_ok();
@@ -475,6 +520,8 @@ impl Hyper {
             recent: self.order.remembered(),
             now: self.order.now(),
             bytes: 0,
+            memory_bytes: self.memory.meter.used() as u64,
+            memory_limit: self.memory.limit as u64,
         };
         for counts in self.counts().iter() {
             use parts::sync::atomic::Ordering::Relaxed;

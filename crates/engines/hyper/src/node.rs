@@ -56,6 +56,11 @@ impl NodeRef {
         unsafe { &self.0.as_ref().key }
     }
 
+    /// Returns the bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        size_of::<Node>() + self.key().memory()
+    }
+
     /// Frees the node, which has left the index and its slot, and which nobody can be looking at any more (Y6).
     pub fn free(self) {
         // SAFETY: made by `allocate`, and freed once.

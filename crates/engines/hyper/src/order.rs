@@ -4,6 +4,7 @@
 //! else: validation, the log and publishing come after it, beside those of others.
 
 use crate::writer::{Commit, Write, Writer};
+use model::Timestamp;
 use parts::CachePadded;
 use parts::sync::atomic::{
     AtomicU64,
@@ -118,9 +119,48 @@ fn after(recent: &VecDeque<Arc<Commit>>, start: u64) -> Vec<Arc<Commit>> {
 pub(crate) struct Starts {
     chunks: Box<[OnceLock<Chunk>]>,
     used: AtomicU64,
+    /// Whether transactions can be doomed.
+    has_ages: bool,
 }
 
-type Chunk = Box<[CachePadded<AtomicU64>]>;
+type Chunk = Box<[CachePadded<Place>]>;
+
+/// The place of one transaction at a time.
+#[derive(Debug)]
+struct Place {
+    entry: AtomicU64,
+    /// Who has it, and since when by the engine's clock: for figures. `Relaxed`: they may be those of the one before.
+    name: AtomicU64,
+    began: AtomicU64,
+    /// Which transaction it is ([`Seat`]), whether it is in a statement, and whether it is doomed. Where ages have a limit only: who
+    /// enters a statement and who dooms change the same word, so one of them is first.
+    state: AtomicU64,
+}
+
+/// Set while its transaction is in a statement.
+const BUSY: u64 = 1;
+/// Set once its transaction is doomed: it counts for nobody.
+const DOOMED: u64 = 2;
+/// The transaction's number stands above these bits.
+const SEAT_SHIFT: u32 = 2;
+
+/// A transaction by its place, and by its number among those that have had it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seat {
+    slot: u64,
+    number: u64,
+}
+
+/// An open transaction, as others see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    pub slot: u64,
+    /// It has started here or later.
+    pub from: u64,
+    pub name: Timestamp,
+    /// When it began, by the engine's clock.
+    pub began: u64,
+}
 /// A model checker would have to explore a look at each.
 const CHUNK: usize = if cfg!(loom) { 2 } else { 64 };
 /// A slot without a transaction.
@@ -130,9 +170,9 @@ const READS_ONLY: u64 = 1;
 
 impl Starts {
     /// Room for so many transactions.
-    pub fn new(limit: u64) -> Starts {
+    pub fn new(limit: u64, has_ages: bool) -> Starts {
         let chunks = (0..limit.div_ceil(CHUNK as u64) + 1).map(|_| OnceLock::new()).collect();
-        Starts { chunks, used: AtomicU64::new(0) }
+        Starts { chunks, used: AtomicU64::new(0), has_ages }
     }
 
     /// A slot that nobody has; `None` if there is no room for more.
@@ -142,22 +182,46 @@ impl Starts {
             self.used.fetch_sub(1, SeqCst);
             return None;
         }
-        self.chunks[slot as usize / CHUNK]
-            .get_or_init(|| (0..CHUNK).map(|_| CachePadded::new(AtomicU64::new(IDLE))).collect());
+        self.chunks[slot as usize / CHUNK].get_or_init(|| (0..CHUNK).map(|_| CachePadded::new(Place::new())).collect());
         Some(slot)
     }
 
-    fn slot(&self, slot: u64) -> &AtomicU64 {
+    fn place(&self, slot: u64) -> &Place {
         &self.chunks[slot as usize / CHUNK].get().expect("made when the slot was given")[slot as usize % CHUNK]
+    }
+
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        let used = self.used.load(SeqCst) as usize;
+        self.chunks.iter().take(used.div_ceil(CHUNK)).filter_map(OnceLock::get).flatten().map(|place| &**place)
+    }
+
+    /// Says who has a slot, for figures.
+    pub fn describe(&self, slot: u64, name: Timestamp, began: u64) {
+        let place = self.place(slot);
+        place.name.store(name.0, Relaxed);
+        place.began.store(began, Relaxed);
+    }
+
+    /// The open transactions that have started: about, while some begin and end.
+    pub fn opened(&self) -> impl Iterator<Item = Opened> {
+        (0..).zip(self.places()).filter_map(|(slot, place)| {
+            let entry = Some(place.entry.load(SeqCst)).filter(|&entry| entry != IDLE)?;
+            Some(Opened {
+                slot,
+                from: entry >> 1,
+                name: Timestamp(place.name.load(Relaxed)),
+                began: place.began.load(Relaxed),
+            })
+        })
     }
 
     /// Enters a transaction, before it learns its start: which is this or later (Y5).
     pub fn enter(&self, slot: u64, from: u64, reads_only: bool) {
-        self.slot(slot).store(from << 1 | u64::from(reads_only), SeqCst);
+        self.place(slot).entry.store(from << 1 | u64::from(reads_only), SeqCst);
     }
 
     pub fn leave(&self, slot: u64) {
-        self.slot(slot).store(IDLE, SeqCst);
+        self.place(slot).entry.store(IDLE, SeqCst);
     }
 
     /// Enters a transaction, and only then draws its start, or takes the last commit's (Y5).
@@ -173,20 +237,80 @@ impl Starts {
         let now = order.now();
         fence_of_loom();
         let mut lowest = Lowest { any: now, writing: now };
-        let used = self.used.load(SeqCst) as usize;
-        for chunk in self.chunks.iter().take(used.div_ceil(CHUNK)) {
-            for slot in chunk.get().into_iter().flatten() {
-                let entry = slot.load(SeqCst);
-                if entry == IDLE {
-                    continue;
-                }
-                lowest.any = lowest.any.min(entry >> 1);
-                if entry & READS_ONLY == 0 {
-                    lowest.writing = lowest.writing.min(entry >> 1);
-                }
+        for place in self.places() {
+            let entry = place.entry.load(SeqCst);
+            // A place is taken anew before it is entered: who is seen doomed is the one of this entry, or has ended.
+            if entry == IDLE || self.has_ages && place.state.load(SeqCst) & DOOMED != 0 {
+                continue;
+            }
+            lowest.any = lowest.any.min(entry >> 1);
+            if entry & READS_ONLY == 0 {
+                lowest.writing = lowest.writing.min(entry >> 1);
             }
         }
         lowest
+    }
+}
+
+impl Starts {
+    /// Has a slot's next transaction begin, in a statement. Before it enters.
+    pub fn take_seat(&self, slot: u64) -> Seat {
+        let state = &self.place(slot).state;
+        let number = (state.load(SeqCst) >> SEAT_SHIFT) + 1;
+        state.store(number << SEAT_SHIFT | BUSY, SeqCst);
+        Seat { slot, number }
+    }
+
+    /// Enters a statement of a slot's transaction; it may be in one. False if it is doomed.
+    pub fn enter_statement(&self, slot: u64) -> bool {
+        let enter = |state| (state & DOOMED == 0).then_some(state | BUSY);
+        self.place(slot).state.fetch_update(SeqCst, SeqCst, enter).is_ok()
+    }
+
+    /// Leaves a statement.
+    pub fn leave_statement(&self, slot: u64) {
+        self.place(slot).state.fetch_and(!BUSY, SeqCst);
+    }
+
+    /// Dooms a transaction that began before `oldest` and is in no statement. Returns whether it is doomed, now or already; false, too,
+    /// if it has ended and another one has its place.
+    pub fn doom(&self, seat: Seat, oldest: u64) -> bool {
+        let place = self.place(seat.slot);
+        let is_doomed = |state: u64| state >> SEAT_SHIFT == seat.number && state & DOOMED != 0;
+        let doom = |state: u64| {
+            let is_idle = state == seat.number << SEAT_SHIFT;
+            (is_idle && place.began.load(Relaxed) < oldest).then_some(state | DOOMED)
+        };
+        match place.state.fetch_update(SeqCst, SeqCst, doom) {
+            Ok(_) => true,
+            Err(state) => is_doomed(state),
+        }
+    }
+
+    /// Dooms all that began before `oldest` and are in no statement.
+    pub fn doom_all(&self, oldest: u64) {
+        for (slot, place) in (0..).zip(self.places()) {
+            if place.entry.load(SeqCst) != IDLE {
+                self.doom(Seat { slot, number: place.state.load(SeqCst) >> SEAT_SHIFT }, oldest);
+            }
+        }
+    }
+
+    /// Returns whether a transaction is doomed, and has its place still.
+    pub fn is_doomed(&self, seat: Seat) -> bool {
+        self.place(seat.slot).state.load(SeqCst) == seat.number << SEAT_SHIFT | DOOMED
+    }
+
+    /// When a transaction began, by the engine's clock; or the next one of its place.
+    pub fn began(&self, seat: Seat) -> u64 {
+        self.place(seat.slot).began.load(Relaxed)
+    }
+}
+
+impl Place {
+    fn new() -> Place {
+        let zero = || AtomicU64::new(0);
+        Place { entry: AtomicU64::new(IDLE), name: zero(), began: zero(), state: zero() }
     }
 }
 

@@ -129,7 +129,7 @@ impl Hyper {
     /// Logs a read of one key.
     #[inline]
     pub(super) fn log_point(&self, core: &mut Core, table: TableId, key: &[u8], columns: ColumnSet) {
-        if self.logs(core) {
+        if self.logs(core) && core.skips(table).is_none() {
             let columns = self.counted(columns);
             let most = self.options.predicates as usize;
             core.worker().log.point(table, key, columns, most);
@@ -148,7 +148,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         row: &mut RowBuf,
     ) -> Result<bool> {
         self.begin_statement(table)?;
-        let mut stops = self.core.reads_wait;
+        let mut stops = self.core.reads_wait && self.core.skips(table).is_none();
         loop {
             let Transaction { engine, core } = self;
             let table = engine.table(table)?;

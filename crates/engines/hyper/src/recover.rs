@@ -1,9 +1,11 @@
 //! Recovery: the checkpoint, then the log; of each key in its order, of keys side by side. Nobody else has the database meanwhile.
 
+use crate::node::Node;
 use crate::order::Order;
 use crate::{Hyper, Options};
 use env::Disk;
-use model::{Malformed, Result, RowKind, RowRef, Schema, TableId};
+use model::{Limit, LimitKind, Malformed, Result, RowKind, RowRef, Schema, TableId};
+use parts::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::fmt;
 use std::sync::Arc;
 use wal::{Log, Rebuild, redo};
@@ -50,12 +52,18 @@ impl Hyper {
     ///
     /// # Errors
     /// [`model::Fault::Locked`] if another process has it, [`model::Fault::Corruption`] if what had been durable cannot be read,
-    /// [`model::Fault::Disk`].
+    /// [`model::Fault::Disk`], [`LimitKind::MemoryToOpen`] if it needs more memory than the limit.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Hyper> {
-        let (log, recovered) = Log::open(disk, options.log.clone())?;
+        Hyper::new(options).recover_from(disk)
+    }
+
+    fn recover_from(self, disk: Arc<dyn Disk>) -> Result<Hyper> {
+        let mut engine = self;
+        let (log, recovered) = Log::open(disk, engine.options.log.clone())?;
         let found = recovered.report.clone();
-        let mut engine = Hyper::new(options);
-        let replayed = recovered.replay(&Rebuilding(&engine))?;
+        let rebuilding = Rebuilding { engine: &engine, beyond_limit_bytes: AtomicUsize::new(0) };
+        let replayed = recovered.replay(&rebuilding)?;
+        rebuilding.check_memory()?;
         let start = found.ceiling.max(found.max_stamp) + 1;
         let stats = engine.stats();
         engine.recovery = Some(RecoveryReport {
@@ -90,7 +98,38 @@ impl Hyper {
 }
 
 /// A database that is being rebuilt, in the order of the log.
-struct Rebuilding<'h>(&'h Hyper);
+struct Rebuilding<'h> {
+    engine: &'h Hyper,
+    /// Memory that the rest would take, about, from where on it was clear that it would be too much; nothing is kept any more.
+    /// `Relaxed`: a sum.
+    beyond_limit_bytes: AtomicUsize,
+}
+
+/// An index has at most about this many bytes of nodes for each of its keys, and a block of versions for each of its rows.
+const BYTES_PER_KEY: usize = 40 + 16;
+
+impl Rebuilding<'_> {
+    /// Checks that everything found fits the limit on memory.
+    fn check_memory(&self) -> Result<()> {
+        let (memory, beyond) = (&self.engine.memory, self.beyond_limit_bytes.load(Relaxed));
+        if beyond == 0 {
+            return Ok(());
+        }
+        let (limit, actual) = (memory.limit as u64, (memory.meter.used() + beyond) as u64);
+        Err(Limit { kind: LimitKind::MemoryToOpen, limit, actual }.into())
+    }
+
+    /// Returns whether there is room for a row; if not, the bytes of this and all later rows are only added up.
+    fn has_room(&self, key: &[u8], row: Option<RowRef<'_>>) -> bool {
+        let memory = &self.engine.memory;
+        if self.beyond_limit_bytes.load(Relaxed) == 0 && memory.meter.about() < memory.limit_of_updates() {
+            return true;
+        }
+        let own = row.map_or(0, |row| BYTES_PER_KEY + size_of::<Node>() + key.len() + row.bytes().len() / 4 * 5);
+        self.beyond_limit_bytes.fetch_add(own.max(1), Relaxed);
+        false
+    }
+}
 
 impl Rebuild for Rebuilding<'_> {
     type Own = ();
@@ -99,25 +138,25 @@ impl Rebuild for Rebuilding<'_> {
 
     /// A table that a record has created, unless the checkpoint has it already.
     fn create_table(&self, id: TableId, schema: Schema, _: bool) -> std::result::Result<(), Malformed> {
-        let mut names = self.0.names();
-        if self.0.tables.get(id).is_some() {
+        let mut names = self.engine.names();
+        if self.engine.tables.get(id).is_some() {
             return Ok(());
         }
         names.next = names.next.max(id.0 + 1);
         names.listed.push((schema.name().to_owned(), id));
-        self.0.add_table(id, schema).map_err(|_| Malformed)
+        self.engine.add_table(id, schema).map_err(|_| Malformed)
     }
 
     fn drop_table(&self, id: TableId) {
-        self.0.names().listed.retain(|(_, listed)| *listed != id);
-        if let Some(table) = self.0.tables.get(id) {
+        self.engine.names().listed.retain(|(_, listed)| *listed != id);
+        if let Some(table) = self.engine.tables.get(id) {
             table.mark_dropped();
             table.clear();
         }
     }
 
     fn reserve(&self, next: TableId) {
-        self.0.names().next = next.0;
+        self.engine.names().next = next.0;
     }
 
     /// Puts rows in the place of whatever is there under their keys.
@@ -128,13 +167,15 @@ impl Rebuild for Rebuilding<'_> {
     ) -> std::result::Result<(), Malformed> {
         for write in writes {
             let (_, redo::Write { table, key, row }) = write?;
-            let Some(table) = self.0.tables.get(table).filter(|table| !table.is_dropped()) else { continue };
+            let Some(table) = self.engine.tables.get(table).filter(|table| !table.is_dropped()) else { continue };
             table.schema().check_key(key).map_err(|_| Malformed)?;
             let row = row.map(RowRef::new);
             if let (RowKind::Typed, Some(row)) = (table.schema().rows(), row) {
                 table.schema().check_row(key, row).map_err(|_| Malformed)?;
             }
-            table.replace(key, row);
+            if self.has_room(key, row) {
+                table.replace(key, row);
+            }
         }
         Ok(())
     }

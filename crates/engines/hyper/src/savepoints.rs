@@ -55,7 +55,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         self.log_given_back(place.writes);
         (self.core.bytes, self.core.changed_rows) = (place.bytes, place.changed_rows);
         let Transaction { engine, core } = self;
-        engine.undo_down_to(core.worker(), place.writes);
+        engine.undo_down_to(core.worker(), place.writes, None);
         Ok(())
     }
 

@@ -137,7 +137,8 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> model::Result<ScanEnd> {
         self.begin_statement(scan.table)?;
-        let (mut rest, mut stops) = (scan.clone(), self.core.reads_wait);
+        let is_skipping = self.core.skips(scan.table).is_some();
+        let (mut rest, mut stops) = (scan.clone(), self.core.reads_wait && !is_skipping);
         loop {
             let Transaction { engine, core } = self;
             let table = engine.table(scan.table)?;
@@ -147,7 +148,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
                 Ok(end) => rest.seen(end),
                 Err((_, key)) => up_to(&rest, key),
             };
-            if engine.logs(core) {
+            if engine.logs(core) && !is_skipping {
                 engine.log_scan(&mut core.worker().log, scan, seen);
             }
             let (refusal, key) = match ended {

@@ -44,15 +44,42 @@ pub(crate) enum Data {
 /// Byte strings of varying length.
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
-    /// Where each begins, and its length.
-    spans: Vec<(u32, u32)>,
+    spans: Vec<Span>,
     bytes: Vec<u8>,
     /// Bytes that belong to nobody any more.
     garbage: usize,
 }
 
+/// Where a byte string begins, and its length in the lowest bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span(u64);
+
+const LENGTH_BITS: u32 = 24;
+/// The longest byte string. As many as a block has slots are below the 2^40 bytes that spans reach.
+pub(crate) const LONGEST_BYTES: u64 = (1 << LENGTH_BITS) - 1;
 /// Garbage below this many bytes is not worth a copy.
 const LEAST_GARBAGE: usize = 4096;
+/// The least room that is added.
+const LEAST_ROOM: usize = 64;
+
+impl Span {
+    fn new(start: usize, length: usize) -> Span {
+        let (start, length) = (start as u64, length as u64);
+        assert!(length <= LONGEST_BYTES && start >> (64 - LENGTH_BITS) == 0, "rows are checked when they come in");
+        Span(start << LENGTH_BITS | length)
+    }
+
+    #[inline]
+    fn range(self) -> std::ops::Range<usize> {
+        let start = (self.0 >> LENGTH_BITS) as usize;
+        start..start + self.length()
+    }
+
+    #[inline]
+    fn length(self) -> usize {
+        (self.0 & LONGEST_BYTES) as usize
+    }
+}
 
 impl Store {
     /// A store of so many slots.
@@ -93,8 +120,9 @@ impl Store {
         }
     }
 
-    /// Replaces the value of a column in a slot.
-    pub fn set(&mut self, column: u16, slot: usize, value: RawValue<'_>) {
+    /// Replaces the value of a column in a slot. Returns whether the memory that the store takes may have changed.
+    #[must_use]
+    pub fn set(&mut self, column: u16, slot: usize, value: RawValue<'_>) -> bool {
         match (self, value) {
             (Store::Columns(columns), value) => columns[usize::from(column)].set(slot, value),
             (Store::Rows(rows), RawValue::Bytes(bytes)) => rows.set(slot, bytes),
@@ -111,15 +139,26 @@ impl Store {
         }
     }
 
-    /// Replaces columns of a slot by those of a row.
-    pub fn replace(&mut self, slot: usize, columns: ColumnSet, row: RowRef<'_>) {
+    /// Replaces columns of a slot by those of a row. Returns whether the memory that the store takes may have changed.
+    #[must_use]
+    pub fn replace(&mut self, slot: usize, columns: ColumnSet, row: RowRef<'_>) -> bool {
         match self {
-            Store::Columns(all) => {
-                for column in columns.columns(all.len()) {
-                    all[usize::from(column)].set(slot, row.raw(usize::from(column)));
-                }
-            }
+            Store::Columns(all) => columns
+                .columns(all.len())
+                .fold(false, |moved, column| all[usize::from(column)].set(slot, row.raw(usize::from(column))) | moved),
             Store::Rows(rows) => rows.set(slot, row.bytes()),
+        }
+    }
+
+    /// Forgets the values of a slot without a row. Returns whether the memory that the store takes may have changed.
+    #[must_use]
+    pub fn vacate(&mut self, slot: usize) -> bool {
+        match self {
+            Store::Columns(columns) => columns.iter_mut().fold(false, |moved, column| match &mut column.data {
+                Data::Heap(heap) => heap.vacate(slot) | moved,
+                _ => moved,
+            }),
+            Store::Rows(rows) => rows.vacate(slot),
         }
     }
 
@@ -127,7 +166,7 @@ impl Store {
     pub fn grow(&mut self, slots: usize) {
         match self {
             Store::Columns(columns) => columns.iter_mut().for_each(|column| column.data.grow(slots)),
-            Store::Rows(rows) => rows.spans.resize(slots, (0, 0)),
+            Store::Rows(rows) => rows.spans.resize(slots, Span::default()),
         }
     }
 
@@ -239,32 +278,35 @@ impl Column {
         }
     }
 
-    fn set(&mut self, slot: usize, value: RawValue<'_>) {
-        match value {
+    fn set(&mut self, slot: usize, value: RawValue<'_>) -> bool {
+        let moved = match value {
             RawValue::Null => return self.set_null(slot),
             RawValue::Word(word) => self.set_word(slot, word),
             RawValue::Bytes(bytes) => match &mut self.data {
                 Data::Heap(heap) => heap.set(slot, bytes),
                 _ => unreachable!("rows are checked when they come in"),
             },
-        }
+        };
         if let Some(word) = self.nulls.get_mut(slot / 64) {
             *word &= !(1 << (slot % 64));
         }
+        moved
     }
 
-    fn set_null(&mut self, slot: usize) {
+    fn set_null(&mut self, slot: usize) -> bool {
         let words = slot / 64 + 1;
-        if self.nulls.len() < words {
+        let grows = self.nulls.len() < words;
+        if grows {
             self.nulls.resize(words, 0);
         }
         self.nulls[slot / 64] |= 1 << (slot % 64);
-        if let Data::Heap(heap) = &mut self.data {
-            heap.set(slot, &[]);
+        match &mut self.data {
+            Data::Heap(heap) => heap.set(slot, &[]) | grows,
+            _ => grows,
         }
     }
 
-    fn set_word(&mut self, slot: usize, word: u64) {
+    fn set_word(&mut self, slot: usize, word: u64) -> bool {
         let value = word as i64;
         match &mut self.data {
             Data::Narrow1(values) if i8::try_from(value).is_ok() => values[slot] = value as i8,
@@ -276,8 +318,10 @@ impl Column {
             _ => {
                 self.widen(value);
                 self.set_word(slot, word);
+                return true;
             }
         }
+        false
     }
 
     /// Gives every value of the column the bytes that this one needs.
@@ -319,53 +363,80 @@ impl Data {
             Data::Narrow4(values) => values.resize(slots, 0),
             Data::Wide(values) => values.resize(slots, 0),
             Data::Floats(values) => values.resize(slots, 0.0),
-            Data::Heap(heap) => heap.spans.resize(slots, (0, 0)),
+            Data::Heap(heap) => heap.spans.resize(slots, Span::default()),
         }
     }
 }
 
 impl Heap {
     fn new(slots: usize) -> Heap {
-        Heap { spans: vec![(0, 0); slots], ..Heap::default() }
+        Heap { spans: vec![Span::default(); slots], ..Heap::default() }
     }
 
     #[inline]
     pub fn get(&self, slot: usize) -> &[u8] {
-        let (start, length) = self.spans[slot];
-        &self.bytes[start as usize..][..length as usize]
+        &self.bytes[self.spans[slot].range()]
     }
 
-    fn set(&mut self, slot: usize, new: &[u8]) {
-        let (start, length) = self.spans[slot];
-        if new.len() <= length as usize {
-            self.bytes[start as usize..][..new.len()].copy_from_slice(new);
-            self.spans[slot].1 = new.len() as u32;
-            self.garbage += length as usize - new.len();
-            return;
+    /// Replaces a byte string. Returns whether the memory that the heap takes may have changed.
+    fn set(&mut self, slot: usize, new: &[u8]) -> bool {
+        let old = self.spans[slot];
+        if new.len() <= old.length() {
+            let start = old.range().start;
+            self.bytes[start..][..new.len()].copy_from_slice(new);
+            self.spans[slot] = Span::new(start, new.len());
+            self.garbage += old.length() - new.len();
+            return false;
         }
-        self.garbage += length as usize;
-        self.spans[slot].1 = 0;
-        if self.garbage > LEAST_GARBAGE.max(self.bytes.len() / 2) {
+        self.garbage += old.length();
+        self.spans[slot] = Span::default();
+        let moved = self.make_room(new.len());
+        self.spans[slot] = Span::new(self.bytes.len(), new.len());
+        self.bytes.extend_from_slice(new);
+        moved
+    }
+
+    /// Makes room for so many bytes more; first by a copy without garbage, if there is much.
+    fn make_room(&mut self, more: usize) -> bool {
+        let has_room = |heap: &Heap| heap.bytes.capacity() - heap.bytes.len() >= more;
+        if has_room(self) {
+            return false;
+        }
+        // The bytes are copied anyway.
+        if self.garbage > self.bytes.len() / 4 {
             self.compact();
         }
-        // A block of rows of the greatest length that options permit fits: see `Options::row_bytes`.
-        let start = u32::try_from(self.bytes.len()).expect("limits keep a block below 4 GiB");
-        self.bytes.extend_from_slice(new);
-        self.spans[slot] = (start, new.len() as u32);
+        if !has_room(self) {
+            // A quarter more, and not twice as much: what nobody uses counts, too.
+            self.bytes.reserve_exact(more.max(self.bytes.len() / 4).max(LEAST_ROOM));
+        }
+        true
+    }
+
+    /// Forgets a byte string.
+    fn vacate(&mut self, slot: usize) -> bool {
+        self.garbage += self.spans[slot].length();
+        self.spans[slot] = Span::default();
+        let is_all = self.garbage > 0 && self.garbage == self.bytes.len();
+        let is_worth_it = is_all || self.garbage > LEAST_GARBAGE.max(self.bytes.len() / 4);
+        if is_worth_it {
+            self.compact();
+        }
+        is_worth_it
     }
 
     fn compact(&mut self) {
         let mut bytes = Vec::with_capacity(self.bytes.len() - self.garbage);
-        for (start, length) in &mut self.spans {
-            let new = bytes.len() as u32;
-            bytes.extend_from_slice(&self.bytes[*start as usize..][..*length as usize]);
-            *start = new;
+        for span in &mut self.spans {
+            let new = Span::new(bytes.len(), span.length());
+            bytes.extend_from_slice(&self.bytes[span.range()]);
+            *span = new;
         }
         (self.bytes, self.garbage) = (bytes, 0);
     }
 
     fn memory(&self) -> usize {
-        self.bytes.capacity() + 8 * self.spans.capacity()
+        self.bytes.capacity() + size_of::<Span>() * self.spans.capacity()
     }
 }
 
@@ -378,14 +449,15 @@ mod tests {
         let mut column = Column::new(ColumnType::Int, 8);
         let values = [1, -128, 300, -40_000, i64::MAX, 0, 127, i64::MIN];
         for (slot, &value) in values.iter().enumerate() {
-            column.set(slot, RawValue::Word(value as u64));
+            let widened = column.set(slot, RawValue::Word(value as u64));
+            assert!(!widened || ![1, -128].contains(&value), "one byte has room for {value}");
             for (slot, &value) in values[..=slot].iter().enumerate() {
                 assert_eq!(column.get(slot), RawValue::Word(value as u64));
             }
         }
-        column.set(3, RawValue::Null);
+        assert!(column.set(3, RawValue::Null), "the first NULL");
         assert_eq!((column.get(3), column.get(2)), (RawValue::Null, RawValue::Word(300)));
-        column.set(3, RawValue::Word(9));
+        assert!(!column.set(3, RawValue::Word(9)));
         assert_eq!(column.get(3), RawValue::Word(9));
     }
 
@@ -396,7 +468,12 @@ mod tests {
         for round in 0..10_000_usize {
             let slot = round * 7 % 16;
             expected[slot] = vec![round as u8; round * 31 % 97];
-            heap.set(slot, &expected[slot]);
+            let before = heap.memory();
+            let moved = if round % 5 == 0 { heap.vacate(slot) } else { heap.set(slot, &expected[slot]) };
+            assert!(moved || heap.memory() == before, "round {round}");
+            if round % 5 == 0 {
+                expected[slot].clear();
+            }
             assert_eq!(heap.get(slot), expected[slot]);
         }
         assert!((0..16).all(|slot| heap.get(slot) == expected[slot]));

@@ -9,18 +9,24 @@ use parts::epoch::{self, Guard};
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::index::{Hash, Insert, KeyWidth, Ordered};
+use parts::memory::Meter;
 use parts::sync::atomic::{
     AtomicBool, AtomicU32,
     Ordering::{Acquire, Relaxed, SeqCst},
 };
 use parts::sync::{Mutex, OnceLock};
 use parts::{CachePadded, threads};
+use std::ops::Bound;
 use std::sync::{Arc, PoisonError};
 
 /// Threads with the same number modulo this insert into the same block.
 const INSERTERS: usize = 8;
 /// Blocks of the first chunk; each further one has twice as many.
 const FIRST_CHUNK: usize = 16;
+/// Blocks whose sizes tell those of all.
+const WEIGHED: usize = 16;
+/// Parts of a hash table that grow and are latched apart.
+const HASH_SHARDS: usize = 64;
 /// Chunks: more than memory has blocks.
 const CHUNKS: usize = 28;
 
@@ -36,6 +42,8 @@ pub(crate) struct Layout {
     pub has_synopses: bool,
     /// Whether versions are whole rows, and not the columns that a write has changed.
     pub whole_versions: bool,
+    /// Counts its memory.
+    pub meter: Arc<Meter>,
 }
 
 impl Layout {
@@ -90,9 +98,11 @@ impl Table {
     pub fn new(id: TableId, layout: Layout, has_small_nodes: bool) -> Table {
         let width = if layout.schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
         let index = match layout.schema.storage() {
-            Storage::Ordered if has_small_nodes => Index::Small(Ordered::with_fanout(width)),
-            Storage::Ordered => Index::Ordered(Ordered::new(width)),
-            Storage::Hash => Index::Hash(Hash::new(width)),
+            Storage::Ordered if has_small_nodes => {
+                Index::Small(Ordered::with_fanout_metered(width, layout.meter.clone()))
+            }
+            Storage::Ordered => Index::Ordered(Ordered::metered(width, layout.meter.clone())),
+            Storage::Hash => Index::Hash(Hash::metered(width, HASH_SHARDS, None, &layout.meter)),
         };
         Table {
             id,
@@ -143,13 +153,27 @@ impl Table {
         self.blocks.get(number).expect("blocks are made before their places are given")
     }
 
+    /// A new index entry, counted: [`Table::remove`] or [`Table::discard`] frees it.
+    pub fn allocate(&self, key: &[u8], place: Place) -> NodeRef {
+        let node = NodeRef::allocate(key, place);
+        self.layout.meter.charge(node.memory());
+        node
+    }
+
+    /// Frees an index entry that nobody else has seen.
+    pub fn discard(&self, node: NodeRef) {
+        self.layout.meter.credit(node.memory());
+        node.free();
+    }
+
     /// Takes the node of a slot that has let go of it out of the index, frees it and its place.
     pub fn remove(&self, node: NodeRef, key: &[u8], place: Place) {
         let guard = epoch::pin();
         let is_it = |found: &Node| (NodeRef::of(found) == node).then_some(0);
         let removed = on_index!(&self.index, it => it.remove(key, &guard, is_it), it => it.remove(key, &guard, is_it));
         assert!(removed == Some(node.pointer()), "Y6: a row that goes is in its index");
-        let bytes = size_of::<Node>() + key.len();
+        let bytes = node.memory();
+        self.layout.meter.credit(bytes);
         // SAFETY: it was leaked when it was inserted; it has left the index and its slot, so that nobody but the
         // guards of this moment can see it.
         unsafe { epoch::retire(&guard, bytes, move || node.free()) };
@@ -172,14 +196,14 @@ impl Table {
             (Some((node, place)), None) => {
                 let mut rows = self.block(place.block).write();
                 rows.put(place.slot as usize, None);
-                let left = rows.leave(place.slot as usize);
+                let left = rows.leave(place.slot as usize, &self.layout);
                 drop(rows);
                 assert!(left == Some(node), "Y6: a row without versions leaves its slot");
                 self.remove(node, key, place);
             }
             (None, Some(_)) => {
                 let place = self.new_place();
-                let node = NodeRef::allocate(key, place);
+                let node = self.allocate(key, place);
                 {
                     let mut rows = self.block(place.block).write();
                     rows.make_room(place.slot as usize, &self.layout);
@@ -213,6 +237,22 @@ impl Table {
                     it => it.prefetch_entries(keys, &guard, near));
             }
         }
+    }
+
+    /// About how many bytes its keys and rows take with their versions, from the sizes of some blocks and index entries.
+    pub fn estimate_bytes(&self) -> u64 {
+        let keys = self.index.estimate(Bound::Unbounded, Bound::Unbounded).unwrap_or_default();
+        let count = self.blocks.count();
+        let weighed =
+            (0..count).step_by((count as usize).div_ceil(WEIGHED).max(1)).filter_map(|at| self.blocks.get(at));
+        let sizes: Vec<u64> = weighed
+            .map(|block| {
+                let rows = block.read();
+                if rows.is_free() { 0 } else { (rows.memory() + rows.memory_of_chains()) as u64 }
+            })
+            .collect();
+        let rows = u64::from(count) * sizes.iter().sum::<u64>() / (sizes.len() as u64).max(1);
+        rows + keys * (size_of::<Node>() + size_of::<usize>()) as u64
     }
 
     /// Returns the number of index entries.
@@ -251,6 +291,19 @@ impl Index {
             Insert::Exists(_) => Err(()),
             Insert::Stamped(_) => unreachable!("no stamp is above the greatest"),
         }
+    }
+
+    /// About how many keys lie between two bounds; `None` of some of those that have no order.
+    pub fn estimate(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
+        let is_whole = (lower, upper) == (Bound::Unbounded, Bound::Unbounded);
+        on_index!(self, it => Some(it.estimate(lower, upper, &epoch::pin())), it => is_whole.then(|| it.len() as u64))
+    }
+
+    /// Keys from all over the index, if it has an order.
+    pub fn sample(&self, most: usize) -> Vec<Key> {
+        let guard = epoch::pin();
+        let nodes = on_index!(self, it => it.sample(most, &guard), _it => Vec::new());
+        nodes.into_iter().map(|node| node.key.clone()).collect()
     }
 
     /// Puts the nodes of the next leaf of a range into an empty batch, `most` at most. Returns whether more may follow.

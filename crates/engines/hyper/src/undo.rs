@@ -141,11 +141,12 @@ impl Image {
         })
     }
 
-    /// Puts the values back.
-    pub fn restore(&self, store: &mut Store, slot: usize) {
-        for column in self.columns.columns(store.width()) {
-            store.set(column, slot, self.get(column).expect("one of its columns"));
-        }
+    /// Puts the values back. Returns whether the memory that the store takes may have changed.
+    #[must_use]
+    pub fn restore(&self, store: &mut Store, slot: usize) -> bool {
+        self.columns
+            .columns(store.width())
+            .fold(false, |moved, column| store.set(column, slot, self.get(column).expect("one of its columns")) | moved)
     }
 
     /// Returns the bytes of memory that it takes beside itself.
@@ -214,6 +215,16 @@ impl Undo {
 
     pub fn is_of(&self, writer: Option<&Arc<Writer>>) -> bool {
         writer.is_some_and(|writer| Arc::ptr_eq(writer, self.writer()))
+    }
+
+    /// Returns the bytes of memory that the entry takes.
+    pub fn memory(&self) -> usize {
+        size_of::<Undo>() + self.image.memory()
+    }
+
+    /// Returns the bytes of memory that the entry and the older ones take.
+    pub fn memory_of_chain(&self) -> usize {
+        std::iter::successors(Some(self), |undo| undo.older.as_deref()).map(Undo::memory).sum()
     }
 }
 

@@ -5,6 +5,7 @@ use crate::begin::Transaction;
 use crate::column_scan::BlockScan;
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
+use crate::skips::Skips;
 use model::columns::{Batches, ColumnReads};
 use model::{Columns, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
 use parts::sync::Mutex;
@@ -17,6 +18,15 @@ pub(crate) struct SharedView<'t> {
     pub engine: &'t Hyper,
     pub view: View<'t>,
     log: Option<Mutex<&'t mut PredicateLog>>,
+    /// The transaction's place, if it is to be left: a view is one statement.
+    slot: Option<u64>,
+    skips: Option<&'t Skips>,
+}
+
+impl Drop for SharedView<'_> {
+    fn drop(&mut self) {
+        self.slot.inspect(|&slot| self.engine.starts.leave_statement(slot));
+    }
 }
 
 impl<H: Deref<Target = Hyper>> Transaction<H> {
@@ -24,22 +34,28 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if let Some(error) = &self.core.poison {
             return Err(error.clone());
         }
+        self.enter()?;
         self.engine.start(&mut self.core)?;
+        let slot = self.engine.options.transaction_age.map(|_| self.core.worker().slot);
         let is_logged = self.engine.logs(&self.core);
         let start = self.core.start();
-        let crate::begin::Core { worker, writer, rests_on, .. } = &mut self.core;
+        let crate::begin::Core { worker, writer, rests_on, skips, .. } = &mut self.core;
         let log = &mut worker.as_mut().expect("it is open").log;
         Ok(SharedView {
             engine: &self.engine,
             view: View { start, own: writer.as_ref(), rests_on: Some(rests_on), stops: false },
             log: is_logged.then(|| Mutex::new(log)),
+            slot,
+            skips: skips.as_ref(),
         })
     }
 }
 
 impl SharedView<'_> {
-    fn logged(&self, log: impl FnOnce(&mut PredicateLog)) {
-        if let Some(mutex) = &self.log {
+    fn logged(&self, table: TableId, log: impl FnOnce(&mut PredicateLog)) {
+        if let Some(mutex) = &self.log
+            && self.skips.is_none_or(|skips| skips.of(table).is_none())
+        {
             log(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner));
         }
     }
@@ -59,7 +75,7 @@ impl ReadView for SharedView<'_> {
         let read = self.view.read(table, key, columns, row).expect("it stops nowhere");
         if !read.is_own {
             let (columns, most) = (self.engine.counted(looked_at(columns, None)), self.engine.options.predicates);
-            self.logged(|log| log.point(table.id, key, columns, most as usize));
+            self.logged(table.id, |log| log.point(table.id, key, columns, most as usize));
         }
         Ok(read.found)
     }
@@ -68,7 +84,7 @@ impl ReadView for SharedView<'_> {
         let table = self.engine.table(scan.table)?;
         table.schema().check_scan(scan)?;
         let end = self.view.scan(table, scan, visit).expect("it stops nowhere");
-        self.logged(|log| self.engine.log_scan(log, scan, scan.seen(&end)));
+        self.logged(table.id, |log| self.engine.log_scan(log, scan, scan.seen(&end)));
         Ok(end)
     }
 
@@ -81,7 +97,7 @@ impl ColumnReads for SharedView<'_> {
     fn scan_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Batches + 'v>> {
         let table = self.engine.table(scan.table)?;
         table.schema().check_scan(&scan)?;
-        self.logged(|log| self.engine.log_scan(log, &scan, scan.seen(&ScanEnd::Finished)));
+        self.logged(table.id, |log| self.engine.log_scan(log, &scan, scan.seen(&ScanEnd::Finished)));
         Ok(Box::new(BlockScan::new(table, self.view, scan)))
     }
 }

@@ -31,6 +31,17 @@ pub(crate) enum Refusal {
     Newer(Arc<Writer>),
 }
 
+/// What a sleep ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slept {
+    /// The writer goes on, or has ended.
+    Released,
+    /// The limit is reached.
+    Over,
+    /// It is time to look whether the writer is too old.
+    Looks,
+}
+
 /// Who waits for whom.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(Mutex<HashMap<Timestamp, Arc<Writer>>>);
@@ -85,6 +96,8 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     /// It cannot: the transaction is aborted, or its statement given up.
     pub(super) fn overcome(&mut self, refusal: Refusal, table: TableId, key: &[u8]) -> Result<()> {
         match refusal {
+            Refusal::Ending(writer) if self.engine.take_back(table, key, &writer) => Ok(()),
+            Refusal::Owned(writer) if self.engine.take_if_old(&writer) => Ok(()),
             Refusal::Ending(writer) => {
                 writer.status.decided();
                 // What was aborted is undone row by row.
@@ -115,33 +128,40 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             return Err(self.fail(about(Reason::Deadlock)));
         }
         let entered = Entered(&self.engine, self.core.name);
-        let waited = self.sleep(writer, || self.abort_of(about(Reason::WaitLimit)));
-        drop(entered);
-        if waited == Waited::Released {
-            return Ok(());
+        let (began, mut slept) = (Instant::now(), Slept::Looks);
+        while slept == Slept::Looks && !self.engine.take_if_old(writer) {
+            slept = self.sleep(writer, began, || self.abort_of(about(Reason::WaitLimit)));
         }
-        Err(self.give_up(about))
+        drop(entered);
+        if slept == Slept::Over { Err(self.give_up(about)) } else { Ok(()) }
     }
 
-    fn sleep(&self, writer: &Writer, abort: impl FnOnce() -> Abort) -> Waited {
-        let (address, began) = (writer.status.address(), Instant::now());
-        let supervisor = self.core.supervisor.as_deref();
-        let limit = |limit: Duration| limit.saturating_sub(began.elapsed());
+    /// Sleeps until a writer has ended, in a wait that began at `began`.
+    fn sleep(&self, writer: &Writer, began: Instant, abort: impl FnOnce() -> Abort) -> Slept {
+        let (address, called) = (writer.status.address(), Instant::now());
+        let (supervisor, until_too_old) = (self.core.supervisor.as_deref(), self.engine.until_too_old(writer));
+        let mut is_over = false;
         let remaining = || {
-            let supervised = supervisor.and_then(Supervisor::wait_limit);
-            Some(supervised.map_or(limit(self.core.wait_limit), |it| it.min(limit(self.core.wait_limit))))
+            let own = self.core.wait_limit.saturating_sub(began.elapsed());
+            let limit = supervisor.and_then(Supervisor::wait_limit).map_or(own, |it| it.min(own));
+            is_over = limit.is_zero();
+            Some(until_too_old.map_or(limit, |until| limit.min(until.saturating_sub(called.elapsed()))))
         };
         if self.core.wait_limit.is_zero() {
-            return Waited::TimedOut;
+            return Slept::Over;
         }
         if !writer.status.await_end() {
-            return Waited::Released;
+            return Slept::Released;
         }
         if let Some(supervisor) = supervisor {
             supervisor.wait_begins(&abort(), self.engine.sleepers.waker(address));
         }
         let _watched = Watched(supervisor);
-        self.engine.sleepers.wait(address, remaining, || writer.status.is_slept_on())
+        match self.engine.sleepers.wait(address, remaining, || writer.status.is_slept_on()) {
+            Waited::Released => Slept::Released,
+            Waited::TimedOut if is_over => Slept::Over,
+            Waited::TimedOut => Slept::Looks,
+        }
     }
 
     /// The error of a wait that ended without what it was for.
@@ -168,7 +188,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     }
 
     /// Moves the start to the present, if everything that was read holds there.
-    fn advance(&mut self) -> Advance {
+    pub(super) fn advance(&mut self) -> Advance {
         // Without a log of reads nobody can say whether they hold now: a snapshot must stay one.
         if !self.engine.options.moves_starts || self.engine.options.validation == Validation::Snapshots {
             return Advance::Stays;
@@ -187,7 +207,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
 
 /// What became of an attempt to move a start.
 #[derive(Debug)]
-enum Advance {
+pub(crate) enum Advance {
     Moved,
     /// It may not move.
     Stays,

@@ -6,6 +6,7 @@ use crate::predicates::PredicateLog;
 use crate::undo::Undo;
 use crate::writer::{Commit, Write, Writer};
 use model::{Limit, LimitKind, Result, RowBuf};
+use parts::memory::Meter;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard};
 use parts::{CachePadded, threads};
@@ -39,6 +40,8 @@ pub(crate) struct Worker {
     pub record: Vec<u8>,
     pub next_part: Option<usize>,
     pub counts: Arc<Counts>,
+    /// Bytes of entries and writes that it has made, less those that it has freed, which the meter does not have yet.
+    pub made: isize,
 }
 
 /// Ended transactions of one worker. `Relaxed`: written by its thread only, and added up for statistics.
@@ -71,13 +74,39 @@ impl Worker {
             record: Vec::new(),
             next_part: None,
             counts,
+            made: 0,
         }
+    }
+
+    /// Has the meter count what was made.
+    pub fn count_made(&mut self, meter: &Meter) {
+        let made = std::mem::take(&mut self.made);
+        if made != 0 {
+            meter.add(made);
+        }
+    }
+
+    /// Notes a write.
+    #[inline]
+    pub fn push(&mut self, write: Write) {
+        self.made += write.memory() as isize;
+        self.writes.push(write);
+    }
+
+    /// Takes the last write back.
+    pub fn pop(&mut self) -> Option<Write> {
+        let write = self.writes.pop()?;
+        self.made -= write.memory() as isize;
+        Some(write)
     }
 
     /// An undo entry for the next write.
     #[inline]
     pub fn entry(&mut self, writer: &Arc<Writer>) -> Box<Undo> {
-        let mut undo = self.spare.pop().unwrap_or_else(|| Box::new(Undo::of(writer)));
+        let mut undo = self.spare.pop().unwrap_or_else(|| {
+            self.made += size_of::<Undo>() as isize;
+            Box::new(Undo::of(writer))
+        });
         undo.writer = Some(writer.clone());
         undo
     }
@@ -90,8 +119,16 @@ impl Worker {
             undo.writer = None;
             if self.spare.len() < KEPT_ENTRIES && undo.image.memory() <= KEPT_BYTES {
                 self.spare.push(undo);
+            } else {
+                self.made -= undo.memory() as isize;
             }
         }
+    }
+
+    /// Frees what it keeps for its next writes.
+    fn free_spare(&mut self, meter: &Meter) {
+        self.made -= self.spare.drain(..).map(|undo| undo.memory()).sum::<usize>() as isize;
+        self.count_made(meter);
     }
 }
 
@@ -176,6 +213,22 @@ impl Shelves {
     /// Returns how many writers wait to be collected.
     pub fn garbage(&self) -> u64 {
         self.0.iter().map(|shelf| shelf.idle().garbage.len() as u64).sum()
+    }
+
+    /// Returns how many changes of rows are kept for transactions that have started at `start` or later, and before they committed.
+    pub fn kept_since(&self, start: u64) -> u64 {
+        let kept = |idle: &Idle| {
+            let since = idle.garbage.iter().filter(|commit| commit.at > start);
+            since.map(|commit| commit.writes.len() as u64).sum::<u64>()
+        };
+        self.0.iter().map(|shelf| kept(&shelf.idle())).sum()
+    }
+
+    /// Frees what idle workers keep for their next writes.
+    pub fn free_spare(&self, meter: &Meter) {
+        for shelf in &self.0 {
+            shelf.idle().workers.iter_mut().for_each(|worker| worker.free_spare(meter));
+        }
     }
 }
 

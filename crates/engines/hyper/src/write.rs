@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// What a statement does to a row.
 #[derive(Clone, Copy, Debug)]
-enum Wanted<'a> {
+pub(crate) enum Wanted<'a> {
     /// Writes it, whether or not one is there.
     Put(RowRef<'a>),
     /// Writes it where none is there.
@@ -103,6 +103,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             let Transaction { engine, core } = self;
             let table = engine.table(table)?;
             check(engine, table, key, wanted)?;
+            engine.check_memory(core, table, key, wanted)?;
             let done = match engine.claim(core, table, key, wanted) {
                 Some(done) => done,
                 None => engine.without_a_row(core, table, key, wanted),
@@ -117,6 +118,9 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
                 }
                 Err(Obstacle::Refused(refusal)) => {
                     let id = table.id;
+                    if let Some(error) = self.passes_over(&refusal, id, key) {
+                        return Err(error);
+                    }
                     self.overcome(refusal, id, key)?;
                 }
             }
@@ -154,7 +158,8 @@ impl Hyper {
         if !rows.is_of(place.slot as usize, node) {
             return Some(Err(Obstacle::Moved));
         }
-        if let Err(refusal) = core.view().check_free(&rows, place.slot as usize) {
+        let start = core.skips(table.id).map_or(core.start(), |since| since.min(core.start()));
+        if let Err(refusal) = (View { start, ..core.view() }).check_free(&rows, place.slot as usize) {
             return Some(Err(Obstacle::Refused(refusal)));
         }
         // What the statement finds, and perhaps answers, rests on the version in place.
@@ -250,9 +255,10 @@ impl Hyper {
         let copied = claimed.table.layout.copied(changed);
         match own {
             Some(number) if number >= floor => {
-                let write = &mut core.worker().writes[number];
+                let worker = core.worker();
+                let write = &mut worker.writes[number];
                 write.columns = write.columns.with(changed);
-                claimed.rows.extend(slot, changed, copied);
+                worker.made += claimed.rows.extend(slot, changed, copied);
             }
             // Before the last savepoint: what stands there is to be found again.
             _ => {
@@ -260,14 +266,18 @@ impl Hyper {
                 let worker = core.worker();
                 let mut undo = worker.entry(&writer);
                 (undo.number, undo.changed) = (worker.writes.len() as u32, changed);
-                claimed.rows.push(slot, undo, copied);
-                worker.writes.push(Write {
+                worker.made += claimed.rows.push(slot, undo, copied);
+                worker.push(Write {
                     table: claimed.table.id,
                     place: claimed.place,
                     key: Key::from_bytes(claimed.key),
                     columns: changed,
                 });
             }
+        }
+        let (worker, meter) = (core.worker(), &self.memory.meter);
+        if worker.made.unsigned_abs() >= meter.step() {
+            worker.count_made(meter);
         }
         Ok(())
     }
@@ -291,7 +301,7 @@ impl Hyper {
         };
         self.check_write_set(core, 1, (key.len() + row.bytes().len()) as u64)?;
         let place = table.new_place();
-        let node = NodeRef::allocate(key, place);
+        let node = table.allocate(key, place);
         let block: &Block = table.block(place.block);
         {
             let mut rows = block.write();
@@ -306,32 +316,37 @@ impl Hyper {
         }
         let mut rows = block.write();
         let undo = rows.undo(place.slot as usize);
-        let left = rows.leave(place.slot as usize);
+        let left = rows.leave(place.slot as usize, &table.layout);
         drop(rows);
         assert!(left == Some(node), "Y6: nobody else has found the row");
         // Its key led nobody to it, and scans of blocks look at slots under the latch only.
-        node.free();
+        table.discard(node);
         table.free_place(place);
         let worker = core.worker();
         worker.keep(Some(undo));
-        worker.writes.pop();
+        worker.pop();
         core.changed_rows -= 1;
         core.bytes -= (key.len() + row.bytes().len()) as u64;
         Err(Obstacle::Moved)
     }
 
-    /// Undoes the writes of a worker from the last one down to a number. Rows that are gone leave the index.
-    pub(super) fn undo_down_to(&self, worker: &mut crate::worker::Worker, floor: usize) {
+    /// Undoes the writes of a worker from the last one down to a number; of a doomed writer, those that nobody else has undone. Rows
+    /// that are gone leave the index.
+    pub(super) fn undo_down_to(&self, worker: &mut crate::worker::Worker, floor: usize, doomed: Option<&Arc<Writer>>) {
         while worker.writes.len() > floor {
-            let write = worker.writes.pop().expect("more than the floor");
+            let write = worker.pop().expect("more than the floor");
             // Of a table that was dropped meanwhile too: its rows live until all have started after that.
             let Some(table) = self.tables.get(write.table) else { continue };
             let mut rows = table.block(write.place.block).write();
             if write.place.slot as usize >= rows.slots() {
                 continue; // Freed with its table, since the start has moved behind the drop.
             }
+            let head = rows.head(write.place.slot as usize);
+            if doomed.is_some() && !head.is_some_and(|undo| undo.is_of(doomed)) {
+                continue; // Undone by whoever wanted the row.
+            }
             let undo = rows.undo(write.place.slot as usize);
-            let left = rows.leave(write.place.slot as usize);
+            let left = rows.leave(write.place.slot as usize, &table.layout);
             drop(rows);
             worker.keep(Some(undo));
             if let Some(node) = left {
@@ -372,8 +387,8 @@ impl View<'_> {
 impl Core {
     /// Its writer, made at its first write.
     pub fn writer(&mut self) -> &Arc<Writer> {
-        let name = self.name;
-        self.writer.get_or_insert_with(|| Arc::new(Writer::new(name)))
+        let (name, seat) = (self.name, self.seat);
+        self.writer.get_or_insert_with(|| Arc::new(Writer::new(name, seat)))
     }
 }
 

@@ -9,6 +9,7 @@
 //! Publishing a transaction is one store (Y3). The paper stamps each version of a transaction anew instead; a reader
 //! between two such stamps would see half a commit.
 
+use crate::order::Seat;
 use crate::undo::ColumnSet;
 use model::{Key, LogPosition, TableId, Timestamp};
 use parts::spin::Backoff;
@@ -41,8 +42,8 @@ const AWAITED: u64 = 4;
 /// The timestamp stands above these bits.
 const SHIFT: u32 = 3;
 
-/// The status word of a writer. Its own thread changes it, by one read-modify-write each time, so that the bit of the
-/// sleepers is seen ([`parts::wait`]).
+/// The status word of a writer. Its own thread changes it (of one that is doomed, others: `age.rs`), by one read-modify-write each
+/// time, so that the bit of the sleepers is seen ([`parts::wait`]).
 #[derive(Debug, Default)]
 pub struct StatusWord(AtomicU64);
 
@@ -78,6 +79,13 @@ impl StatusWord {
         };
         assert!(matches!(before & STATE, OPEN | DECIDING), "Y3: what is decided stays so");
         before & AWAITED != 0
+    }
+
+    /// An open writer is given up, as it is doomed. Returns whether somebody sleeps; false if somebody else has done it.
+    #[must_use]
+    pub fn gives_up(&self) -> bool {
+        let give_up = |word| (word & !AWAITED == OPEN).then_some(word + (ABORTED - OPEN));
+        self.0.fetch_update(AcqRel, Acquire, give_up).is_ok_and(|before| before & AWAITED != 0)
     }
 
     /// The status once it is decided, of a writer that has drawn its timestamp. It waits for nobody who could ask.
@@ -124,6 +132,8 @@ pub(crate) struct Writer {
     pub status: StatusWord,
     /// By which others name it.
     pub name: Timestamp,
+    /// Its transaction's place, where ages have a limit.
+    pub seat: Seat,
     /// Where its record ends in the log; zero before it is appended, and in memory. `Relaxed`: stored before it commits.
     position: AtomicU64,
 }
@@ -147,6 +157,11 @@ pub(crate) struct Write {
 }
 
 impl Write {
+    /// Returns the bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        size_of::<Write>() + self.key.memory()
+    }
+
     /// The same write, for the way back.
     pub fn again(&self) -> Write {
         Write { key: self.key.clone(), ..*self }
@@ -161,8 +176,8 @@ pub(crate) struct Place {
 }
 
 impl Writer {
-    pub fn new(name: Timestamp) -> Writer {
-        Writer { status: StatusWord::default(), name, position: AtomicU64::new(0) }
+    pub fn new(name: Timestamp, seat: Seat) -> Writer {
+        Writer { status: StatusWord::default(), name, seat, position: AtomicU64::new(0) }
     }
 
     /// Its record is in the log.

@@ -5,7 +5,7 @@ mod common;
 use common::{ByColumn, ByRow};
 
 conformance::battery! {
-    ByColumn: anomalies definitions durability histories limits mistakes procedures programs rows savepoints serial_points snapshots
+    ByColumn: anomalies definitions durability histories limits memory mistakes procedures programs rows savepoints serial_points snapshots
         tickets twin views waits;
 }
 

@@ -5,6 +5,6 @@ mod support;
 use support::subject::Subject;
 
 conformance::battery! {
-    Subject: anomalies definitions durability histories limits mistakes procedures programs rows savepoints serial_points snapshots tickets
+    Subject: anomalies definitions durability histories limits memory mistakes procedures programs rows savepoints serial_points snapshots tickets
         twin views waits;
 }

@@ -149,16 +149,6 @@ fn a_transaction_that_is_too_old_is_aborted() {
     assert_eq!(engine.stats().aborts, [("age", 1)]);
 }
 
-/// The limit needs nobody else to be at work: the transaction itself looks at the clock often enough.
-#[test]
-fn a_transaction_that_is_too_old_is_aborted_though_nothing_else_happens() {
-    let options = Options { transaction_age: Some(Duration::from_secs(1)), ..impatient() };
-    let (engine, clock, table) = with_registers(options, &[(1, 1)]);
-    let mut old = begin(&engine);
-    clock.advance(2_000_000_000);
-    assert_eq!(rule(get(&mut old, table, 1)), "age");
-}
-
 /// An abort is counted under its rule, also where it strikes at the begin.
 #[test]
 fn a_snapshot_that_would_wait_too_long_is_counted_under_its_rule() {
@@ -188,23 +178,6 @@ fn a_snapshot_that_waits_for_its_own_thread_is_told_so() {
     assert_eq!(rule, "wait-limit", "it waits for another thread");
     writer.commit().expect("nobody in the way");
     assert_eq!(get(&mut begin_snapshot(), table, 1).expect("nobody older writes"), Some(2));
-}
-
-/// The limit is there "so that an abandoned one does not keep versions for ever": nobody calls it any more.
-#[test]
-fn an_abandoned_transaction_keeps_no_versions_beyond_its_age() {
-    let options = Options { transaction_age: Some(Duration::from_secs(1)), ..impatient() };
-    let (engine, clock, table) = with_registers(options, &[(1, 0)]);
-    let mut abandoned = begin_as(&engine, Mode::ReadOnly);
-    assert_eq!(get(&mut abandoned, table, 1).expect("it is young"), Some(0));
-    set(&engine, table, 1, 1);
-    set(&engine, table, 1, 2);
-    engine.collect();
-    assert_eq!(engine.stats().waiting_versions, 1, "it keeps what it reads");
-    clock.advance(2_000_000_000);
-    engine.collect();
-    assert_eq!(engine.stats().waiting_versions, 0, "the abandoned transaction keeps nothing any more");
-    assert_eq!(rule(get(&mut abandoned, table, 1)), "age");
 }
 
 #[test]

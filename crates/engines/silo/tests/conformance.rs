@@ -8,6 +8,7 @@ use common::{Claiming, Plain};
 conformance::battery! {
     Claiming: anomalies definitions histories limits mistakes procedures programs rows savepoints serial_points tickets twin;
     lacks durability "in memory only",
+    lacks memory "for comparison: nothing is counted",
     lacks snapshots "read-only transactions validate, and snapshots read the end of an epoch: tests/snapshots.rs",
     lacks views "the read set of a transaction belongs to one thread",
     lacks waits "nothing waits for an open transaction",

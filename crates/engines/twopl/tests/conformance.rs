@@ -68,6 +68,7 @@ conformance::battery! {
     Subject: anomalies definitions histories limits mistakes procedures programs rows savepoints serial_points tickets twin
         waits;
     lacks durability "in memory only",
+    lacks memory "for comparison: nothing is counted",
     lacks snapshots "readers take locks, wait for writers and can be wounded",
     lacks views "the locks of a transaction are taken by one thread",
 }

@@ -101,7 +101,7 @@ enum Wait {
 enum Kind {
     /// Multi-version timestamp ordering, on disk.
     Mvto,
-    /// Rows in place with undo entries, validated by predicates (HyPer), on disk. No limit on memory yet.
+    /// Rows in place with undo entries, validated by predicates (HyPer), on disk.
     Hyper,
     /// Two-phase locking, in memory only: a baseline to compare with.
     Twopl,

@@ -40,8 +40,14 @@ fn a_full_server_refuses_rows_and_goes_on() {
     if !has("psql", "a_full_server_refuses_rows_and_goes_on") {
         return;
     }
+    for engine in ["mvto", "hyper"] {
+        full_server_refuses_rows_and_goes_on(engine);
+    }
+}
+
+fn full_server_refuses_rows_and_goes_on(engine: &str) {
     let directory = Directory::new("memory-full");
-    let server = Server::start(directory.path(), &["--memory", "64MB", "--durability", "async"]);
+    let server = Server::start(directory.path(), &["--engine", engine, "--memory", "64MB", "--durability", "async"]);
     server.show("CREATE TABLE t (id int PRIMARY KEY, v text)");
     let error = fill(&server, 0, 1000).expect("the limit is somewhere");
     assert!(error.contains("53200") && error.contains("50331648"), "{error}");
@@ -55,10 +61,10 @@ fn a_full_server_refuses_rows_and_goes_on() {
     }
     assert_eq!(server.stop(), Some(0));
 
-    let error = refused(&directory, &["--memory", "30MB"]);
+    let error = refused(&directory, &["--engine", engine, "--memory", "30MB"]);
     let needed = error.rsplit("--memory ").next().unwrap().trim();
     assert!(needed.ends_with("MB") && error.contains("may have"), "{error}");
-    let server = Server::start(directory.path(), &["--memory", needed]);
+    let server = Server::start(directory.path(), &["--engine", engine, "--memory", needed]);
     assert_eq!(server.show("SELECT count(*) FROM t"), rows.to_string());
     server.show("TRUNCATE t");
     assert_eq!(fill(&server, 0, 5), None);

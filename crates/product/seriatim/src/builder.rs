@@ -214,9 +214,11 @@ impl Builder {
     }
 
     /// Sets the limit on the memory of rows, old versions, indexes and open transactions, in bytes. Beyond it writes that need
-    /// more memory fail with [`LimitKind::Memory`](crate::LimitKind::Memory), and a database that needs more is not opened
-    /// ([`LimitKind::MemoryToOpen`](crate::LimitKind::MemoryToOpen)). SQL statements may use a third of it in addition.
-    /// Default: half of the memory available to the process. The allocator's overhead, about a fifth, is not counted.
+    /// more memory fail with [`LimitKind::Memory`](crate::LimitKind::Memory), or with
+    /// [`LimitKind::MemoryHeld`](crate::LimitKind::MemoryHeld), which names the open transaction for which old versions
+    /// are kept. A database that needs more is not opened ([`LimitKind::MemoryToOpen`](crate::LimitKind::MemoryToOpen)). SQL
+    /// statements may use a third of it in addition. Default: half of the memory available to the process. The allocator's
+    /// overhead, about a fifth, is not counted.
     pub fn memory(mut self, bytes: usize) -> Builder {
         self.settings.engine_options.memory_bytes = Some(bytes);
         self

@@ -19,7 +19,7 @@ pub enum Engine {
     #[default]
     Mvto,
     /// Rows changed in place, and validation of what was asked for (HyPer), in memory or on disk: readers never wait for open
-    /// transactions, and a transaction that changed rows can be aborted when it commits. It has no limit on memory yet.
+    /// transactions, and a transaction that changed rows can be aborted when it commits.
     Hyper,
     /// Strict two-phase locking, in memory only. Readers and writers of a row wait for each other, and a
     /// [`Snapshot`](crate::Snapshot) can be aborted in favour of an older transaction. For comparison.
@@ -187,7 +187,7 @@ impl OpenEngine for model::Engine<Hyper> {
             open: stats.open,
             asleep: stats.asleep,
             tables: self.0.tables().len(),
-            memory_bytes: stats.bytes as usize,
+            memory_bytes: stats.memory_bytes as usize,
             waiting_versions: stats.versioned as usize,
             log: self.0.log_stats(),
             mvto: None,
@@ -286,12 +286,7 @@ pub(crate) fn open(settings: &Settings, disk: Option<Arc<dyn Disk>>) -> Result<A
 /// Refuses settings that the engine does not support, before anything is created.
 pub(crate) fn check(settings: &Settings, is_on_disk: bool) -> Result<()> {
     let unsupported = match settings.engine {
-        Engine::Mvto => None,
-        Engine::Hyper if settings.engine_options.memory_bytes.is_some() => Some("a memory limit with the engine hyper"),
-        Engine::Hyper if settings.engine_options.transaction_age.is_some() => {
-            Some("an age limit of transactions with the engine hyper")
-        }
-        Engine::Hyper => None,
+        Engine::Mvto | Engine::Hyper => None,
         Engine::Twopl if is_on_disk => Some("a directory: the engine twopl keeps everything in memory"),
         Engine::Twopl if settings.engine_options.memory_bytes.is_some() => Some("a memory limit with the engine twopl"),
         Engine::Twopl if settings.engine_options.transaction_age.is_some() => {
@@ -326,6 +321,8 @@ fn hyper_options(settings: &Settings) -> hyper::Options {
         transactions: knobs.transactions as u64,
         wait_limit: knobs.wait_limit,
         durability: knobs.durability,
+        memory_bytes: knobs.memory_bytes,
+        transaction_age: knobs.transaction_age,
         log: knobs.log.clone(),
         ..hyper::Options::default()
     }

@@ -123,7 +123,7 @@ pub use table::{Records, Table, TableBy};
 pub use transaction::{DurableCommit, PendingCommit, Savepoint, Transaction};
 
 pub use model::{
-    AbortClass, Change, Column, ColumnType, Durability, Fault, Invalid, Key, KeyKind, Limit, LimitKind, RowBuf,
+    AbortClass, Change, Column, ColumnType, Durability, Fault, Holder, Invalid, Key, KeyKind, Limit, LimitKind, RowBuf,
     RowKind, RowRef, SerialPoint, Storage, Timestamp as TransactionId, Value, ValueRef,
 };
 pub use mvto::{CheckpointReport, Options as EngineOptions, RecoveryReport, Stats as MvtoStats};

@@ -1,6 +1,6 @@
 //! The same program on every engine, and what an engine cannot do.
 
-use seriatim::{Database, Engine, Error, Invalid, Transaction, record};
+use seriatim::{Database, Engine, Error, Invalid, LimitKind, Transaction, record};
 use std::time::Duration;
 use testing::Directory;
 
@@ -121,6 +121,42 @@ fn what_an_engine_cannot_do_is_refused_and_leaves_nothing_behind() {
     }
     let db = in_memory(Engine::Twopl);
     assert!(db.read_only().is_none() && db.recovery().is_none() && db.path().is_none());
+}
+
+/// Both engines with versions: memory is limited, an abandoned transaction is ended, and deleted rows go without a transaction.
+#[test]
+fn limits_hold_on_engines_with_versions() -> Result<(), Error> {
+    for engine in [Engine::Mvto, Engine::Hyper] {
+        let builder = || Database::builder().engine(engine);
+        let db = builder().memory(4 << 20).in_memory()?;
+        let accounts = db.table::<Account>()?;
+        let refused = (0..100_000).find_map(|id| db.run(|txn| accounts.insert(txn, &account(id))).err());
+        let refused = refused.expect("the limit is somewhere");
+        assert_eq!((refused.limit(), refused.sqlstate()), (Some(LimitKind::Memory), "53200"), "{engine}");
+        let rows = db.read(|at| Ok::<_, Error>(accounts.iter(at).count()))?;
+        for from in (0..rows as i64 / 2).step_by(100) {
+            db.run(|txn| (from..from + 100).try_for_each(|id| accounts.delete(txn, id).map(drop)))?;
+        }
+        // Ends when the maintenance thread has run, however long that takes.
+        while db.stats().engine.waiting_versions > 0 {
+            std::thread::yield_now();
+        }
+        assert!(db.stats().engine.memory_bytes < 3 << 20, "{engine}: {}", db.stats().engine.memory_bytes);
+        db.run(|txn| accounts.insert(txn, &account(-1)))?;
+
+        let db = builder().max_transaction_age(Duration::from_millis(20)).in_memory()?;
+        let accounts = db.table::<Account>()?;
+        db.run(|txn| accounts.insert(txn, &account(1)))?;
+        let abandoned = db.begin()?;
+        accounts.get(&abandoned, 1)?;
+        let told = loop {
+            if let Err(error) = accounts.get(&abandoned, 1) {
+                break error;
+            }
+        };
+        assert_eq!(told.sqlstate(), "25P04", "{engine}: {told}");
+    }
+    Ok(())
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 
 use common::Client;
 use seriatim_sql::database::{Database, Options};
-use seriatim_sql::store::Engine;
+use seriatim_sql::store::{Engine, Store};
 use std::sync::Arc;
 
 const BUDGET: usize = 4 << 20;
@@ -214,9 +214,15 @@ fn prepared_statements_count() {
 /// dropped; then there is room again.
 #[test]
 fn a_full_engine_can_be_emptied() {
-    let options = mvto::Options { memory_bytes: Some(8 << 20), ..mvto::Options::default() };
-    let engine = mvto::Mvto::in_memory(options).expect("an engine");
-    let database = Database::open(Arc::new(Engine(Arc::new(engine))), Options::default()).expect("a database");
+    let memory_bytes = Some(8 << 20);
+    let mvto = mvto::Mvto::in_memory(mvto::Options { memory_bytes, ..mvto::Options::default() }).expect("an engine");
+    let hyper = hyper::Hyper::new(hyper::Options { memory_bytes, ..hyper::Options::default() });
+    is_full_and_can_be_emptied(Arc::new(Engine(Arc::new(mvto))));
+    is_full_and_can_be_emptied(Arc::new(Engine(Arc::new(hyper))));
+}
+
+fn is_full_and_can_be_emptied(store: Arc<dyn Store>) {
+    let database = Database::open(store, Options::default()).expect("a database");
     let mut client = Client::new(&database);
     client.run("CREATE TABLE t (id int PRIMARY KEY, v text); CREATE TABLE u (id int PRIMARY KEY, v text)");
     let mut batches = 0..;

@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{Client, database};
+use common::{Client, database, database_hyper};
+use seriatim_sql::database::Database;
+use std::sync::Arc;
 
 /// The lines of EXPLAIN without costs.
 fn shape(client: &mut Client, query: &str) -> String {
@@ -28,12 +30,38 @@ fn has_no(client: &mut Client, query: &str, part: &str) {
 
 /// Two small tables, and a large one that refers to both and has an index on one reference.
 fn client() -> Client {
-    let mut client = Client::new(&database());
+    client_of(&database())
+}
+
+fn client_of(database: &Arc<Database>) -> Client {
+    let mut client = Client::new(database);
     client.run("CREATE TABLE a (id int PRIMARY KEY, x int); CREATE TABLE b (id int PRIMARY KEY, x int)");
     client.run("CREATE TABLE c (id int PRIMARY KEY, a_id int, b_id int, x int); CREATE INDEX c_b ON c (b_id)");
     client.run("INSERT INTO a SELECT i, i FROM generate_series(1, 300) i; INSERT INTO b SELECT * FROM a");
     client.run("INSERT INTO c SELECT i, i % 300, i % 250, i FROM generate_series(1, 5000) i");
     client
+}
+
+/// Engines that estimate alike are planned for alike.
+#[test]
+fn plans_are_the_same_on_rows_in_place() {
+    let mut clients = [database(), database_hyper()].map(|database| client_of(&database));
+    for query in [
+        "SELECT * FROM a, b, c WHERE a.id = 5 AND a.id = c.a_id AND b.id = 5 AND b.id = c.b_id",
+        "SELECT * FROM a JOIN c ON a.id = c.a_id",
+        "SELECT * FROM c JOIN a ON a.id = c.a_id",
+        "SELECT * FROM a JOIN c ON a.id = c.b_id WHERE a.x = 7",
+        "SELECT * FROM a JOIN c ON a.id = c.b_id WHERE c.x > 0",
+        "SELECT * FROM c WHERE b_id BETWEEN 10 AND 12",
+        "SELECT * FROM c WHERE b_id > 3 ORDER BY id LIMIT 3",
+    ] {
+        // Only one of them reads columns where they are stored.
+        let [mvto, hyper] = clients.each_mut().map(|client| {
+            client.run("SET enable_vectors = off");
+            client.show(&format!("EXPLAIN {query}"))
+        });
+        assert_eq!(mvto, hyper, "{query}");
+    }
 }
 
 /// Whatever the order of the text, the constants reach the large table, and its index finds its rows.

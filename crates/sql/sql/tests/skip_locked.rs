@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, database, database_twopl};
+use common::{Client, database, database_hyper, database_twopl};
 use seriatim_sql::database::Database;
 use std::sync::Arc;
 use std::thread;
@@ -17,6 +17,11 @@ const SHAPES: [&str; 3] = [
      LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
     "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 'new' LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id",
 ];
+
+/// A database on each engine that can pass over rows.
+fn databases() -> [Arc<Database>; 2] {
+    [database(), database_hyper()]
+}
 
 fn with_jobs(database: &Arc<Database>, jobs: usize) -> Client {
     let mut client = Client::new(database);
@@ -56,8 +61,7 @@ fn work(database: &Arc<Database>, worker: usize, shape: &str) -> usize {
 
 #[test]
 fn eight_workers_do_each_job_once() {
-    for shape in SHAPES {
-        let database = database();
+    for (shape, database) in SHAPES.into_iter().flat_map(|shape| databases().map(|database| (shape, database))) {
         let mut client = with_jobs(&database, JOBS);
         let threads = (0..WORKERS).map(|worker| {
             let database = database.clone();
@@ -74,8 +78,11 @@ fn eight_workers_do_each_job_once() {
 /// Rows that others have are missing, and come back; own rows are never passed over.
 #[test]
 fn rows_of_open_transactions_are_passed_over() {
-    let database = database();
-    let (mut a, mut b) = (with_jobs(&database, 5), Client::new(&database));
+    databases().iter().for_each(open_rows_are_passed_over);
+}
+
+fn open_rows_are_passed_over(database: &Arc<Database>) {
+    let (mut a, mut b) = (with_jobs(database, 5), Client::new(database));
     let take = "SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED";
     a.run("BEGIN");
     assert_eq!(a.show(take), "1\n2");
@@ -93,20 +100,26 @@ fn rows_of_open_transactions_are_passed_over() {
 /// A block that has begun earlier finds what was committed since.
 #[test]
 fn jobs_that_came_later_are_found() {
-    let database = database();
-    let (mut a, mut b) = (with_jobs(&database, 1), Client::new(&database));
-    b.run("BEGIN");
-    assert_eq!(b.show("SELECT count(*) FROM done"), "0");
-    a.run("UPDATE jobs SET state = 'done'; INSERT INTO jobs VALUES (2, 'new', 0)");
-    assert_eq!(b.show("SELECT id FROM jobs WHERE state = 'new' FOR UPDATE SKIP LOCKED"), "2");
-    b.run("COMMIT");
+    for database in databases() {
+        let (mut a, mut b) = (with_jobs(&database, 1), Client::new(&database));
+        b.run("BEGIN");
+        assert_eq!(b.show("SELECT count(*) FROM done"), "0");
+        a.run("UPDATE jobs SET state = 'done'; INSERT INTO jobs VALUES (2, 'new', 0)");
+        assert_eq!(b.show("SELECT id FROM jobs WHERE state = 'new' FOR UPDATE SKIP LOCKED"), "2");
+        b.run("COMMIT");
+    }
 }
 
 /// What is read of other tables counts, and so does another look at the same table.
 #[test]
 fn only_the_rows_that_are_passed_over_do_not_count() {
-    let database = database();
-    let (mut a, mut b) = (with_jobs(&database, 3), Client::new(&database));
+    databases().iter().for_each(only_what_is_passed_over_does_not_count);
+    let error = with_jobs(&database_twopl(), 1).fails("SELECT id FROM jobs FOR UPDATE SKIP LOCKED");
+    assert_eq!(error.code(), "0A000", "two-phase locking has no reads that leave no lock");
+}
+
+fn only_what_is_passed_over_does_not_count(database: &Arc<Database>) {
+    let (mut a, mut b) = (with_jobs(database, 3), Client::new(database));
     a.run("CREATE TABLE queues (id int PRIMARY KEY, active bool); INSERT INTO queues VALUES (1, true)");
     a.run("BEGIN");
     let from_active = "SELECT id FROM jobs WHERE (SELECT active FROM queues WHERE id = 1) ORDER BY id \
@@ -128,6 +141,4 @@ fn only_the_rows_that_are_passed_over_do_not_count() {
         b.show("SELECT count(*) FROM (SELECT j.id FROM jobs j JOIN jobs o USING (id) FOR UPDATE SKIP LOCKED) s"),
         "3"
     );
-    let error = with_jobs(&database_twopl(), 1).fails("SELECT id FROM jobs FOR UPDATE SKIP LOCKED");
-    assert_eq!(error.code(), "0A000", "two-phase locking has no reads that leave no lock");
 }

@@ -25,6 +25,7 @@ pub fn options_for(knobs: &Knobs) -> Options {
         transactions: knobs.transactions.unwrap_or(default.transactions),
         tables: knobs.tables.unwrap_or(default.tables),
         wait_limit: knobs.wait_limit.unwrap_or(default.wait_limit),
+        memory_bytes: knobs.memory_bytes.map(|bytes| bytes as usize),
         block_rows: if knobs.has_small_parts { 4 } else { default.block_rows },
         has_small_nodes: knobs.has_small_parts,
         ..default

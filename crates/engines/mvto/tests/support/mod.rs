@@ -38,6 +38,7 @@ pub fn options_for(knobs: &conformance::Knobs) -> Options {
         read_set: bytes(knobs.read_set, default.read_set),
         transactions: bytes(knobs.transactions, default.transactions),
         tables: bytes(knobs.tables, default.tables),
+        memory_bytes: knobs.memory_bytes.map(|bytes| bytes as usize),
         ..small
     }
 }

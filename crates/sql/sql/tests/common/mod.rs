@@ -65,6 +65,11 @@ pub fn database_twopl() -> Arc<Database> {
     open(twopl().store)
 }
 
+/// A fresh database on rows in place.
+pub fn database_hyper() -> Arc<Database> {
+    open(hyper().store)
+}
+
 /// The SQL database in an engine.
 pub fn open(store: Arc<dyn Store>) -> Arc<Database> {
     Database::open(store, Options::default()).expect("a database")

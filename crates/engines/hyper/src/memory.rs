@@ -1,0 +1,86 @@
+//! The limit on memory: counted bytes, the start of collection, and refused writes.
+//!
+//! Counted are blocks with their rows, index entries and nodes, undo entries, and the lists of what transactions have written.
+//! A block counts when its memory changes, which most writes do not do. What a transaction makes and frees, its worker adds up;
+//! the sum is counted at the end, if there is a difference ([`parts::memory`]).
+
+use crate::Hyper;
+use crate::begin::Core;
+use crate::node::Node;
+use crate::read::View;
+use crate::table::Table;
+use crate::undo::Undo;
+use crate::write::Wanted;
+use crate::writer::Write;
+use model::{Columns, Holder, Limit, LimitKind, Result, RowBuf};
+
+impl Wanted<'_> {
+    /// About the bytes that it takes: none for what makes room, or changes nothing.
+    fn needed(self, key: &[u8]) -> usize {
+        const VERSION: usize = size_of::<Undo>() + size_of::<Write>();
+        match self {
+            Wanted::Put(row) | Wanted::Insert(row) => VERSION + size_of::<Node>() + 2 * key.len() + row.bytes().len(),
+            Wanted::Update(_) => VERSION,
+            Wanted::Delete | Wanted::Lock => 0,
+        }
+    }
+}
+
+impl Hyper {
+    /// Checks that there is memory for a statement. Called without a latch.
+    ///
+    /// # Errors
+    /// [`LimitKind::Memory`], [`LimitKind::MemoryHeld`].
+    #[inline]
+    pub(super) fn check_memory(&self, core: &mut Core, table: &Table, key: &[u8], wanted: Wanted<'_>) -> Result<()> {
+        let needed = wanted.needed(key);
+        if self.memory.has_room(needed) { Ok(()) } else { self.find_memory(core, table, key, wanted, needed) }
+    }
+
+    /// Near the limit: collects, and then knows exactly.
+    #[cold]
+    fn find_memory(&self, core: &mut Core, table: &Table, key: &[u8], wanted: Wanted<'_>, needed: usize) -> Result<()> {
+        core.worker().count_made(&self.memory.meter);
+        self.shelves.free_spare(&self.memory.meter);
+        self.collect();
+        let actual = self.memory.collected().saturating_add(needed);
+        let fits = match wanted {
+            _ if actual <= self.memory.limit => true,
+            Wanted::Delete | Wanted::Lock => actual <= self.memory.limit_of_deletes(),
+            Wanted::Put(_) | Wanted::Insert(_) | Wanted::Update(_) => {
+                actual <= self.memory.limit_of_updates() && !self.grows(core, table, key, wanted)
+            }
+        };
+        if fits {
+            return Ok(());
+        }
+        let kind = self.holder(core).map_or(LimitKind::Memory, LimitKind::MemoryHeld);
+        Err(Limit { kind, limit: self.memory.limit as u64, actual: actual as u64 }.into())
+    }
+
+    /// Returns whether a row will be longer than it is now.
+    fn grows(&self, core: &Core, table: &Table, key: &[u8], wanted: Wanted<'_>) -> bool {
+        let view = View { own: core.writer.as_ref(), ..View::newest() };
+        let (mut before, mut after) = (RowBuf::new(), RowBuf::new());
+        let is_there = view.read(table, key, Columns::All, &mut before).is_ok_and(|read| read.found);
+        let after = match wanted {
+            Wanted::Put(row) | Wanted::Insert(row) => {
+                return !is_there || row.bytes().len() > before.row().bytes().len();
+            }
+            Wanted::Update(delta) if is_there => {
+                table.schema().change(before.row(), delta, &mut after).map(|()| after.row().bytes().len())
+            }
+            Wanted::Update(_) | Wanted::Delete | Wanted::Lock => return false,
+        };
+        after.is_ok_and(|after| after > before.row().bytes().len())
+    }
+
+    /// The oldest other transaction, if versions are kept for it.
+    fn holder(&self, core: &mut Core) -> Option<Holder> {
+        let own = core.worker().slot;
+        let oldest = self.starts.opened().min_by_key(|open| open.from).filter(|oldest| oldest.slot != own)?;
+        let versions = self.shelves.kept_since(oldest.from);
+        let age = self.clock.since(oldest.began);
+        (versions > 0).then_some(Holder { transaction: oldest.name, age, versions })
+    }
+}
