@@ -4,7 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::ids::MAX_THREADS;
 use crate::load::Source;
 use clap::{Parser, ValueEnum};
-use seriatim::{Builder, Database, Durability};
+use seriatim::{Builder, Database, Durability, Engine};
 use std::path::PathBuf;
 
 /// Let threads place orders in Northwind's tables while an auditor checks them.
@@ -19,6 +19,7 @@ use std::path::PathBuf;
         northwind --data ./data\n  \
         northwind --data ./data --threads 4 --seconds 30\n  \
         northwind --data ./data --orders 10000 --durability async\n  \
+        northwind --data ./data --engine hyper\n  \
         northwind --data ./data --orders 0        (only audit)"
 )]
 pub struct Options {
@@ -40,6 +41,9 @@ pub struct Options {
     /// What an acknowledgement waits for.
     #[arg(long, value_enum, default_value_t = Promise::Fsync)]
     pub durability: Promise,
+    /// How transactions are kept apart. Any of these opens what another one has left.
+    #[arg(long, value_enum, default_value_t = Protocol::Mvto)]
+    pub engine: Protocol,
     /// Memory for rows, indexes and transactions, in MiB. Default: half of what the process may have.
     #[arg(long, value_name = "MIB")]
     pub memory: Option<usize>,
@@ -60,7 +64,7 @@ impl Options {
 
     /// Returns the database's knobs.
     pub fn builder(&self) -> Builder {
-        let builder = Database::builder().durability(self.durability.durability());
+        let builder = Database::builder().durability(self.durability.durability()).engine(self.engine.engine());
         match self.memory {
             Some(mebibytes) => builder.memory(mebibytes << 20),
             None => builder,
@@ -77,6 +81,25 @@ pub enum Promise {
     Async,
     /// It is visible.
     None,
+}
+
+/// How transactions are kept apart: the engines that keep data on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Protocol {
+    /// Multi-version timestamp ordering.
+    Mvto,
+    /// Rows changed in place, and validation at commit.
+    Hyper,
+}
+
+impl Protocol {
+    /// Returns the same as the library says it.
+    fn engine(self) -> Engine {
+        match self {
+            Protocol::Mvto => Engine::Mvto,
+            Protocol::Hyper => Engine::Hyper,
+        }
+    }
 }
 
 impl Promise {

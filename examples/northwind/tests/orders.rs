@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use testing::{Directory, Ran};
 
+const ENGINES: [&str; 2] = ["mvto", "hyper"];
+
 fn orders(data: &Path, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_northwind"));
     command.arg("--data").arg(data).args(options);
@@ -17,14 +19,21 @@ fn finished(data: &Path, options: &[&str]) -> Ran {
 
 #[test]
 fn orders_add_up_from_run_to_run() {
+    for (engine, next) in [("mvto", "hyper"), ("hyper", "mvto")] {
+        orders_add_up(engine, next);
+    }
+}
+
+/// The second run opens with another engine what the first has left.
+fn orders_add_up(engine: &str, next: &str) {
     let directory = Directory::new("orders");
-    let out = finished(directory.path(), &["--orders", "300", "--threads", "3"]).ok();
+    let out = finished(directory.path(), &["--orders", "300", "--threads", "3", "--engine", engine]).ok();
     assert!(out.starts_with("loaded "), "{out}");
     assert!(out.contains("a generated sample"), "it says where the tables are from: {out}");
     let last = out.lines().last().unwrap();
     assert!(last.starts_with("audit ok: 300 orders with "), "{last}");
 
-    let out = finished(directory.path(), &["--orders", "200", "--durability", "async"]).ok();
+    let out = finished(directory.path(), &["--orders", "200", "--durability", "async", "--engine", next]).ok();
     let first = out.lines().next().unwrap();
     assert_eq!(
         first,
@@ -98,20 +107,21 @@ fn wait_for_orders(child: &mut Child, at_least: u64) -> u64 {
 }
 
 /// Twenty times: kill -9 at some moment, start again, and every acknowledged order is there and none by half. All in one
-/// directory, so that later recoveries stand on earlier ones.
+/// directory, so that later recoveries stand on earlier ones, and by engines that take turns.
 #[test]
 fn twenty_kills_take_no_acknowledged_order_away() {
     let directory = Directory::new("kill");
     let mut randomness = env::Randomness::from_seed(20);
     let mut acknowledged_before = 0;
     for round in 1..=20 {
-        let options = ["--seconds", "600", "--threads", "3", "--every", "0.02"];
+        let engine = ENGINES[round / 2 % 2];
+        let options = ["--seconds", "600", "--threads", "3", "--every", "0.02", "--engine", engine];
         let mut child = orders(directory.path(), &options).stdout(Stdio::piped()).spawn().unwrap();
         let said = wait_for_orders(&mut child, randomness.in_range(0..150));
         child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
 
-        let ran = finished(directory.path(), &["--orders", "0"]);
+        let ran = finished(directory.path(), &["--orders", "0", "--engine", ENGINES[round % 2]]);
         let recovered = ran.out.lines().find(|line| line.starts_with("recovered: ")).unwrap_or_default().to_owned();
         let out = ran.ok();
         assert!(recovered.contains(" acknowledged orders of the previous run, all found; "), "round {round}: {out}");

@@ -128,7 +128,8 @@ fn a_kill_leaves_no_half_database() {
         while psql(&server, "postgres", &wanted) == "0" {}
         server.kill();
         let _ = running.wait_with_output().unwrap();
-        server = Server::start(&data, &["--durability", "async"]);
+        let engine = ["mvto", "hyper"][round % 2];
+        server = Server::start(&data, &["--durability", "async", "--engine", engine]);
         let there = psql(&server, "postgres", "SELECT datname FROM pg_database WHERE datname LIKE 'd_'");
         for name in there.lines() {
             let tables = psql(&server, name, "SELECT count(*) FROM pg_class WHERE relname = 't'");

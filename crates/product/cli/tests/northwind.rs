@@ -26,8 +26,12 @@ fn the_dump_loads_unchanged_and_twelve_queries_answer_as_postgresql_does() {
     }
     let Some(reference) = Reference::start(what) else { return };
     let directory = Directory::made("northwind");
-    let server = Server::start(&directory.join("data"), &["--durability", "async"]);
-    for port in [server.port, reference.port] {
+    let servers: Vec<Server> = [("mvto", "async"), ("hyper", "async"), ("twopl", "none")]
+        .map(|(engine, durability)| {
+            Server::start(&directory.join(engine), &["--durability", durability, "--engine", engine])
+        })
+        .into();
+    for port in servers.iter().map(|server| server.port).chain([reference.port]) {
         let output = psql(port).arg("-f").arg(&dump).output().unwrap();
         let errors =
             text(&output.stderr).lines().filter(|line| !line.contains("NOTICE")).collect::<Vec<_>>().join("\n");
@@ -37,13 +41,15 @@ fn the_dump_loads_unchanged_and_twelve_queries_answer_as_postgresql_does() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(queries).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert_eq!(files.len(), 12);
-    let different: Vec<String> = files.iter().filter_map(|file| compare(&server, &reference, file)).collect();
+    let pairs = servers.iter().flat_map(|server| files.iter().map(move |file| (server, file)));
+    let different: Vec<String> = pairs.filter_map(|(server, file)| compare(server, &reference, file)).collect();
     assert!(different.is_empty(), "{}", different.join("\n\n"));
     for form in [&[][..], &["--inserts"], &["--schema-only", "--clean", "--if-exists"]] {
         let dumped = |port: u16| dumped(&reference, port, form);
-        assert!(dumped(server.port) == dumped(reference.port), "pg_dump {form:?} differs");
+        let expected = dumped(reference.port);
+        servers.iter().for_each(|server| assert!(dumped(server.port) == expected, "pg_dump {form:?} differs"));
     }
-    assert_eq!(server.stop(), Some(0));
+    servers.into_iter().for_each(|server| assert_eq!(server.stop(), Some(0)));
 }
 
 /// Returns the output of pg_dump, without the lines that differ between servers and between runs.
