@@ -45,11 +45,17 @@ fn numbers(line: &str) -> Vec<u64> {
 
 #[test]
 fn eight_clients_and_an_auditor_leave_a_strictly_serializable_history() {
+    for engine in ["mvto", "hyper"] {
+        leave_a_strictly_serializable_history(engine);
+    }
+}
+
+fn leave_a_strictly_serializable_history(engine: &str) {
     let directory = Directory::made("clients");
     let Some(clients) = Clients::new(&directory, "orders of eight clients") else { return };
     let history = directory.join("history");
-    let server =
-        Server::start(&directory.join("data"), &["--durability", "async", "--history", history.to_str().unwrap()]);
+    let options = ["--durability", "async", "--engine", engine, "--history", history.to_str().unwrap()];
+    let server = Server::start(&directory.join("data"), &options);
     clients.run(server.port, &["setup"]);
     let arguments = clients.orders(8, 40);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
