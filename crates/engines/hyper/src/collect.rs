@@ -61,6 +61,16 @@ impl Hyper {
         freed
     }
 
+    /// Has the log make durable what versions wait for, and does not wait for that: where nobody asks for durability, they would stay
+    /// until the log's buffer is full (Y10).
+    fn hurry_log(&self) {
+        let Some(log) = &self.log else { return };
+        if self.shelves.garbage() > 0 && log.durable() < log.appended() {
+            // A failure of the disk is told to whoever commits next.
+            log.on_durable(log.appended(), Box::new(|_| ()));
+        }
+    }
+
     /// Collects whatever can be collected now. Returns the number of writers whose versions have gone.
     pub fn collect(&self) -> usize {
         self.doom_old();
@@ -69,6 +79,7 @@ impl Hyper {
         self.order.forget(self.lowest().writing);
         self.free_dropped();
         epoch::pin().flush();
+        self.hurry_log();
         over.len()
     }
 }

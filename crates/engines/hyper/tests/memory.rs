@@ -7,8 +7,8 @@ use common::with_registers;
 use conformance::registers::{delete, limit, put};
 use env::{Disk, Randomness, SimClock, SimDisk, SimDiskOptions};
 use model::{
-    Access, Begin, ColumnType, Error, Finish, Interactive, Key, Limit, LimitKind, Mode, RowBuf, Schema, Storage,
-    TableId, ValueRef,
+    Access, Begin, ColumnType, Durability, Error, Finish, Interactive, Key, Limit, LimitKind, Mode, RowBuf, Schema,
+    Storage, TableId, ValueRef,
 };
 use seriatim_hyper::{Driver, Hyper, LogOptions, Options, Pace, Transaction};
 use std::sync::Arc;
@@ -130,6 +130,23 @@ fn a_writer_alone_names_nobody() {
 fn open(disk: &SimDisk, memory_bytes: Option<usize>) -> Result<Hyper, Error> {
     let log = LogOptions { segment_bytes: 1 << 20, driver: Driver::Caller, ..LogOptions::default() };
     Hyper::open(Arc::new(disk.clone()) as Arc<dyn Disk>, Options { log, memory_bytes, ..Options::default() })
+}
+
+/// Versions go where nobody ever asks for durability.
+#[test]
+fn versions_do_not_wait_for_somebody_who_wants_durability() {
+    let db = open(&SimDisk::new(1, SimDiskOptions::default()), None).expect("a new database");
+    let table = db.create_table(Schema::bytes("t").u64_key().build().expect("a schema")).expect("a new table");
+    let how = Begin { durability: Some(Durability::None), ..Begin::default() };
+    for value in 0..10_u64 {
+        let mut open = db.begin(how).expect("room for one more");
+        open.put(table, &key(1), RowBuf::from_bytes(&value.to_be_bytes()).row()).expect("alone");
+        open.commit().expect("alone");
+    }
+    assert!(db.stats().versioned > 0, "nothing is on the disk");
+    db.collect();
+    db.collect();
+    assert_eq!((db.stats().versioned, db.stats().garbage), (0, 0));
 }
 
 /// The size that the error names is enough, and not much more than needed.
