@@ -60,7 +60,7 @@ fn wait(log: &Log, position: LogPosition, way: u64) -> Result<(), LogError> {
 
 #[test]
 fn everybody_who_waits_is_answered_by_a_sync() {
-    check(1_500, || {
+    check(10_000, || {
         let (log, disk, _) = watched();
         let committers: Vec<_> = (0..3u64)
             .map(|number| {
