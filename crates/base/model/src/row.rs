@@ -374,6 +374,45 @@ impl RowBuf {
         RowBuilder { row: &mut self.0, width, next: 0 }
     }
 
+    /// Bytes of a typed row of so many columns whose texts and byte strings have so many bytes together.
+    #[inline]
+    pub fn typed_bytes(width: usize, bytes: usize) -> usize {
+        2 + width * (1 + SLOT) + bytes
+    }
+
+    /// Refills the buffer with a typed row of so many columns, whose texts and byte strings have so many bytes together. Each value
+    /// comes with its type, which it fits: a word of a type that has words, UTF-8 of a text.
+    ///
+    /// # Panics
+    /// With more than 65,535 columns, or if there are fewer values or not so many bytes.
+    #[inline]
+    pub fn fill<'v>(&mut self, width: usize, bytes: usize, values: impl Iterator<Item = (ColumnType, RawValue<'v>)>) {
+        let count = u16::try_from(width).expect("schemas have at most 65,535 columns");
+        let mut offset = Self::typed_bytes(width, 0);
+        self.0.clear();
+        self.0.resize(offset + bytes, 0);
+        let (head, mut rest) = self.0.split_at_mut(offset);
+        head[..2].copy_from_slice(&count.to_le_bytes());
+        let (tags, slots) = head[2..].split_at_mut(width);
+        let mut left = width;
+        for ((tag, slot), (kind, value)) in tags.iter_mut().zip(slots.as_chunks_mut::<SLOT>().0).zip(values) {
+            left -= 1;
+            let word = match value {
+                RawValue::Null => continue,
+                RawValue::Word(word) => word,
+                RawValue::Bytes(bytes) => {
+                    let (place, behind) = std::mem::take(&mut rest).split_at_mut(bytes.len());
+                    place.copy_from_slice(bytes);
+                    rest = behind;
+                    offset += bytes.len();
+                    slot_of(offset - bytes.len(), bytes.len())
+                }
+            };
+            (*tag, *slot) = (kind as u8, word.to_le_bytes());
+        }
+        assert!(left == 0 && rest.is_empty(), "so many values and bytes as were said");
+    }
+
     fn set_slot(&mut self, at: usize, slot: u64) {
         self.0[at..at + SLOT].copy_from_slice(&slot.to_le_bytes());
     }

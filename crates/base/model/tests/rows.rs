@@ -1,7 +1,7 @@
 //! Rows: decoding returns the encoded values, projections and deltas are exact, and damaged bytes are detected.
 
 use proptest::prelude::*;
-use seriatim_model::{Change, ColumnType, Columns, Delta, RowBuf, RowRef, Value, ValueRef};
+use seriatim_model::{Change, ColumnType, Columns, Delta, RawValue, RowBuf, RowRef, Value, ValueRef};
 
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -20,6 +20,10 @@ fn row_of(values: &[Value]) -> RowBuf {
     let mut row = RowBuf::new();
     row.set_values(values.iter().map(Value::as_ref));
     row
+}
+
+fn raw(value: &Value) -> RawValue<'_> {
+    RawValue::of(value.as_ref())
 }
 
 fn values_of(row: RowRef<'_>) -> Vec<Value> {
@@ -53,6 +57,17 @@ proptest! {
         prop_assert_eq!(row.row().check(), Ok(()));
         prop_assert_eq!(row.row().width(), values.len());
         prop_assert_eq!(values_of(row.row()), values);
+    }
+
+    #[test]
+    fn a_row_that_is_filled_is_that_of_its_values(values in prop::collection::vec(value(), 0..8)) {
+        let length = |value: &Value| if let RawValue::Bytes(bytes) = raw(value) { bytes.len() } else { 0 };
+        let kind = |value: &Value| value.as_ref().column_type().unwrap_or(ColumnType::Int);
+        let mut row = RowBuf::from_bytes(b"of before");
+        let bytes = values.iter().map(length).sum();
+        row.fill(values.len(), bytes, values.iter().map(|value| (kind(value), raw(value))));
+        prop_assert_eq!(row.bytes().len(), RowBuf::typed_bytes(values.len(), bytes));
+        prop_assert_eq!(row, row_of(&values));
     }
 
     #[test]

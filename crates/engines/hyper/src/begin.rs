@@ -120,17 +120,16 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         }
     }
 
-    /// The table of a statement, of a transaction that has started.
+    /// Begins a statement of a transaction, which starts now if it has not started.
     ///
     /// # Errors
-    /// The abort that poisoned the transaction; [`Invalid::UnknownTable`].
+    /// The abort that poisoned the transaction.
     #[inline]
-    pub(super) fn begin_statement(&mut self, table: TableId) -> Result<()> {
+    pub(super) fn begin_statement(&mut self) -> Result<()> {
         if let Some(error) = &self.core.poison {
             return Err(error.clone());
         }
-        self.engine.start(&mut self.core)?;
-        self.engine.table(table).map(drop)
+        self.engine.start(&mut self.core)
     }
 
     /// Checks that the transaction may write.
@@ -225,20 +224,23 @@ impl Hyper {
         self.end(worker, None);
     }
 
-    /// Ends a transaction: its worker goes back to its shelf, and versions that nobody reads any more are collected.
+    /// Ends a transaction: versions that nobody reads any more are collected, and its worker goes back to its shelf.
     pub(super) fn end(&self, mut worker: Box<Worker>, left: Option<Arc<Commit>>) {
         self.starts.leave(worker.slot);
-        // A large one leaves its room to nobody.
-        worker.writes = Vec::new();
+        worker.clear_writes();
         worker.log.clear();
-        let made = std::mem::take(&mut worker.made);
-        let over = self.shelves.put(worker, left, || self.collectable());
-        let freed = if over.is_empty() { 0 } else { self.collect_versions(&over) };
-        // A steady load frees as much as it makes, and writes to no counter.
-        let grown = made - freed as isize;
-        if grown != 0 {
-            self.memory.meter.add(grown);
+        if let Some((over, collectable)) = self.shelves.leave(&worker, left, || self.collectable()) {
+            worker.validated = collectable.validated;
+            // Entries that the worker keeps stay counted.
+            let freed = self.collect_versions(&over, collectable, |chain| {
+                worker.keep(chain);
+                0
+            });
+            worker.made -= freed as isize;
         }
+        // A steady load frees as much as it makes, and writes to no counter.
+        worker.count_made(&self.memory.meter);
+        self.shelves.put(worker);
     }
 }
 

@@ -14,11 +14,13 @@
 
 use crate::collect::Collectable;
 use crate::node::NodeRef;
+use crate::patch::Patch;
 use crate::store::Store;
 use crate::table::Layout;
 use crate::undo::{ColumnSet, Undecided, Undo};
 use crate::writer::Writer;
 use model::{Columns, Key, LogPosition, RawValue, RowBuf, RowRef};
+use parts::index::prefetch::prefetch;
 use parts::memory::Meter;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -26,8 +28,13 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-/// Slots that a new block has room for. It grows to its full size.
+/// Slots that a new block has room for. It doubles up to its full size.
 const FIRST_SLOTS: usize = 16;
+
+/// Returns whether a slot is the first one for which its block may have to grow.
+pub(crate) fn is_first_of_more(slot: usize) -> bool {
+    slot >= FIRST_SLOTS && slot.is_power_of_two()
+}
 
 /// A block of rows.
 #[derive(Debug)]
@@ -203,8 +210,9 @@ impl Rows {
         self.slots.get(slot)?.node.as_ref().map(NodeRef::key)
     }
 
+    /// Returns whether a slot has a row in place.
     #[inline]
-    fn is_in_place(&self, slot: usize) -> bool {
+    pub fn is_in_place(&self, slot: usize) -> bool {
         self.there[slot / 64] >> (slot % 64) & 1 != 0
     }
 
@@ -279,6 +287,14 @@ impl Rows {
             self.positions.set(first..end);
         }
         first..end
+    }
+
+    /// Asks for the memory of a slot, and of columns of its row.
+    pub fn prefetch(&self, slot: usize, columns: ColumnSet) {
+        if let Some(it) = self.slots.get(slot) {
+            prefetch(it, size_of::<Slot>());
+            self.store.prefetch(slot, columns);
+        }
     }
 
     /// Makes room for a slot.
@@ -363,6 +379,13 @@ impl Rows {
             self.count();
         }
         self.set_in_place(slot, new.is_some());
+    }
+
+    /// Changes columns of a row that is there, in place. Its writer has put an entry.
+    pub fn patch(&mut self, slot: usize, patch: &Patch<'_>) {
+        if patch.apply(&mut self.store, slot) {
+            self.count();
+        }
     }
 
     /// Undoes the newest entry of a row, which is its writer's, and returns it.

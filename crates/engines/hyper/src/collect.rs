@@ -1,45 +1,47 @@
 //! Collection: versions that nobody reads any more leave their chains, rows that nobody sees leave their slots. Section 2.4.
 //!
-//! Whoever ends a transaction collects what ended ones of its shelf have left, once no transaction is open that
-//! started before their commits. Chains are cut under the latch of their blocks, so what is cut off is nobody else's
+//! Whoever ends a transaction collects what it leaves and what ended ones of its shelf have left, once no transaction is open
+//! that started before their commits. Chains are cut under the latch of their blocks, so what is cut off is nobody else's
 //! and is used again at once: the paper's tombstones and high-water marks are not needed (Y4).
 
 use crate::Hyper;
-use crate::order::Lowest;
 use crate::undo::Undo;
 use crate::writer::Commit;
 use model::LogPosition;
 use parts::epoch;
 use std::sync::Arc;
 
-/// Bounds on what may be collected.
+/// Writes of a commit that is forgotten at once, and not with those of a later draw.
+const LARGE: usize = 1024;
+
+/// Bounds on what may be collected. They hold for ever: a late entry among the starts is below its transaction's start (Y5).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Collectable {
     /// Every open transaction has started here or later.
     pub bound: u64,
+    /// Every open transaction that may still validate has.
+    pub validated: u64,
     /// The log is durable up to here.
     pub durable: LogPosition,
 }
 
 impl Hyper {
-    /// The lowest starts of open transactions.
-    pub(super) fn lowest(&self) -> Lowest {
-        self.starts.lowest(&self.order)
-    }
-
     /// Whose versions may go: of those that committed below every open start, and whose records are durable (Y9, Y10).
     pub(super) fn collectable(&self) -> Collectable {
-        Collectable { bound: self.lowest().any, durable: self.durable_position() }
+        let lowest = self.starts.lowest(&self.order);
+        Collectable { bound: lowest.any, validated: lowest.writing, durable: self.durable_position() }
     }
 
-    /// Cuts off what writers have replaced: all of them committed below every open transaction's start. Returns the bytes that were
-    /// freed.
+    /// Cuts off what writers have replaced who are over by these bounds. What is cut off goes to `keep`, which returns the bytes that it
+    /// freed. Returns the bytes that were freed in all.
     #[must_use]
-    pub(super) fn collect_versions(&self, over: &[Arc<Commit>]) -> usize {
-        // Read again: it may have grown. Or fallen, by an entry that is late among the starts (Y5): what was over stays over.
-        let (lowest, now) = (self.lowest(), self.collectable());
-        let bound = over.iter().map(|commit| commit.at).fold(now.bound, u64::max);
-        let (collectable, mut freed) = (Collectable { bound, ..now }, 0);
+    pub(super) fn collect_versions(
+        &self,
+        over: &[Arc<Commit>],
+        collectable: Collectable,
+        mut keep: impl FnMut(Option<Box<Undo>>) -> usize,
+    ) -> usize {
+        let mut freed = 0;
         for write in over.iter().flat_map(|commit| &commit.writes) {
             freed += write.memory();
             let Some(table) = self.tables.get(write.table) else { continue };
@@ -51,13 +53,14 @@ impl Hyper {
             let chain = rows.cut(slot, collectable);
             let left = rows.leave(slot, &table.layout);
             drop(rows);
-            freed += chain.as_deref().map_or(0, Undo::memory_of_chain);
-            drop(chain);
+            freed += keep(chain);
             if let Some(node) = left {
                 table.remove(node, &write.key, write.place);
             }
         }
-        self.order.forget(lowest.writing);
+        if over.iter().any(|commit| commit.writes.len() > LARGE) {
+            self.order.forget(collectable.validated);
+        }
         freed
     }
 
@@ -74,9 +77,10 @@ impl Hyper {
     /// Collects whatever can be collected now. Returns the number of writers whose versions have gone.
     pub fn collect(&self) -> usize {
         self.doom_old();
-        let over = self.shelves.take_all_over(self.collectable());
-        self.memory.meter.credit(self.collect_versions(&over));
-        self.order.forget(self.lowest().writing);
+        let collectable = self.collectable();
+        let over = self.shelves.take_all_over(collectable);
+        self.memory.meter.credit(self.collect_versions(&over, collectable, free));
+        self.order.forget(collectable.validated);
         self.free_dropped();
         epoch::pin().flush();
         self.hurry_log();
@@ -84,10 +88,36 @@ impl Hyper {
     }
 }
 
+/// Frees a chain. Returns the bytes that it took.
+fn free(chain: Option<Box<Undo>>) -> usize {
+    chain.map_or(0, |chain| chain.memory_of_chain())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::free;
     use crate::{Hyper, Options};
     use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, Schema};
+
+    /// A short transaction after others allocates neither undo entries nor room for its writes.
+    #[test]
+    fn what_is_collected_is_used_again() {
+        let engine = Hyper::new(Options::default());
+        let table =
+            engine.create_table(Schema::bytes("t").u64_key().build().expect("a good schema")).expect("a new table");
+        for round in 0..3_u64 {
+            let mut open = engine.begin(Begin::default()).expect("room for one more");
+            let (entries, room) = open.core.worker().kept();
+            assert_eq!(entries >= 4, round > 0, "of the transaction before");
+            assert_eq!(room >= 4, round > 1, "of the commit before the last one");
+            (0..4).for_each(|key| {
+                let row = RowBuf::from_bytes(&round.to_be_bytes());
+                open.put(table, &Key::from_u64(key), row.row()).expect("nobody in the way");
+            });
+            open.commit().expect("nobody in the way");
+            assert_eq!(engine.stats().recent, 1, "the ones before are forgotten");
+        }
+    }
 
     /// A transaction enters the starts with a counter that it has read long ago, between the choice of what is over and its
     /// collection.
@@ -111,10 +141,11 @@ mod tests {
         let (slot, late) = (engine.starts.add().expect("room"), engine.order.now() - 1);
         reader.core.start = None;
         engine.starts.leave(reader.core.worker().slot);
-        let over = engine.shelves.take_all_over(engine.collectable());
+        let collectable = engine.collectable();
+        let over = engine.shelves.take_all_over(collectable);
         assert_eq!(over.len(), 1);
         engine.starts.enter(slot, late, true);
-        engine.memory.meter.credit(engine.collect_versions(&over));
+        engine.memory.meter.credit(engine.collect_versions(&over, collectable, free));
         engine.starts.leave(slot);
         assert_eq!(engine.stats().versioned, 0, "nobody would ever come back for it");
     }

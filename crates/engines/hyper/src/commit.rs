@@ -36,14 +36,18 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         // A transaction without an access takes its place now.
         self.engine.start(&mut self.core)?;
         let start = self.core.start();
-        let Some(writer) = self.core.writer.clone().filter(|_| self.core.changed_rows > 0) else {
+        if self.core.changed_rows == 0 {
             return self.finish_reader(start);
-        };
+        }
         if let Err(error) = self.engine.prepare_record(&mut self.core) {
             return Err(self.fail_with(error));
         }
-        let writes = std::mem::take(&mut self.core.worker().writes);
-        let Drawn { commit, others, is_awaited } = self.engine.order.draw_for(writer, writes, start);
+        let writer = self.core.writer.take().expect("whoever has changed a row has a writer");
+        let worker = self.core.worker();
+        let (writes, validated) = (std::mem::take(&mut worker.writes), worker.validated);
+        let drawn = self.engine.order.draw_for(writer, writes, start, validated);
+        let Drawn { commit, others, forgotten, is_awaited } = drawn;
+        forgotten.into_iter().for_each(|commit| self.core.worker().keep_room(commit));
         let status = &commit.writer.status;
         if is_awaited {
             self.engine.sleepers.wake(status.address());
@@ -69,7 +73,6 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         let log_position = self.core.to_await(&self.engine, position);
         let worker = self.core.worker.take().expect("open: it would be poisoned");
         count(&worker.counts.committed, 1);
-        self.core.writer = None;
         let at = commit.at;
         self.engine.end(worker, Some(commit));
         Ok(self.engine.committed(at, log_position))
@@ -78,6 +81,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     /// Takes what was to be committed back, in order to undo it.
     fn take_back(&mut self, commit: &Commit) {
         self.core.worker().writes = commit.writes.iter().map(Write::again).collect();
+        self.core.writer = Some(commit.writer.clone());
     }
 
     /// Ends a transaction that has changed nothing: its place is its start.

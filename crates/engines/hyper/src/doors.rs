@@ -2,12 +2,14 @@
 
 use crate::begin::Transaction;
 use crate::read::View;
+use crate::undo::ColumnSet;
 use crate::{Hyper, Reason};
 use model::{
     Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Got, Interactive, Item, Key,
     LogPosition, Mode, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads,
     SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
+use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::promise;
 use parts::sync::atomic::AtomicU64;
 use std::ops::{Bound, ControlFlow, Deref};
@@ -32,12 +34,12 @@ impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
 
     fn prefetch(&mut self, table: TableId, keys: &[Key]) {
         if let Ok(table) = self.engine.table(table) {
-            table.prefetch(keys);
+            keys.chunks(SIDE_BY_SIDE).for_each(|together| table.prefetch(together, ColumnSet::NONE));
         }
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.statement(|open| open.lock_row(table, key, row))
+        self.statement(|open| open.lock_row(table, key, Columns::All, row))
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

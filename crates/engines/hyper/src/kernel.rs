@@ -50,7 +50,7 @@ impl Kernel {
 
     /// Draws a commit timestamp, and finds who has drawn theirs since a start.
     pub fn decide(&self, version: &Version, start: u64) -> (u64, Vec<u64>) {
-        let drawn = self.order.draw_for(version.0.writer().clone(), Vec::new(), start);
+        let drawn = self.order.draw_for(version.0.writer().clone(), Vec::new(), start, 0);
         (drawn.commit.at, drawn.others.iter().map(|other| other.at).collect())
     }
 }

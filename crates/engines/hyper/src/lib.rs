@@ -82,6 +82,7 @@ pub mod kernel;
 mod memory;
 mod node;
 mod order;
+mod patch;
 mod predicates;
 mod read;
 mod recover;
@@ -495,7 +496,7 @@ impl Hyper {
 
     /// Frees the rows of dropped tables that nobody uses any more.
     fn free_dropped(&self) {
-        let bound = self.lowest().any;
+        let bound = self.collectable().bound;
         let mut over = Vec::new();
         self.names().dropped.retain(|&(at, id)| {
             let is_over = at <= bound;

@@ -21,7 +21,7 @@ impl Wanted<'_> {
         match self {
             Wanted::Put(row) | Wanted::Insert(row) => VERSION + size_of::<Node>() + 2 * key.len() + row.bytes().len(),
             Wanted::Update(_) => VERSION,
-            Wanted::Delete | Wanted::Lock => 0,
+            Wanted::Delete | Wanted::Lock(_) => 0,
         }
     }
 }
@@ -46,7 +46,7 @@ impl Hyper {
         let actual = self.memory.collected().saturating_add(needed);
         let fits = match wanted {
             _ if actual <= self.memory.limit => true,
-            Wanted::Delete | Wanted::Lock => actual <= self.memory.limit_of_deletes(),
+            Wanted::Delete | Wanted::Lock(_) => actual <= self.memory.limit_of_deletes(),
             Wanted::Put(_) | Wanted::Insert(_) | Wanted::Update(_) => {
                 actual <= self.memory.limit_of_updates() && !self.grows(core, table, key, wanted)
             }
@@ -70,7 +70,7 @@ impl Hyper {
             Wanted::Update(delta) if is_there => {
                 table.schema().change(before.row(), delta, &mut after).map(|()| after.row().bytes().len())
             }
-            Wanted::Update(_) | Wanted::Delete | Wanted::Lock => return false,
+            Wanted::Update(_) | Wanted::Delete | Wanted::Lock(_) => return false,
         };
         after.is_ok_and(|after| after > before.row().bytes().len())
     }

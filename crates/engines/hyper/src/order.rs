@@ -11,11 +11,14 @@ use parts::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 use parts::sync::{Mutex, MutexGuard, OnceLock};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
 /// Commits that a validation takes at once.
 const TAKEN_AT_ONCE: usize = 64;
+/// Commits that one draw forgets at most: more than it adds, so that they do not pile up.
+const FORGOTTEN_AT_ONCE: usize = 4;
 
 /// The counter, and who has drawn what from it.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct Drawn {
     pub commit: Arc<Commit>,
     /// Those that have drawn theirs since the transaction started: the first of them, if they are many.
     pub others: Vec<Arc<Commit>>,
+    /// Some for whom no transaction will be validated. To be dropped outside of the section.
+    pub forgotten: SmallVec<[Arc<Commit>; FORGOTTEN_AT_ONCE]>,
     /// Whether somebody sleeps until the writer goes on.
     pub is_awaited: bool,
 }
@@ -56,8 +61,8 @@ impl Order {
         at
     }
 
-    /// Draws the commit timestamp of a transaction.
-    pub fn draw_for(&self, writer: Arc<Writer>, writes: Vec<Write>, start: u64) -> Drawn {
+    /// Draws the commit timestamp of a transaction. Forgets some commits at or below `forgettable`, as [`Order::forget`] does.
+    pub fn draw_for(&self, writer: Arc<Writer>, writes: Vec<Write>, start: u64, forgettable: u64) -> Drawn {
         let mut recent = self.enter();
         let at = self.last.load(Relaxed) + 1;
         let is_awaited = writer.status.decides(at);
@@ -66,8 +71,9 @@ impl Order {
         assert!(recent.back().is_none_or(|last| last.at < at), "Y1: timestamps rise");
         recent.push_back(commit.clone());
         self.last.store(at, SeqCst);
+        let forgotten = take_until(&mut recent, forgettable, FORGOTTEN_AT_ONCE).collect();
         drop(recent);
-        Drawn { commit, others, is_awaited }
+        Drawn { commit, others, forgotten, is_awaited }
     }
 
     /// Shows the commits whose timestamps lie between two, both left out, until `visit` returns false. `known` are the first of them.
@@ -88,11 +94,13 @@ impl Order {
 
     /// Forgets the commits at or below a timestamp: no transaction that has started before it will validate.
     pub fn forget(&self, until: u64) {
-        let mut recent = self.enter();
-        let over = recent.iter().take(TAKEN_AT_ONCE).take_while(|commit| commit.at <= until).count();
-        let over: Vec<_> = recent.drain(..over).collect();
-        drop(recent);
-        drop(over); // What they wrote, outside of the section.
+        loop {
+            let over: Vec<_> = take_until(&mut self.enter(), until, TAKEN_AT_ONCE).collect();
+            if over.is_empty() {
+                return;
+            }
+            drop(over); // What they wrote, outside of the section.
+        }
     }
 
     /// Returns the number of commits that are remembered.
@@ -103,6 +111,12 @@ impl Order {
     fn enter(&self) -> MutexGuard<'_, VecDeque<Arc<Commit>>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes the oldest commits out, up to a timestamp and so many at most.
+fn take_until(recent: &mut VecDeque<Arc<Commit>>, until: u64, most: usize) -> impl Iterator<Item = Arc<Commit>> {
+    let over = recent.iter().take(most).take_while(|commit| commit.at <= until).count();
+    recent.drain(..over)
 }
 
 fn after(recent: &VecDeque<Arc<Commit>>, start: u64) -> Vec<Arc<Commit>> {
@@ -192,7 +206,14 @@ impl Starts {
 
     fn places(&self) -> impl Iterator<Item = &Place> {
         let used = self.used.load(SeqCst) as usize;
-        self.chunks.iter().take(used.div_ceil(CHUNK)).filter_map(OnceLock::get).flatten().map(|place| &**place)
+        // A place that is given later has an entry from then on, which is at or above a counter that was read before (Y5).
+        self.chunks
+            .iter()
+            .take(used.div_ceil(CHUNK))
+            .filter_map(OnceLock::get)
+            .flatten()
+            .take(used)
+            .map(|place| &**place)
     }
 
     /// Says who has a slot, for figures.

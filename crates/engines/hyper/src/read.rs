@@ -11,6 +11,7 @@ use crate::writer::Writer;
 use crate::{Hyper, Validation};
 use model::{Columns, Key, LogPosition, Result, RowBuf, RowRef, TableId};
 use parts::epoch;
+use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::spin::Backoff;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::ops::Deref;
@@ -147,7 +148,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         columns: Columns<'_>,
         row: &mut RowBuf,
     ) -> Result<bool> {
-        self.begin_statement(table)?;
+        self.begin_statement()?;
         let mut stops = self.core.reads_wait && self.core.skips(table).is_none();
         loop {
             let Transaction { engine, core } = self;
@@ -177,11 +178,19 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         columns: Columns<'_>,
         each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
-        let mut row = RowBuf::new();
-        for (at, key) in keys.iter().enumerate() {
-            let found = self.read_point(table, key, columns, &mut row)?;
-            each(at, found.then(|| row.row()));
-        }
-        Ok(())
+        self.begin_statement()?;
+        let mut row = std::mem::take(&mut self.core.worker().before);
+        let mut numbered = keys.iter().enumerate();
+        let read = keys.chunks(SIDE_BY_SIDE).try_for_each(|together| {
+            self.engine.table(table)?.prefetch(together, looked_at(columns, None));
+            numbered.by_ref().take(together.len()).try_for_each(|(at, key)| {
+                let found = self.read_point(table, key, columns, &mut row)?;
+                each(at, found.then(|| row.row()));
+                Ok(())
+            })
+        });
+        // It is gone where a read has failed.
+        self.core.worker.iter_mut().for_each(|worker| std::mem::swap(&mut worker.before, &mut row));
+        read
     }
 }

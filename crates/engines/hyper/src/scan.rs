@@ -136,7 +136,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> model::Result<ScanEnd> {
-        self.begin_statement(scan.table)?;
+        self.begin_statement()?;
         let is_skipping = self.core.skips(scan.table).is_some();
         let (mut rest, mut stops) = (scan.clone(), self.core.reads_wait && !is_skipping);
         loop {

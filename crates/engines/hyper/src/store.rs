@@ -5,6 +5,7 @@
 
 use crate::undo::ColumnSet;
 use model::{ColumnType, Columns, RawValue, RowBuf, RowKind, RowRef, Schema};
+use parts::index::prefetch::prefetch;
 
 /// The values of one block.
 #[derive(Debug)]
@@ -143,6 +144,10 @@ impl Store {
     #[must_use]
     pub fn replace(&mut self, slot: usize, columns: ColumnSet, row: RowRef<'_>) -> bool {
         match self {
+            Store::Columns(all) if columns == ColumnSet::ALL => {
+                let each = all.iter_mut().zip(row.raws());
+                each.fold(false, |moved, (column, value)| column.set(slot, value) | moved)
+            }
             Store::Columns(all) => columns
                 .columns(all.len())
                 .fold(false, |moved, column| all[usize::from(column)].set(slot, row.raw(usize::from(column))) | moved),
@@ -173,20 +178,21 @@ impl Store {
     /// Copies the wanted columns of the row in place.
     #[inline]
     pub fn copy(&self, slot: usize, columns: Columns<'_>, row: &mut RowBuf) {
-        let Store::Columns(all) = self else {
-            return self.copy_with(columns, row, |column| self.get(column, slot));
-        };
-        match columns {
-            Columns::All => {
-                let mut row = row.rebuild_row(all.len());
-                all.iter().for_each(|column| row.push(column.kind, column.get(slot)));
+        match (self, columns) {
+            (Store::Rows(rows), columns) => row.project(RowRef::new(rows.get(slot)), columns),
+            (Store::Columns(all), Columns::All) => copy_columns(all.iter(), slot, row),
+            (Store::Columns(all), Columns::Some(some)) => {
+                copy_columns(some.iter().map(|&at| &all[usize::from(at)]), slot, row);
             }
-            Columns::Some(some) => {
-                let mut row = row.rebuild_row(some.len());
-                let some = some.iter().map(|&at| &all[usize::from(at)]);
-                some.for_each(|column| row.push(column.kind, column.get(slot)));
-            }
-            Columns::None => row.clear(),
+            (Store::Columns(_), Columns::None) => row.clear(),
+        }
+    }
+
+    /// Bytes of the row in place, copied whole.
+    pub fn row_bytes(&self, slot: usize) -> usize {
+        match self {
+            Store::Columns(all) => RowBuf::typed_bytes(all.len(), bytes_of(all.iter(), slot)),
+            Store::Rows(rows) => rows.get(slot).len(),
         }
     }
 
@@ -209,18 +215,23 @@ impl Store {
         }
     }
 
-    /// The columns in which a typed row differs from the one in place.
-    pub fn differing(&self, slot: usize, new: RowRef<'_>) -> ColumnSet {
-        let differ = |columns: &mut dyn Iterator<Item = (u16, bool)>| {
-            columns.filter(|(_, differs)| *differs).fold(ColumnSet::NONE, |set, (at, _)| set.with(ColumnSet::of(at)))
-        };
+    /// Asks for the memory of columns of a slot; of texts and whole rows, for where they stand.
+    pub fn prefetch(&self, slot: usize, columns: ColumnSet) {
         match self {
             Store::Columns(all) => {
-                differ(&mut (0_u16..).zip(all.iter().zip(new.raws()).map(|(column, new)| column.get(slot) != new)))
+                columns.columns(all.len()).for_each(|column| all[usize::from(column)].data.prefetch(slot));
             }
+            Store::Rows(rows) => prefetch(&rows.spans[slot], 1),
+        }
+    }
+
+    /// The columns in which a typed row differs from the one in place.
+    pub fn differing(&self, slot: usize, new: RowRef<'_>) -> ColumnSet {
+        match self {
+            Store::Columns(all) => those(all.iter().zip(new.raws()).map(|(column, new)| column.get(slot) != new)),
             Store::Rows(rows) => {
                 let old = RowRef::new(rows.get(slot));
-                differ(&mut (0_u16..).zip(old.raws().zip(new.raws()).map(|(old, new)| old != new)))
+                those(old.raws().zip(new.raws()).map(|(old, new)| old != new))
             }
         }
     }
@@ -232,6 +243,26 @@ impl Store {
             Store::Rows(rows) => rows.memory(),
         }
     }
+}
+
+/// Copies the values of columns in one pass.
+#[inline]
+fn copy_columns<'c>(columns: impl ExactSizeIterator<Item = &'c Column> + Clone, slot: usize, row: &mut RowBuf) {
+    let bytes = bytes_of(columns.clone(), slot);
+    row.fill(columns.len(), bytes, columns.map(|column| (column.kind, column.get(slot))));
+}
+
+/// Bytes of the texts and byte strings among the values of columns.
+#[inline]
+fn bytes_of<'c>(columns: impl Iterator<Item = &'c Column>, slot: usize) -> usize {
+    columns.map(|column| if let Data::Heap(heap) = &column.data { heap.get(slot).len() } else { 0 }).sum()
+}
+
+/// The columns, in their order, of which something holds.
+#[inline]
+fn those(columns: impl Iterator<Item = bool>) -> ColumnSet {
+    let each = (0_u16..).zip(columns);
+    each.fold(ColumnSet::NONE, |set, (at, holds)| if holds { set.with(ColumnSet::of(at)) } else { set })
 }
 
 impl Column {
@@ -263,8 +294,9 @@ impl Column {
         !self.nulls.is_empty()
     }
 
+    /// The value of a slot.
     #[inline]
-    fn get(&self, slot: usize) -> RawValue<'_> {
+    pub fn get(&self, slot: usize) -> RawValue<'_> {
         if self.is_null(slot) {
             return RawValue::Null;
         }
@@ -278,6 +310,7 @@ impl Column {
         }
     }
 
+    #[inline]
     fn set(&mut self, slot: usize, value: RawValue<'_>) -> bool {
         let moved = match value {
             RawValue::Null => return self.set_null(slot),
@@ -306,6 +339,7 @@ impl Column {
         }
     }
 
+    #[inline]
     fn set_word(&mut self, slot: usize, word: u64) -> bool {
         let value = word as i64;
         match &mut self.data {
@@ -316,17 +350,16 @@ impl Column {
             Data::Floats(values) => values[slot] = f64::from_bits(word),
             Data::Heap(_) => unreachable!("rows are checked when they come in"),
             _ => {
-                self.widen(value);
-                self.set_word(slot, word);
+                self.widen(slot, value);
                 return true;
             }
         }
         false
     }
 
-    /// Gives every value of the column the bytes that this one needs.
+    /// Sets a value for which every value of the column needs more bytes.
     #[cold]
-    fn widen(&mut self, value: i64) {
+    fn widen(&mut self, slot: usize, value: i64) {
         let values: Vec<i64> = match &self.data {
             Data::Narrow1(values) => values.iter().map(|&it| it.into()).collect(),
             Data::Narrow2(values) => values.iter().map(|&it| it.into()).collect(),
@@ -340,6 +373,7 @@ impl Column {
         } else {
             Data::Wide(values)
         };
+        self.set_word(slot, value as u64);
     }
 
     fn memory(&self) -> usize {
@@ -356,6 +390,17 @@ impl Column {
 }
 
 impl Data {
+    fn prefetch(&self, slot: usize) {
+        match self {
+            Data::Narrow1(values) => prefetch(&values[slot], 1),
+            Data::Narrow2(values) => prefetch(&values[slot], 1),
+            Data::Narrow4(values) => prefetch(&values[slot], 1),
+            Data::Wide(values) => prefetch(&values[slot], 1),
+            Data::Floats(values) => prefetch(&values[slot], 1),
+            Data::Heap(heap) => prefetch(&heap.spans[slot], 1),
+        }
+    }
+
     fn grow(&mut self, slots: usize) {
         match self {
             Data::Narrow1(values) => values.resize(slots, 0),

@@ -1,6 +1,6 @@
 //! Tables: an index from keys to places, and blocks of rows at these places.
 
-use crate::block::{Block, Rows};
+use crate::block::{Block, Rows, is_first_of_more};
 use crate::node::{Node, NodeRef};
 use crate::undo::ColumnSet;
 use crate::writer::Place;
@@ -16,6 +16,7 @@ use parts::sync::atomic::{
 };
 use parts::sync::{Mutex, OnceLock};
 use parts::{CachePadded, threads};
+use smallvec::SmallVec;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError};
 
@@ -126,13 +127,16 @@ impl Table {
         self.is_dropped.store(true, Relaxed);
     }
 
-    /// A place that is nobody's.
+    /// A place that is nobody's. Its block grows here, and not under the latch of a leaf, unless it has shrunk before.
     pub fn new_place(&self) -> Place {
         let mut inserter = self.inserter().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = inserter.free.pop() {
             return place;
         }
         let place = inserter.next.unwrap_or_else(|| Place { block: self.blocks.add(&self.layout), slot: 0 });
+        if is_first_of_more(place.slot as usize) {
+            self.block(place.block).write().make_room(place.slot as usize, &self.layout);
+        }
         let slot = place.slot + 1;
         inserter.next = ((slot as usize) < self.layout.block_rows).then_some(Place { slot, ..place });
         place
@@ -153,17 +157,11 @@ impl Table {
         self.blocks.get(number).expect("blocks are made before their places are given")
     }
 
-    /// A new index entry, counted: [`Table::remove`] or [`Table::discard`] frees it.
+    /// A new index entry, counted: [`Table::remove`] frees it.
     pub fn allocate(&self, key: &[u8], place: Place) -> NodeRef {
         let node = NodeRef::allocate(key, place);
         self.layout.meter.charge(node.memory());
         node
-    }
-
-    /// Frees an index entry that nobody else has seen.
-    pub fn discard(&self, node: NodeRef) {
-        self.layout.meter.credit(node.memory());
-        node.free();
     }
 
     /// Takes the node of a slot that has let go of it out of the index, frees it and its place.
@@ -203,14 +201,15 @@ impl Table {
             }
             (None, Some(_)) => {
                 let place = self.new_place();
-                let node = self.allocate(key, place);
-                {
+                let inserted = self.index.insert(key, &guard, || {
+                    let node = self.allocate(key, place);
                     let mut rows = self.block(place.block).write();
                     rows.make_room(place.slot as usize, &self.layout);
                     rows.take(place.slot as usize, node);
                     rows.put(place.slot as usize, row);
-                }
-                assert!(self.index.insert(node, key, &guard).is_ok(), "nobody else inserts");
+                    node
+                });
+                assert!(inserted.is_ok(), "nobody else inserts");
             }
         }
     }
@@ -226,16 +225,18 @@ impl Table {
         }
     }
 
-    /// Brings the index entries of some keys near.
-    pub fn prefetch(&self, keys: &[Key]) {
-        if keys.iter().all(|key| self.schema().check_key(key).is_ok()) {
-            let guard = epoch::pin();
-            let near = |_: &Node| {};
-            for keys in keys.chunks(SIDE_BY_SIDE) {
-                on_index!(&self.index,
-                    it => it.prefetch_entries(keys, &guard, near),
-                    it => it.prefetch_entries(keys, &guard, near));
-            }
+    /// Brings the index entries of the first [`SIDE_BY_SIDE`] keys near, their slots, and columns of their rows.
+    pub fn prefetch(&self, keys: &[Key], columns: ColumnSet) {
+        if keys.len() < 2 || !keys.iter().all(|key| self.schema().check_key(key).is_ok()) {
+            return;
+        }
+        let guard = epoch::pin();
+        let mut nodes: SmallVec<[&Node; SIDE_BY_SIDE]> = SmallVec::new();
+        on_index!(&self.index,
+            it => it.prefetch_entries(keys, &guard, |node| nodes.push(node)),
+            it => it.prefetch_entries(keys, &guard, |node| nodes.push(node)));
+        for Place { block, slot } in nodes.into_iter().map(|node| node.place) {
+            self.block(block).read().prefetch(slot as usize, columns);
         }
     }
 
@@ -276,19 +277,24 @@ impl Index {
         on_index!(self, it => it.get(key, guard), it => it.get(key, guard))
     }
 
-    /// Inserts a node unless its key is taken.
+    /// Inserts the node that `make` returns, which has this key, unless the key is taken. `make` runs under the latch of the key's
+    /// leaf.
     ///
     /// # Errors
-    /// It is: the node comes back.
-    pub fn insert(&self, node: NodeRef, key: &[u8], guard: &Guard) -> Result<(), ()> {
-        let make = || node.pointer();
+    /// It is: the node that has it.
+    pub fn insert<'g>(&self, key: &[u8], guard: &'g Guard, make: impl FnOnce() -> NodeRef) -> Result<(), &'g Node> {
+        let make = || {
+            let node = make();
+            assert!(**node.key() == *key, "a node is found by its key");
+            node.pointer()
+        };
         // SAFETY: the node has this key; it is freed by the epoch, after it was taken out.
         let inserted = unsafe {
             on_index!(self, it => it.insert(key, u64::MAX, guard, make), it => it.insert(key, u64::MAX, guard, make))
         };
         match inserted {
             Insert::Inserted(_) => Ok(()),
-            Insert::Exists(_) => Err(()),
+            Insert::Exists(node) => Err(node),
             Insert::Stamped(_) => unreachable!("no stamp is above the greatest"),
         }
     }

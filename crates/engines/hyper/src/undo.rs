@@ -109,8 +109,10 @@ impl Image {
 
     /// Copies the values of more columns out of a slot. Those that it has stay.
     pub fn extend(&mut self, store: &Store, slot: usize, columns: ColumnSet) {
-        let more = columns.without(self.columns);
-        if more.is_empty() {
+        if self.columns.is_empty() {
+            return self.fill(store, slot, columns); // In the memory that it has.
+        }
+        if columns.without(self.columns).is_empty() {
             return;
         }
         let before = std::mem::take(self);
@@ -208,7 +210,7 @@ impl Undo {
 
     /// Returns whether every transaction reads the version after this entry, or a newer one.
     /// And the writer's record is durable: whoever reads the version without the entry has nothing to wait for.
-    pub fn is_over(&self, Collectable { bound, durable }: Collectable) -> bool {
+    pub fn is_over(&self, Collectable { bound, durable, .. }: Collectable) -> bool {
         let writer = self.writer();
         matches!(writer.status.load(), Status::Committed(at) if at <= bound) && writer.position() <= durable
     }

@@ -10,6 +10,7 @@ use parts::memory::Meter;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard};
 use parts::{CachePadded, threads};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
@@ -21,6 +22,8 @@ const KEPT_ENTRIES: usize = 256;
 const KEPT_BYTES: usize = 1024;
 /// Writers whose versions one end of a transaction collects at most.
 const COLLECTED_AT_ONCE: usize = 8;
+/// Writes for which a worker keeps the room.
+const KEPT_WRITES: usize = 1024;
 
 /// Buffers of one transaction at a time.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub(crate) struct Worker {
     /// Tells its transactions from those of all workers, where starts do not.
     pub number: u64,
     pub writes: Vec<Write>,
+    /// No transaction that is validated from now on has started below: of its last look at the starts.
+    pub validated: u64,
     pub log: PredicateLog,
     #[expect(clippy::vec_box, reason = "entries move between chains and here by their addresses")]
     spare: Vec<Box<Undo>>,
@@ -67,6 +72,7 @@ impl Worker {
             shelf,
             number: 0,
             writes: Vec::new(),
+            validated: 0,
             log: PredicateLog::default(),
             spare: Vec::new(),
             before: RowBuf::new(),
@@ -103,12 +109,39 @@ impl Worker {
     /// An undo entry for the next write.
     #[inline]
     pub fn entry(&mut self, writer: &Arc<Writer>) -> Box<Undo> {
-        let mut undo = self.spare.pop().unwrap_or_else(|| {
-            self.made += size_of::<Undo>() as isize;
-            Box::new(Undo::of(writer))
-        });
-        undo.writer = Some(writer.clone());
-        undo
+        match self.spare.pop() {
+            Some(mut undo) => {
+                undo.writer = Some(writer.clone());
+                undo
+            }
+            None => {
+                self.made += size_of::<Undo>() as isize;
+                Box::new(Undo::of(writer))
+            }
+        }
+    }
+
+    /// Undo entries, and writes for which there is room, that it has for the next transaction.
+    #[cfg(test)]
+    pub fn kept(&self) -> (usize, usize) {
+        (self.spare.len(), self.writes.capacity())
+    }
+
+    /// Forgets its writes, and the room of very many.
+    pub fn clear_writes(&mut self) {
+        self.writes.clear();
+        self.writes.shrink_to(KEPT_WRITES);
+    }
+
+    /// Keeps the room of a forgotten commit's writes for the next ones, if nobody else has it.
+    pub fn keep_room(&mut self, commit: Arc<Commit>) {
+        if self.writes.capacity() == 0
+            && let Some(Commit { mut writes, .. }) = Arc::into_inner(commit)
+            && writes.capacity() <= KEPT_WRITES
+        {
+            writes.clear();
+            self.writes = writes;
+        }
     }
 
     /// Keeps the entries of a chain for later writes.
@@ -139,7 +172,9 @@ pub(crate) struct Shelves(Box<[CachePadded<Shelf>]>);
 #[derive(Debug, Default)]
 struct Shelf {
     idle: Mutex<Idle>,
-    /// Transactions that began here and are open.
+    /// Commits in `idle`'s garbage. `Relaxed`: who reads it too early leaves them to the next one.
+    waiting: AtomicU64,
+    /// Transactions that began here and are open. `Relaxed`: changed under the latch, and added up as a bound.
     open: AtomicU64,
 }
 
@@ -163,31 +198,47 @@ impl Shelves {
     pub fn take(&self, limit: u64, make: impl FnOnce(usize) -> Option<Box<Worker>>) -> Result<Box<Worker>> {
         let number = threads::number() % SHELVES;
         let shelf = &self.0[number];
-        let open = shelf.open.fetch_add(1, Relaxed) + 1;
-        let actual = if open > limit / SHELVES as u64 { self.open() } else { open };
-        let worker = if actual > limit { None } else { shelf.idle().workers.pop().or_else(|| make(number)) };
-        worker.ok_or_else(|| {
-            shelf.open.fetch_sub(1, Relaxed);
-            Limit { kind: LimitKind::Transactions, limit, actual: actual.max(limit + 1) }.into()
-        })
+        let mut idle = shelf.idle();
+        let open = shelf.open.load(Relaxed) + 1;
+        let actual = if open > limit / SHELVES as u64 { self.open() + 1 } else { open };
+        let worker = if actual > limit { None } else { idle.workers.pop().or_else(|| make(number)) };
+        if worker.is_some() {
+            shelf.open.store(open, Relaxed);
+        }
+        worker.ok_or_else(|| Limit { kind: LimitKind::Transactions, limit, actual: actual.max(limit + 1) }.into())
     }
 
-    /// Puts a worker back, with the writer whose versions it leaves. Returns writers whose versions are over: the caller
-    /// collects them.
-    pub fn put(
+    /// Takes the commit whose versions a worker leaves. Returns commits of its shelf whose versions are over, and by what bounds:
+    /// the caller collects them.
+    pub fn leave(
         &self,
-        worker: Box<Worker>,
+        worker: &Worker,
         left: Option<Arc<Commit>>,
         collectable: impl FnOnce() -> Collectable,
-    ) -> Vec<Arc<Commit>> {
+    ) -> Option<(SmallVec<[Arc<Commit>; 1]>, Collectable)> {
         let shelf = &self.0[worker.shelf];
+        let is_alone = shelf.waiting.load(Relaxed) == 0;
+        if is_alone && left.is_none() {
+            return None;
+        }
+        let collectable = collectable();
+        if is_alone
+            && let Some(commit) = &left
+            && is_over(commit, collectable)
+        {
+            return Some((left.into_iter().collect(), collectable));
+        }
         let mut idle = shelf.idle();
         idle.garbage.extend(left);
-        let over = if idle.garbage.is_empty() { Vec::new() } else { take_over(&mut idle.garbage, collectable()) };
+        Some((shelf.take_over(&mut idle, collectable), collectable))
+    }
+
+    /// Puts a worker back.
+    pub fn put(&self, worker: Box<Worker>) {
+        let shelf = &self.0[worker.shelf];
+        let mut idle = shelf.idle();
         idle.workers.push(worker);
-        drop(idle);
-        shelf.open.fetch_sub(1, Relaxed);
-        over
+        shelf.open.store(shelf.open.load(Relaxed) - 1, Relaxed);
     }
 
     /// Returns the number of open transactions.
@@ -200,7 +251,7 @@ impl Shelves {
         let mut all = Vec::new();
         for shelf in &self.0 {
             loop {
-                let over = take_over(&mut shelf.idle().garbage, collectable);
+                let over = shelf.take_over(&mut shelf.idle(), collectable);
                 if over.is_empty() {
                     break;
                 }
@@ -232,13 +283,20 @@ impl Shelves {
     }
 }
 
-fn take_over(garbage: &mut VecDeque<Arc<Commit>>, Collectable { bound, durable }: Collectable) -> Vec<Arc<Commit>> {
-    let is_over = |commit: &&Arc<Commit>| commit.at <= bound && commit.writer.position() <= durable;
-    let count = garbage.iter().take(COLLECTED_AT_ONCE).take_while(is_over).count();
-    garbage.drain(..count).collect()
+fn is_over(commit: &Commit, Collectable { bound, durable, .. }: Collectable) -> bool {
+    commit.at <= bound && commit.writer.position() <= durable
 }
 
 impl Shelf {
+    /// Takes the oldest commits out whose versions are over.
+    fn take_over(&self, idle: &mut Idle, collectable: Collectable) -> SmallVec<[Arc<Commit>; 1]> {
+        let garbage = &mut idle.garbage;
+        let count = garbage.iter().take(COLLECTED_AT_ONCE).take_while(|commit| is_over(commit, collectable)).count();
+        let over = garbage.drain(..count).collect();
+        self.waiting.store(garbage.len() as u64, Relaxed);
+        over
+    }
+
     fn idle(&self) -> MutexGuard<'_, Idle> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

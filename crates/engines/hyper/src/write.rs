@@ -4,17 +4,19 @@
 //! owns, or has changed since this one started, refuses: [`Refusal`].
 
 use crate::begin::{Conflict, Core, Transaction};
-use crate::block::{Block, Rows};
-use crate::node::NodeRef;
+use crate::block::Rows;
+use crate::node::{Node, NodeRef};
+use crate::patch::Patch;
 use crate::predicates::looked_at;
 use crate::read::View;
 use crate::table::Table;
 use crate::undo::ColumnSet;
 use crate::wait::Refusal;
+use crate::worker::Worker;
 use crate::writer::{Place, Status, Write, Writer};
 use crate::{Hyper, Reason};
 use model::{Columns, Delta, Duplicate, Key, Limit, LimitKind, Result, RowBuf, RowKind, RowRef, TableId, Target};
-use parts::epoch;
+use parts::epoch::{self, Guard};
 use parts::spin::Backoff;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -29,8 +31,8 @@ pub(crate) enum Wanted<'a> {
     /// Changes columns.
     Update(&'a Delta),
     Delete,
-    /// Owns it, and copies it.
-    Lock,
+    /// Owns it, and copies columns of it.
+    Lock(Columns<'a>),
 }
 
 /// A row under the exclusive latch of its block, which its statement may change.
@@ -78,13 +80,19 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         self.write(table, key, Wanted::Delete)
     }
 
-    /// Owns a row and reads it. In a transaction that cannot write, reads it.
-    pub(super) fn lock_row(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+    /// Owns a row and reads columns of it. In a transaction that cannot write, reads them.
+    pub(super) fn lock_row(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> Result<bool> {
         if self.core.reads_only() {
-            return self.read_point(table, key, Columns::All, row);
+            return self.read_point(table, key, columns, row);
         }
         row.clear();
-        let found = self.write(table, key, Wanted::Lock)?;
+        let found = self.write(table, key, Wanted::Lock(columns))?;
         if found {
             std::mem::swap(&mut self.core.worker().before, row);
         }
@@ -93,22 +101,15 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
 
     /// Does what a statement wants. Returns whether it found what it asks for: a row, or for an insert none.
     fn write(&mut self, table: TableId, key: &[u8], wanted: Wanted<'_>) -> Result<bool> {
-        if let Some(error) = &self.core.poison {
-            return Err(error.clone());
-        }
         self.check_writable()?;
-        self.begin_statement(table)?;
+        self.begin_statement()?;
         let mut backoff = Backoff::new();
         loop {
             let Transaction { engine, core } = self;
             let table = engine.table(table)?;
             check(engine, table, key, wanted)?;
             engine.check_memory(core, table, key, wanted)?;
-            let done = match engine.claim(core, table, key, wanted) {
-                Some(done) => done,
-                None => engine.without_a_row(core, table, key, wanted),
-            };
-            match done {
+            match engine.attempt(core, table, key, wanted) {
                 Ok(found) => return Ok(found),
                 Err(Obstacle::Moved) => backoff.pause(),
                 Err(Obstacle::Error(error)) => {
@@ -135,6 +136,9 @@ fn check(engine: &Hyper, table: &Table, key: &[u8], wanted: Wanted<'_>) -> Resul
         table.schema().check_row(key, row)?;
         check_limit(LimitKind::RowBytes, engine.options.row_limit(), row.bytes().len() as u64)?;
     }
+    if let Wanted::Lock(columns) = wanted {
+        table.schema().check_columns(columns)?;
+    }
     check_limit(LimitKind::KeyBytes, engine.options.key_bytes, key.len() as u64)
 }
 
@@ -143,30 +147,50 @@ fn check_limit(kind: LimitKind, limit: u64, actual: u64) -> Result<()> {
 }
 
 impl Hyper {
-    /// Does what a statement wants where its key has an index entry; `None` where it has none.
-    fn claim(
+    /// Does what a statement wants.
+    fn attempt(
         &self,
         core: &mut Core,
         table: &Table,
         key: &[u8],
         wanted: Wanted<'_>,
-    ) -> Option<std::result::Result<bool, Obstacle>> {
+    ) -> std::result::Result<bool, Obstacle> {
         let guard = epoch::pin();
-        let node = table.index.get(key, &guard)?;
+        // Most inserts find nothing: they look while they insert.
+        let found = if matches!(wanted, Wanted::Insert(_)) { None } else { table.index.get(key, &guard) };
+        match (found, wanted) {
+            (Some(node), wanted) => self.claim(core, table, (key, node), wanted),
+            (None, Wanted::Put(row) | Wanted::Insert(row)) => match self.add(core, table, key, row, &guard)? {
+                Some(node) => self.claim(core, table, (key, node), wanted),
+                None => Ok(true),
+            },
+            (None, Wanted::Update(_) | Wanted::Delete | Wanted::Lock(_)) => {
+                self.log_point(core, table.id, key, ColumnSet::NONE);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Does what a statement wants where its key has an index entry.
+    fn claim(
+        &self,
+        core: &mut Core,
+        table: &Table,
+        (key, node): (&[u8], &Node),
+        wanted: Wanted<'_>,
+    ) -> std::result::Result<bool, Obstacle> {
         let (place, node) = (node.place, NodeRef::of(node));
         let mut rows = table.block(place.block).write();
         if !rows.is_of(place.slot as usize, node) {
-            return Some(Err(Obstacle::Moved));
+            return Err(Obstacle::Moved);
         }
         let start = core.skips(table.id).map_or(core.start(), |since| since.min(core.start()));
-        if let Err(refusal) = (View { start, ..core.view() }).check_free(&rows, place.slot as usize) {
-            return Some(Err(Obstacle::Refused(refusal)));
-        }
+        let view = View { start, ..core.view() };
+        view.check_free(&rows, place.slot as usize).map_err(Obstacle::Refused)?;
         // What the statement finds, and perhaps answers, rests on the version in place.
         let seen = core.view().of(&rows, place.slot as usize).map(drop);
         assert!(seen.is_ok(), "Y7: below an own entry, and in a free row, all is decided");
-        let mut claimed = Claimed { table, rows: &mut rows, place, key };
-        Some(self.change(core, &mut claimed, wanted))
+        self.change(core, &mut Claimed { table, rows: &mut rows, place, key }, wanted)
     }
 
     /// Changes a row that is free or its own: what stands in place is what the transaction sees.
@@ -177,7 +201,7 @@ impl Hyper {
         wanted: Wanted<'_>,
     ) -> std::result::Result<bool, Obstacle> {
         let slot = claimed.place.slot as usize;
-        let is_there = claimed.rows.newest(slot).is_there();
+        let is_there = claimed.rows.is_in_place(slot);
         match wanted {
             Wanted::Insert(_) if is_there => Ok(false),
             Wanted::Put(new) if is_there => {
@@ -185,16 +209,14 @@ impl Hyper {
                 self.set(core, claimed, changed, Some(new)).map(|()| true)
             }
             Wanted::Put(new) | Wanted::Insert(new) => self.set(core, claimed, ColumnSet::ALL, Some(new)).map(|()| true),
-            Wanted::Update(_) | Wanted::Delete | Wanted::Lock if !is_there => {
+            Wanted::Update(_) | Wanted::Delete | Wanted::Lock(_) if !is_there => {
                 self.log_point(core, claimed.table.id, claimed.key, ColumnSet::NONE);
                 Ok(false)
             }
             Wanted::Update(delta) => self.update(core, claimed, delta).map(|()| true),
             Wanted::Delete => self.set(core, claimed, ColumnSet::ALL, None).map(|()| true),
-            Wanted::Lock => {
-                let mut before = std::mem::take(&mut core.worker().before);
-                claimed.rows.newest(slot).copy(Columns::All, &mut before);
-                core.worker().before = before;
+            Wanted::Lock(columns) => {
+                claimed.rows.store().copy(slot, columns, &mut core.worker().before);
                 self.own(core, claimed, ColumnSet::NONE, 0).map(|()| true)
             }
         }
@@ -202,9 +224,27 @@ impl Hyper {
 
     /// Changes columns of a row that is there.
     fn update(&self, core: &mut Core, claimed: &mut Claimed<'_>, delta: &Delta) -> std::result::Result<(), Obstacle> {
+        let slot = claimed.place.slot as usize;
+        let Some(patch) = Patch::of(delta, claimed.table.schema(), claimed.rows, slot) else {
+            return self.update_whole(core, claimed, delta);
+        };
+        let row_bytes = patch.row_bytes(claimed.rows.store(), slot) as u64;
+        check_limit(LimitKind::RowBytes, self.options.row_limit(), row_bytes)?;
+        self.own(core, claimed, patch.columns(), claimed.key.len() as u64 + row_bytes)?;
+        claimed.rows.patch(slot, &patch);
+        Ok(())
+    }
+
+    /// Same as [`Hyper::update`], by a copy of the row.
+    fn update_whole(
+        &self,
+        core: &mut Core,
+        claimed: &mut Claimed<'_>,
+        delta: &Delta,
+    ) -> std::result::Result<(), Obstacle> {
         let worker = core.worker();
         let (mut before, mut after) = (std::mem::take(&mut worker.before), std::mem::take(&mut worker.after));
-        claimed.rows.newest(claimed.place.slot as usize).copy(Columns::All, &mut before);
+        claimed.rows.store().copy(claimed.place.slot as usize, Columns::All, &mut before);
         let schema = claimed.table.schema();
         let checked = schema
             .change(before.row(), delta, &mut after)
@@ -262,9 +302,8 @@ impl Hyper {
             }
             // Before the last savepoint: what stands there is to be found again.
             _ => {
-                let writer = core.writer().clone();
-                let worker = core.worker();
-                let mut undo = worker.entry(&writer);
+                let (writer, worker) = core.writer_and_worker();
+                let mut undo = worker.entry(writer);
                 (undo.number, undo.changed) = (worker.writes.len() as u32, changed);
                 worker.made += claimed.rows.push(slot, undo, copied);
                 worker.push(Write {
@@ -287,52 +326,39 @@ impl Hyper {
         check_limit(LimitKind::WriteSetBytes, self.options.write_set_bytes, core.bytes + bytes)
     }
 
-    /// Does what a statement wants where its key has no index entry.
-    fn without_a_row(
+    /// Inserts a row, unless its key has an index entry: then returns that.
+    ///
+    /// The row goes into its block under the latch of the key's leaf, so that whoever finds the key sees whose it is.
+    fn add<'g>(
         &self,
         core: &mut Core,
-        table: &Table,
+        table: &'g Table,
         key: &[u8],
-        wanted: Wanted<'_>,
-    ) -> std::result::Result<bool, Obstacle> {
-        let (Wanted::Put(row) | Wanted::Insert(row)) = wanted else {
-            self.log_point(core, table.id, key, ColumnSet::NONE);
-            return Ok(false);
-        };
+        row: RowRef<'_>,
+        guard: &'g Guard,
+    ) -> Result<Option<&'g Node>> {
         self.check_write_set(core, 1, (key.len() + row.bytes().len()) as u64)?;
         let place = table.new_place();
-        let node = table.allocate(key, place);
-        let block: &Block = table.block(place.block);
-        {
-            let mut rows = block.write();
+        let make = || {
+            let node = table.allocate(key, place);
+            let mut rows = table.block(place.block).write();
+            // It has room, unless the last of its rows, or all of its table, have gone meanwhile.
             rows.make_room(place.slot as usize, &table.layout);
             rows.take(place.slot as usize, node);
-            let mut claimed = Claimed { table, rows: &mut rows, place, key };
-            // The row is in place before its key can be found: whoever finds it sees whose it is.
-            self.set(core, &mut claimed, ColumnSet::ALL, Some(row))?;
+            let set = self.set(core, &mut Claimed { table, rows: &mut rows, place, key }, ColumnSet::ALL, Some(row));
+            assert!(set.is_ok(), "the limits were checked");
+            node
+        };
+        let found = table.index.insert(key, guard, make).err();
+        if found.is_some() {
+            table.free_place(place);
         }
-        if table.index.insert(node, key, &epoch::pin()).is_ok() {
-            return Ok(true);
-        }
-        let mut rows = block.write();
-        let undo = rows.undo(place.slot as usize);
-        let left = rows.leave(place.slot as usize, &table.layout);
-        drop(rows);
-        assert!(left == Some(node), "Y6: nobody else has found the row");
-        // Its key led nobody to it, and scans of blocks look at slots under the latch only.
-        table.discard(node);
-        table.free_place(place);
-        let worker = core.worker();
-        worker.keep(Some(undo));
-        worker.pop();
-        core.changed_rows -= 1;
-        core.bytes -= (key.len() + row.bytes().len()) as u64;
-        Err(Obstacle::Moved)
+        Ok(found)
     }
 
     /// Undoes the writes of a worker from the last one down to a number; of a doomed writer, those that nobody else has undone. Rows
     /// that are gone leave the index.
-    pub(super) fn undo_down_to(&self, worker: &mut crate::worker::Worker, floor: usize, doomed: Option<&Arc<Writer>>) {
+    pub(super) fn undo_down_to(&self, worker: &mut Worker, floor: usize, doomed: Option<&Arc<Writer>>) {
         while worker.writes.len() > floor {
             let write = worker.pop().expect("more than the floor");
             // Of a table that was dropped meanwhile too: its rows live until all have started after that.
@@ -385,10 +411,10 @@ impl View<'_> {
 }
 
 impl Core {
-    /// Its writer, made at its first write.
-    pub fn writer(&mut self) -> &Arc<Writer> {
-        let (name, seat) = (self.name, self.seat);
-        self.writer.get_or_insert_with(|| Arc::new(Writer::new(name, seat)))
+    /// Its writer, made at its first write, and its worker.
+    fn writer_and_worker(&mut self) -> (&Arc<Writer>, &mut Worker) {
+        let writer = self.writer.get_or_insert_with(|| Arc::new(Writer::new(self.name, self.seat)));
+        (writer, self.worker.as_mut().expect("a statement begins by looking whether the transaction is open"))
     }
 }
 

@@ -309,6 +309,45 @@ fn a_row_that_comes_and_goes_has_a_version_for_each_reader() {
     assert_eq!((engine.stats().versioned, engine.stats().garbage, engine.stats().rows), (0, 0, 10));
 }
 
+/// Commits forget older ones, but none against which somebody is still to be validated.
+#[test]
+fn a_commit_is_remembered_over_later_ones() {
+    let (engine, table) = accounts(Options::default());
+    let mut open = write(&engine);
+    assert_eq!(account(&mut open, table, 1), [1, 0, 10, i64::MAX]);
+    update(&mut open, table, 2, Delta::new().set(2, 0));
+    for id in [1, 3, 4, 5, 6, 7, 8] {
+        let mut other = write(&engine);
+        update(&mut other, table, id, Delta::new().add(2, 1));
+        other.commit().expect("nobody in the way");
+    }
+    assert_eq!(rule(open.commit()), Reason::PredicateMet.rule());
+    let mut other = write(&engine);
+    update(&mut other, table, 1, Delta::new().add(2, 1));
+    other.commit().expect("nobody in the way");
+    assert!(engine.stats().recent < 7, "now they go");
+}
+
+/// An insert that finds its key taken leaves nothing, whether a row is there or was there.
+#[test]
+fn inserts_that_fail_take_no_place() {
+    let (engine, table) = accounts(Options::default());
+    let mut reader = begin(&engine, Mode::ReadOnly);
+    let mut open = write(&engine);
+    assert!(open.delete(table, &key(9)).expect("nobody in the way"));
+    open.commit().expect("nobody in the way");
+    let before = engine.stats().bytes;
+    for _ in 0..3_000 {
+        let mut open = write(&engine);
+        let taken = open.insert(table, &key(1), row([1, 0, 0, 0]).row());
+        assert!(matches!(taken, Err(Error::Duplicate(_))), "{taken:?}");
+        open.insert(table, &key(9), row([9, 0, 0, 0]).row()).expect("it was deleted");
+        open.abort();
+    }
+    assert_eq!((engine.stats().rows, engine.stats().bytes), (10, before));
+    assert_eq!(account(&mut reader, table, 9), [9, 0, 10, i64::MAX]);
+}
+
 /// Columns from the 64th on share a bit: they are kept together, come back together, and conflict together.
 #[test]
 fn columns_that_share_a_bit_are_kept_together() {
