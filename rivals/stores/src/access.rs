@@ -120,6 +120,23 @@ impl<T: Transaction> View<'_, T> {
         self.with(|transaction| transaction.get(table.0 as usize, key, intent, row.bytes_mut()))
     }
 
+    fn get_columns(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        intent: Intent,
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> Result<bool> {
+        self.schema(table)?.check_columns(columns)?;
+        let found = self.get(table, key, intent, row)?;
+        if found && columns != Columns::All {
+            let whole = std::mem::take(row);
+            row.project(whole.row(), columns);
+        }
+        Ok(found)
+    }
+
     fn check_write(&self, table: TableId, key: &[u8]) -> Result<()> {
         if self.reads_only {
             return Err(Invalid::ReadOnly.into());
@@ -130,17 +147,11 @@ impl<T: Transaction> View<'_, T> {
 
 impl<T: Transaction> Access for View<'_, T> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        self.schema(table)?.check_columns(columns)?;
-        let found = self.get(table, key, Intent::Read, row)?;
-        if found && columns != Columns::All {
-            let whole = std::mem::take(row);
-            row.project(whole.row(), columns);
-        }
-        Ok(found)
+        self.get_columns(table, key, Intent::Read, columns, row)
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.get(table, key, Intent::Write, row)
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.get_columns(table, key, Intent::Write, columns, row)
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

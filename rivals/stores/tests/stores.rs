@@ -212,7 +212,7 @@ impl Program for Everything {
             let is_there = access.read(TABLE, &key(number), Columns::Some(&[1]), &mut found)?;
             self.0.push(format!("{is_there} {:?}", is_there.then(|| found.get(0).to_owned())));
         }
-        self.0.push(format!("{}", access.read_for_update(TABLE, &key(4), &mut found)?));
+        self.0.push(format!("{}", access.read_for_update(TABLE, &key(4), Columns::All, &mut found)?));
         let between = |lower, upper| Scan::table(TABLE).between(lower, upper);
         for (lower, upper) in [
             (Bound::Unbounded, Bound::Unbounded),

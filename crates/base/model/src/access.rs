@@ -39,10 +39,10 @@ pub trait Access {
         let _ = (table, keys);
     }
 
-    /// Same as [`Access::read`] of the whole row, and announces that it will be written: engines that can, lock the row now, so
-    /// that on hot rows transactions queue instead of aborting.
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.read(table, key, Columns::All, row)
+    /// Same as [`Access::read`], and announces that the row will be written: engines that can, lock it now, so that on hot rows
+    /// transactions queue instead of aborting.
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.read(table, key, columns, row)
     }
 
     /// Writes a whole row, whether or not one is there.
@@ -105,8 +105,14 @@ macro_rules! forward {
             fn prefetch(&mut self, table: TableId, keys: &[Key]) {
                 (**self).prefetch(table, keys);
             }
-            fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-                (**self).read_for_update(table, key, row)
+            fn read_for_update(
+                &mut self,
+                table: TableId,
+                key: &[u8],
+                columns: Columns<'_>,
+                row: &mut RowBuf,
+            ) -> Result<bool> {
+                (**self).read_for_update(table, key, columns, row)
             }
             fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
                 (**self).put(table, key, row)

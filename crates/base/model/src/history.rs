@@ -107,6 +107,13 @@ impl<A: Access> Recorder<A> {
         Ok(rows)
     }
 
+    /// Notes a read of a whole row, and shows columns of it.
+    fn show(&mut self, table: TableId, key: &[u8], found: Option<&RowBuf>, columns: Columns<'_>, row: &mut RowBuf) {
+        row.clear();
+        self.note_read(table, key, found.is_some(), found.unwrap_or(row));
+        found.inspect(|whole| row.project(whole.row(), columns));
+    }
+
     fn note_read(&mut self, table: TableId, key: &[u8], found: bool, row: &RowBuf) {
         let seen = found.then(|| row.bytes().to_vec());
         self.operations.push(Operation::Read(table, key.into(), seen));
@@ -117,11 +124,7 @@ impl<A: Access> Access for Recorder<A> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         let mut whole = RowBuf::new();
         let found = self.inner.read(table, key, Columns::All, &mut whole)?;
-        self.note_read(table, key, found, &whole);
-        row.clear();
-        if found {
-            row.project(whole.row(), columns);
-        }
+        self.show(table, key, found.then_some(&whole), columns, row);
         Ok(found)
     }
 
@@ -129,9 +132,10 @@ impl<A: Access> Access for Recorder<A> {
         self.inner.prefetch(table, keys);
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        let found = self.inner.read_for_update(table, key, row)?;
-        self.note_read(table, key, found, row);
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        let mut whole = RowBuf::new();
+        let found = self.inner.read_for_update(table, key, Columns::All, &mut whole)?;
+        self.show(table, key, found.then_some(&whole), columns, row);
         Ok(found)
     }
 

@@ -306,7 +306,7 @@ fn a_guarded_access_refuses_the_rest() {
     refused(guarded.insert(T, &Key::from_u64(1), RowRef::new(&[0; 8])));
     refused(guarded.update(T, &Key::from_u64(1), &Delta::new()).map(drop));
     refused(guarded.delete(T, &Key::from_u64(1)).map(drop));
-    refused(guarded.read_for_update(T, &Key::from_u64(2), &mut RowBuf::new()).map(drop));
+    refused(guarded.read_for_update(T, &Key::from_u64(2), Columns::All, &mut RowBuf::new()).map(drop));
     refused(guarded.scan(&Scan::table(T), &mut |_| ControlFlow::Continue(())).map(drop));
 }
 

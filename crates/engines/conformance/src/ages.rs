@@ -4,7 +4,7 @@
 use crate::fixture::{Sessions, begin};
 use crate::registers::{all, delete, get, insert, put, registers, rule};
 use env::SimClock;
-use model::{Access, Finish, Item, Key, Mode, RowBuf, Scan, Storage, Supervisor, TableId};
+use model::{Access, Columns, Finish, Item, Key, Mode, RowBuf, Scan, Storage, Supervisor, TableId};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,7 +114,11 @@ pub fn a_request_that_never_waits_takes_an_abandoned_row<F: Ages>() {
     let (engine, table, _owner) = forgotten::<F>();
     let mut hasty = begin::<F>(&engine, Mode::OwnAtStatement);
     hasty.supervised().expect("its waits can be watched").set_supervisor(Arc::new(Unmoved));
-    assert!(hasty.read_for_update(table, &Key::from_u64(1), &mut RowBuf::new()).expect("its owner is too old"));
+    assert!(
+        hasty
+            .read_for_update(table, &Key::from_u64(1), Columns::All, &mut RowBuf::new())
+            .expect("its owner is too old")
+    );
     hasty.commit().expect("nobody in the way");
 }
 

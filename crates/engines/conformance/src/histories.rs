@@ -95,7 +95,7 @@ impl Statements {
         let mut row = RowBuf::new();
         match self.below(10) {
             0..=2 => access.read(table, &key, Columns::All, &mut row).map(drop),
-            3 => access.read_for_update(table, &key, &mut row).map(drop),
+            3 => access.read_for_update(table, &key, Columns::All, &mut row).map(drop),
             4 | 5 => access.put(table, &key, self.value().row()),
             6 | 7 => access.insert(table, &key, self.value().row()),
             8 => access.delete(table, &key).map(drop),

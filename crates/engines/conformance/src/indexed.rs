@@ -97,7 +97,7 @@ impl Indexed {
         }
         self.check(key, row)?;
         let mut old = RowBuf::new();
-        let found = access.read_for_update(self.rows, key, &mut old)?;
+        let found = access.read_for_update(self.rows, key, Columns::All, &mut old)?;
         self.replace(access, key, found.then(|| old.row()), row)
     }
 
@@ -110,7 +110,7 @@ impl Indexed {
             return access.update(self.rows, key, delta);
         }
         let mut old = RowBuf::new();
-        if !access.read_for_update(self.rows, key, &mut old)? {
+        if !access.read_for_update(self.rows, key, Columns::All, &mut old)? {
             return Ok(false);
         }
         let mut new = RowBuf::new();
@@ -131,7 +131,7 @@ impl Indexed {
             return access.delete(self.rows, key);
         }
         let mut old = RowBuf::new();
-        if !access.read_for_update(self.rows, key, &mut old)? {
+        if !access.read_for_update(self.rows, key, Columns::All, &mut old)? {
             return Ok(false);
         }
         access.delete(self.rows, key)?;

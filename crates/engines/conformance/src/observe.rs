@@ -85,8 +85,9 @@ impl<T: Access> Access for Observed<T> {
         Ok(found)
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        let found = self.inner.read_for_update(table, key, row)?;
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        assert_eq!(columns, Columns::All, "scripts read whole rows");
+        let found = self.inner.read_for_update(table, key, columns, row)?;
         self.note_read(table, key, found, row);
         Ok(found)
     }

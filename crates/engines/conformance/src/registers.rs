@@ -54,7 +54,7 @@ pub fn get(access: &mut impl Access, table: TableId, key: u64) -> Result<Option<
 /// Same as [`Access::read_for_update`].
 pub fn get_for_update(access: &mut impl Access, table: TableId, key: u64) -> Result<Option<u64>> {
     let mut row = RowBuf::new();
-    let found = access.read_for_update(table, &Key::from_u64(key), &mut row)?;
+    let found = access.read_for_update(table, &Key::from_u64(key), Columns::All, &mut row)?;
     Ok(found.then(|| integer(row.bytes())))
 }
 

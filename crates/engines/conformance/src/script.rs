@@ -247,9 +247,9 @@ impl<F: Sessions> Stage<F> {
             "read" => transaction
                 .read(table.rows, &key, Columns::All, &mut row)
                 .map(|it| self.shown(it, name, table.rows, &row)),
-            "read-for-update" => {
-                transaction.read_for_update(table.rows, &key, &mut row).map(|it| self.shown(it, name, table.rows, &row))
-            }
+            "read-for-update" => transaction
+                .read_for_update(table.rows, &key, Columns::All, &mut row)
+                .map(|it| self.shown(it, name, table.rows, &row)),
             "put" => table.put(transaction, &key, new().row()).map(|()| "ok".into()),
             "insert" => table.insert(transaction, &key, new().row()).map(|()| "ok".into()),
             "delete" => table.delete(transaction, &key).map(done),

@@ -348,7 +348,7 @@ pub fn answer(access: &mut impl Access, table: &Indexed, shape: Shape, statement
             format!("{read:?} {rows:?}")
         }
         Statement::ReadForUpdate(key) => {
-            let found = access.read_for_update(table.rows, &shape.key(*key), &mut row);
+            let found = access.read_for_update(table.rows, &shape.key(*key), Columns::All, &mut row);
             format!("{found:?} {row:?}")
         }
         Statement::Put(key, content) => {

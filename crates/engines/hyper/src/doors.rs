@@ -38,8 +38,8 @@ impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
         }
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.statement(|open| open.lock_row(table, key, Columns::All, row))
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.statement(|open| open.lock_row(table, key, columns, row))
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

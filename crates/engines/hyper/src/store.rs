@@ -255,7 +255,7 @@ fn copy_columns<'c>(columns: impl ExactSizeIterator<Item = &'c Column> + Clone, 
 /// Bytes of the texts and byte strings among the values of columns.
 #[inline]
 fn bytes_of<'c>(columns: impl Iterator<Item = &'c Column>, slot: usize) -> usize {
-    columns.map(|column| if let Data::Heap(heap) = &column.data { heap.get(slot).len() } else { 0 }).sum()
+    columns.map(|column| if let Data::Heap(heap) = &column.data { heap.spans[slot].length() } else { 0 }).sum()
 }
 
 /// The columns, in their order, of which something holds.

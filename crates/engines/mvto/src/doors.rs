@@ -180,8 +180,8 @@ impl<H: Handle> Access for Transaction<H> {
         let _ = self.on_table(table, |engine, core| engine.prefetch(core, table, keys));
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.on_table(table, |engine, core| engine.read_for_update(core, table, key, row))
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.on_table(table, |engine, core| engine.read_for_update(core, table, key, columns, row))
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

@@ -77,9 +77,16 @@ impl<C: Clock> Mvto<C> {
     }
 
     /// Reads a row, owning it first where the mode says so.
-    pub(crate) fn read_for_update(&self, core: &mut Core, id: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+    pub(crate) fn read_for_update(
+        &self,
+        core: &mut Core,
+        id: TableId,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+    ) -> Result<bool> {
         self.own_now(core, id, key, None)?;
-        self.read(core, id, key, Columns::All, row, Note::Update)
+        self.read(core, id, key, columns, row, Note::Update)
     }
 
     /// Replaces a row that is there by what `new` makes of it, which fits the table, or deletes it where `new` says that nothing is left.
@@ -92,7 +99,7 @@ impl<C: Clock> Mvto<C> {
     ) -> Result<bool> {
         self.start(core)?;
         let (mut before, mut after) = (std::mem::take(&mut core.work.before), std::mem::take(&mut core.work.after));
-        let changed = self.read_for_update(core, id, key, &mut before).and_then(|found| {
+        let changed = self.read_for_update(core, id, key, Columns::All, &mut before).and_then(|found| {
             if found {
                 let table = table(self, &core.view, &core.work.catalog, id)?;
                 let is_left = new(table, before.row(), &mut after)?;

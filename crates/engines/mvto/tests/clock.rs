@@ -4,7 +4,7 @@
 mod support;
 
 use env::{Clock, SimClock, SimDisk, SimDiskOptions};
-use model::{Access, Begin, Error, Fault, Finish, Interactive, Key, Mode, RowBuf, Storage, TableId};
+use model::{Access, Begin, Columns, Error, Fault, Finish, Interactive, Key, Mode, RowBuf, Storage, TableId};
 use seriatim_mvto::{Mvto, Options, RetryPolicy};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -293,7 +293,7 @@ fn increment(engine: &Engine, clock: &SimClock, table: TableId) -> u64 {
         let policy = RetryPolicy::unlimited();
         let added = engine.run(Begin::default(), policy, |open| {
             let mut row = RowBuf::new();
-            open.read_for_update(table, &Key::from_u64(1), &mut row)?;
+            open.read_for_update(table, &Key::from_u64(1), Columns::All, &mut row)?;
             put(open, table, 1, support::integer(row.bytes()) + 1)
         });
         match added {

@@ -33,7 +33,7 @@ fn a_queued_writer_moves_behind_the_one_that_it_waited_for() {
     assert_eq!(get(&mut reader, table, 1).expect("an owner that executes is no obstacle"), Some(1));
     let queued = thread::spawn(move || {
         let mut row = RowBuf::new();
-        assert!(queued.read_for_update(table, &Key::from_u64(1), &mut row).expect("the row is there"));
+        assert!(queued.read_for_update(table, &Key::from_u64(1), Columns::All, &mut row).expect("the row is there"));
         put(&mut queued, table, 1, 10 * support::integer(row.bytes())).expect("it owns it");
         queued.commit().expect("it has read nothing else").claimed().0
     });
@@ -104,7 +104,7 @@ fn who_has_read_too_much_cannot_move() {
             assert_eq!(get(&mut owner, table, key % distinct).expect("nobody in the way"), Some(1));
         }
         for key in 0..1_000 {
-            let found = owner.read_for_update(table, &Key::from_u64(key), &mut RowBuf::new());
+            let found = owner.read_for_update(table, &Key::from_u64(key), Columns::All, &mut RowBuf::new());
             assert!(found.expect("nobody in the way"));
             put(&mut owner, table, key, 2).expect("nobody in the way");
         }
@@ -154,7 +154,7 @@ fn a_transaction_that_moves_keeps_its_number() {
     let number = Finish::timestamp(&early);
     support::set(&engine, table, 1, 5);
     let mut row = RowBuf::new();
-    assert!(early.read_for_update(table, &Key::from_u64(1), &mut row).expect("it moves"));
+    assert!(early.read_for_update(table, &Key::from_u64(1), Columns::All, &mut row).expect("it moves"));
     assert_eq!(support::integer(row.bytes()), 5);
     assert!(early.read(table, &Key::from_u64(1), Columns::All, &mut row).expect("it owns it"));
     assert_eq!(Finish::timestamp(&early), number);

@@ -13,8 +13,8 @@ use conformance::indexed::Indexed;
 use env::{Randomness, SimClock};
 use model::twin::Twin;
 use model::{
-    Access, Begin, Declared, Error, Finish, Footprint, Interactive, Key, Malformed, Mode, Procedure, Program, Result,
-    RowBuf, SerialPoint, Storage, TableId, Touch,
+    Access, Begin, Columns, Declared, Error, Finish, Footprint, Interactive, Key, Malformed, Mode, Procedure, Program,
+    Result, RowBuf, SerialPoint, Storage, TableId, Touch,
 };
 use parts::epoch;
 use seriatim_mvto::{Mvto, Options};
@@ -451,7 +451,7 @@ fn a_queue_on_hot_rows_moves_on() {
                 let mut transaction = begin_as(&engine, Mode::OwnAtStatement);
                 let done = keys.iter().try_for_each(|&key| {
                     let mut row = RowBuf::new();
-                    let found = transaction.read_for_update(table, &Key::from_u64(key), &mut row)?;
+                    let found = transaction.read_for_update(table, &Key::from_u64(key), Columns::All, &mut row)?;
                     let count = if found { integer(row.row().bytes()) } else { 0 };
                     put(&mut transaction, table, key, count + 1)
                 });

@@ -2,7 +2,7 @@
 
 mod support;
 
-use model::{Abort, Access, Begin, Error, Finish, Interactive, Key, Mode, Supervised, Supervisor, Timestamp};
+use model::{Abort, Access, Begin, Columns, Error, Finish, Interactive, Key, Mode, Supervised, Supervisor, Timestamp};
 use seriatim_mvto::Options;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -145,9 +145,9 @@ fn without_waiting_whatever_is_held_is_unavailable() {
     put(&mut younger, table, 2, 20).expect("nobody in the way");
     hasty.set_wait_limit(Some(Duration::ZERO));
     let mut row = model::RowBuf::new();
-    let met = unavailable(hasty.read_for_update(table, &Key::from_u64(1), &mut row));
+    let met = unavailable(hasty.read_for_update(table, &Key::from_u64(1), Columns::All, &mut row));
     assert_eq!((met.rule, met.other), ("wait-limit", older.timestamp()));
-    let met = unavailable(hasty.read_for_update(table, &Key::from_u64(2), &mut row));
+    let met = unavailable(hasty.read_for_update(table, &Key::from_u64(2), Columns::All, &mut row));
     assert_eq!((met.rule, met.other), ("wait-limit", younger.timestamp()));
     hasty.set_wait_limit(None);
     assert_eq!(rule(put(&mut hasty, table, 2, 21)), "younger-owner", "with limit it is a conflict: it owns something");

@@ -44,7 +44,7 @@ impl<H: Deref<Target = Certifier>> Access for Transaction<H> {
     }
 
     /// SELECT .. FOR UPDATE: later transactions queue in the foreign system.
-    fn read_for_update(&mut self, _: TableId, _: &[u8], _: &mut RowBuf) -> Result<bool> {
+    fn read_for_update(&mut self, _: TableId, _: &[u8], _: Columns<'_>, _: &mut RowBuf) -> Result<bool> {
         match *self.certifier {}
     }
 

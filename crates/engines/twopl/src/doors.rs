@@ -34,9 +34,9 @@ impl<H: Deref<Target = TwoPhaseLocking>> Access for Transaction<H> {
         keys.chunks(SIDE_BY_SIDE).for_each(|keys| self.prefetch_points(table, keys));
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         let mode = if self.check_writable().is_ok() { LockMode::Exclusive } else { LockMode::Shared };
-        self.read_point(table, key, (mode, Touch::Update), Columns::All, row)
+        self.read_point(table, key, (mode, Touch::Update), columns, row)
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{begin, delete, get, impatient, put, range, rule, with_registers};
-use model::{Access, Begin, Finish, Interactive, Item, Key, Mode, Scan, ScanEnd};
+use model::{Access, Begin, Columns, Finish, Interactive, Item, Key, Mode, Scan, ScanEnd};
 use seriatim_twopl::Reason;
 use std::ops::ControlFlow;
 
@@ -73,10 +73,10 @@ fn read_for_update_excludes_at_once() {
     let (engine, t) = with_registers(impatient(), &[(X, 10)]);
     let (mut t1, mut t2) = (begin(&engine), begin(&engine));
     let mut row = model::RowBuf::new();
-    assert!(t1.read_for_update(t, &Key::from_u64(X), &mut row).unwrap());
+    assert!(t1.read_for_update(t, &Key::from_u64(X), Columns::All, &mut row).unwrap());
     assert_eq!(rule(get(&mut t2, t, X)), REFUSED);
     let mut t3 = begin(&engine);
-    assert!(!t1.read_for_update(t, &Key::from_u64(Y), &mut row).unwrap());
+    assert!(!t1.read_for_update(t, &Key::from_u64(Y), Columns::All, &mut row).unwrap());
     assert_eq!(rule(put(&mut t3, t, Y, 1)), REFUSED, "an absent key is owned too");
 }
 

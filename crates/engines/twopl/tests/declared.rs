@@ -4,8 +4,8 @@ mod common;
 
 use common::{get, put, range, with_registers};
 use model::{
-    Access, Begin, Declared, Decoder, Delta, Error, Finish, Footprint, Interactive, Key, Malformed, Procedure, Program,
-    Result, RowBuf, Scan, TableId, Touch,
+    Access, Begin, Columns, Declared, Decoder, Delta, Error, Finish, Footprint, Interactive, Key, Malformed, Procedure,
+    Program, Result, RowBuf, Scan, TableId, Touch,
 };
 use seriatim_twopl::{Options, Reason};
 use std::ops::{Bound, ControlFlow};
@@ -156,7 +156,7 @@ fn every_way_to_overreach_is_a_miss() {
     let (engine, t) = with_registers(Options::default(), &[(1, 5)]);
     let ways: [Body; 5] = [
         |mut access, t| put(&mut access, t, 1, 1),
-        |access, t| access.read_for_update(t, &Key::from_u64(1), &mut RowBuf::new()).map(drop),
+        |access, t| access.read_for_update(t, &Key::from_u64(1), Columns::All, &mut RowBuf::new()).map(drop),
         |access, t| access.delete(t, &Key::from_u64(1)).map(drop),
         |access, t| access.insert(t, &Key::from_u64(2), RowBuf::new().row()),
         |access, t| access.update(t, &Key::from_u64(3), &Delta::new()).map(drop),

@@ -138,7 +138,7 @@ fn read_only_transactions_write_nothing() {
         assert_eq!(text(it.insert(t, &Key::from_u64(2), RowBuf::new().row())), refused);
         assert_eq!(text(it.update(t, &Key::from_u64(1), &Delta::new())), refused);
         assert_eq!(text(delete(&mut it, t, 1)), refused);
-        assert!(it.read_for_update(t, &Key::from_u64(1), &mut RowBuf::new()).unwrap());
+        assert!(it.read_for_update(t, &Key::from_u64(1), Columns::All, &mut RowBuf::new()).unwrap());
         let mut other = begin(&engine);
         assert_eq!(get(&mut other, t, 1).unwrap(), Some(5), "it took a shared lock only");
         other.commit().unwrap();

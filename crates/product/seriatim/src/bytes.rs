@@ -161,7 +161,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     pub fn get_for_update(&self, txn: &mut Transaction, key: impl AsKey<K>) -> Result<Option<Vec<u8>>> {
         let table = self.at.plain(txn)?;
         let mut row = RowBuf::new();
-        let found = txn.with(|engine| engine.read_for_update(table, &key.to_key(), &mut row))?;
+        let found = txn.with(|engine| engine.read_for_update(table, &key.to_key(), Columns::All, &mut row))?;
         Ok(found.then(|| row.bytes().to_vec()))
     }
 

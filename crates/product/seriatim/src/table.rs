@@ -101,7 +101,7 @@ impl<R: Record> Table<R> {
         let layout = self.at.layout(txn)?;
         let key = layout.stored_key(key)?;
         txn.read_row(
-            |engine, row| engine.read_for_update(layout.rows(), &key, row),
+            |engine, row| engine.read_for_update(layout.rows(), &key, Columns::All, row),
             |row| decode_stored(layout, row.row()),
         )
     }

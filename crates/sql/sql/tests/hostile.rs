@@ -430,8 +430,14 @@ impl Access for FaultyTransaction {
         self.inner.prefetch(table, keys);
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut model::RowBuf) -> EngineResult<bool> {
-        self.inner.read_for_update(table, key, row)
+    fn read_for_update(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        columns: model::Columns<'_>,
+        row: &mut model::RowBuf,
+    ) -> EngineResult<bool> {
+        self.inner.read_for_update(table, key, columns, row)
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: model::RowRef<'_>) -> EngineResult<()> {

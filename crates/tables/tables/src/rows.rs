@@ -54,7 +54,7 @@ impl Layout {
             return Ok(access.put(self.rows(), &stored_key, stored)?);
         }
         let mut old = RowBuf::new();
-        match access.read_for_update(self.rows(), &stored_key, &mut old)? {
+        match access.read_for_update(self.rows(), &stored_key, Columns::All, &mut old)? {
             true => self.replace_stored(access, &stored_key, old.row(), stored),
             false => self.insert_stored(access, key, &stored_key, stored),
         }
@@ -80,7 +80,7 @@ impl Layout {
     pub fn update<A: Access + ?Sized>(&self, access: &mut A, key: &[u8], delta: &Delta) -> Result<bool> {
         let (mut old, mut new, mut buffer) = (RowBuf::new(), RowBuf::new(), RowBuf::new());
         let stored_key = self.stored_key(key)?;
-        if !access.read_for_update(self.rows(), &stored_key, &mut old)? {
+        if !access.read_for_update(self.rows(), &stored_key, Columns::All, &mut old)? {
             return Ok(false);
         }
         self.schema().change(self.program_row(old.row(), &mut buffer), delta, &mut new)?;
@@ -102,7 +102,7 @@ impl Layout {
             return Ok(access.delete(self.rows(), &stored_key)?);
         }
         let mut old = RowBuf::new();
-        if !access.read_for_update(self.rows(), &stored_key, &mut old)? {
+        if !access.read_for_update(self.rows(), &stored_key, Columns::All, &mut old)? {
             return Ok(false);
         }
         entries::remove(access, self, self.table(), &stored_key, old.bytes())

@@ -221,9 +221,9 @@ impl<A: Access + ?Sized> Access for Guarded<'_, A> {
         self.inner.prefetch(table, keys);
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.check(table, key, Touch::Update)?;
-        self.inner.read_for_update(table, key, row)
+        self.inner.read_for_update(table, key, columns, row)
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

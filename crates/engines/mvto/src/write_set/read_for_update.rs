@@ -45,7 +45,7 @@ mod tests {
     use crate::doors::Transaction;
     use crate::engine::Mvto;
     use crate::options::Options;
-    use model::{Access, Begin, Finish, Interactive, Key, Mode, RowBuf, RowRef, Schema};
+    use model::{Access, Begin, Columns, Finish, Interactive, Key, Mode, RowBuf, RowRef, Schema};
     use parts::epoch;
 
     fn engine() -> (Mvto, TableId) {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     fn read_for_update(open: &mut Transaction<&Mvto>, table: TableId, key: u64) -> bool {
-        open.read_for_update(table, &Key::from_u64(key), &mut RowBuf::new()).expect("nobody in the way")
+        open.read_for_update(table, &Key::from_u64(key), Columns::All, &mut RowBuf::new()).expect("nobody in the way")
     }
 
     fn kept(open: &Transaction<&Mvto>) -> usize {

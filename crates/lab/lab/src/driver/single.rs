@@ -45,7 +45,7 @@ impl<E: Interactive> Access for OneRead<'_, E> {
         Ok(got.found)
     }
 
-    fn read_for_update(&mut self, _: TableId, _: &[u8], _: &mut RowBuf) -> Result<bool> {
+    fn read_for_update(&mut self, _: TableId, _: &[u8], _: Columns<'_>, _: &mut RowBuf) -> Result<bool> {
         refused()
     }
 

@@ -126,8 +126,8 @@ impl<A: Access + ?Sized> Access for GivingWay<'_, A> {
         self.access.prefetch(table, keys);
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.next().read_for_update(table, key, row)
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.next().read_for_update(table, key, columns, row)
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

@@ -13,8 +13,8 @@ use crate::record::{Form, KeyForm};
 use check::Scalar;
 use env::Randomness;
 use model::{
-    Access, Declared, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef, Scan, Schema,
-    TableId, Ticket, Touch,
+    Access, Columns, Declared, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef,
+    Scan, Schema, TableId, Ticket, Touch,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::{Bound, ControlFlow};
@@ -200,8 +200,8 @@ impl Transaction {
     /// Moves the amount if the account has it; otherwise the transaction only reads.
     fn transfer<A: Access + ?Sized>(&mut self, access: &mut A, from: u64, to: u64, amount: i64) -> Result<Seen> {
         let (from_key, to_key) = (from.to_be_bytes(), to.to_be_bytes());
-        let found_both = access.read_for_update(self.table(), &from_key, &mut self.from)?
-            && access.read_for_update(self.table(), &to_key, &mut self.to)?;
+        let found_both = access.read_for_update(self.table(), &from_key, Columns::All, &mut self.from)?
+            && access.read_for_update(self.table(), &to_key, Columns::All, &mut self.to)?;
         let accounts = (read_account(self.from.row()), read_account(self.to.row()));
         let (true, (Some((_, has)), Some((_, gets)))) = (found_both, accounts) else { return Ok(Seen::Damage) };
         if has < amount {

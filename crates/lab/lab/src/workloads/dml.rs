@@ -68,6 +68,8 @@ impl Parameters {
 /// Keys below are loaded; each client inserts from its number times this on.
 const FIRST_INSERTED: u64 = 1 << 32;
 const STAMP: u16 = 0;
+/// Rows that are announced together.
+const ANNOUNCED: usize = 16;
 const WIDTH: usize = 10;
 
 /// The workload.
@@ -189,6 +191,14 @@ pub struct Seen {
 }
 
 impl Transaction {
+    /// Announces the rows that are changed next, of transactions that change several.
+    fn announce<A: Access + ?Sized>(&self, access: &mut A, from: usize) {
+        if self.kind != Kind::Insert && self.keys.len() > 1 {
+            let keys = self.keys[from..].iter().take(ANNOUNCED).map(|&key| Key::from_u64(key));
+            access.prefetch(TableId(self.table), &keys.collect::<SmallVec<[Key; ANNOUNCED]>>());
+        }
+    }
+
     fn change<A: Access + ?Sized>(&mut self, access: &mut A, key: u64, seen: &mut Seen) -> Result<(), Error> {
         let (table, stamp, bytes) = (TableId(self.table), self.stamps.draw(), key.to_be_bytes());
         match self.kind {
@@ -224,6 +234,9 @@ impl Program for Transaction {
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<Seen, Error> {
         let mut seen = Seen::default();
         for at in 0..self.keys.len() {
+            if at % ANNOUNCED == 0 {
+                self.announce(access, at);
+            }
             self.change(access, self.keys[at], &mut seen)?;
         }
         Ok(seen)

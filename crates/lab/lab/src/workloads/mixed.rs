@@ -361,7 +361,7 @@ impl Transactions {
             Step::Read { table, key, for_update } => {
                 let (key, mut row) = (key_in(table, key), RowBuf::new());
                 match for_update {
-                    true => access.read_for_update(self.tables[table], &key, &mut row)?,
+                    true => access.read_for_update(self.tables[table], &key, Columns::All, &mut row)?,
                     false => access.read(self.tables[table], &key, Columns::All, &mut row)?,
                 };
                 Ok(())
@@ -410,7 +410,7 @@ impl Transactions {
     fn write_item<A: Access + ?Sized>(&mut self, access: &mut A, id: i64, way: Way) -> Result<()> {
         let (table, key) = (self.tables[ITEMS], key_in(ITEMS, id as u64));
         let mut old = RowBuf::new();
-        let is_there = way != Way::Insert && access.read_for_update(table, &key, &mut old)?;
+        let is_there = way != Way::Insert && access.read_for_update(table, &key, Columns::All, &mut old)?;
         let old = is_there.then_some(old);
         let visits = old.as_ref().and_then(|old| read_item(old.row())).map_or(0, |(visits, _)| visits);
         let stamp = self.stamps.draw();

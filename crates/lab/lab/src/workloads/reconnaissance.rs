@@ -78,9 +78,9 @@ impl<A: Access + ?Sized> Access for Trial<'_, A> {
         self.look(table, key, columns, row)
     }
 
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.touch(table, key, Touch::Update);
-        self.look(table, key, Columns::All, row)
+        self.look(table, key, columns, row)
     }
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {

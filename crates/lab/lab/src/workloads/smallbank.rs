@@ -236,7 +236,7 @@ impl Transaction {
     ) -> Result<Option<i64>> {
         let (table, key) = (self.table(table), id.to_be_bytes());
         let found = match for_update {
-            true => access.read_for_update(table, &key, &mut self.row)?,
+            true => access.read_for_update(table, &key, Columns::All, &mut self.row)?,
             false => access.read(table, &key, Columns::All, &mut self.row)?,
         };
         Ok(if found { read_account(self.row.row()).map(|(_, balance)| balance) } else { None })

@@ -106,7 +106,7 @@ pub(crate) fn add_entries(exec: &mut Exec<'_>, target: Target<'_>, key: &[u8], r
 /// Errors of the engine.
 pub(crate) fn read_for_update(exec: &mut Exec<'_>, table: &Table, key: &[u8]) -> Result<Option<Row>> {
     let mut buffer = RowBuf::new();
-    let found = exec.transaction.read_for_update(table.storage.id(), key, &mut buffer);
+    let found = exec.transaction.read_for_update(table.storage.id(), key, Columns::All, &mut buffer);
     if !found.map_err(|error| exec.explain(error.into()))? {
         return Ok(None);
     }

@@ -222,8 +222,8 @@ impl Access for Observed {
         }
         self.recorder().read(table, key, columns, row)
     }
-    fn read_for_update(&mut self, table: TableId, key: &[u8], row: &mut RowBuf) -> Result<bool> {
-        self.recorder().read_for_update(table, key, row)
+    fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        self.recorder().read_for_update(table, key, columns, row)
     }
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.recorder().put(table, key, row)

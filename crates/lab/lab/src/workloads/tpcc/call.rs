@@ -74,8 +74,6 @@ pub struct Transaction {
     stamps: Stamps,
     #[serde(skip)]
     pub(super) row: RowBuf,
-    #[serde(skip)]
-    changed: RowBuf,
 }
 
 /// What a committed transaction did.
@@ -110,7 +108,6 @@ impl Transaction {
             stock_rows,
             stamps,
             row: RowBuf::new(),
-            changed: RowBuf::new(),
         }
     }
 
@@ -153,22 +150,27 @@ impl Transaction {
         access.read(self.table(table), &key.to_be_bytes(), Columns::Some(columns), &mut self.row)
     }
 
-    /// Reads a row into the buffer, to change it.
-    pub(super) fn hold<A: Access + ?Sized>(&mut self, access: &mut A, table: usize, key: u64) -> Result<bool> {
-        access.read_for_update(self.table(table), &key.to_be_bytes(), &mut self.row)
+    /// Same as [`Transaction::read`], of a row that is going to be changed.
+    pub(super) fn hold<A: Access + ?Sized>(
+        &mut self,
+        access: &mut A,
+        table: usize,
+        key: u64,
+        columns: &[u16],
+    ) -> Result<bool> {
+        access.read_for_update(self.table(table), &key.to_be_bytes(), Columns::Some(columns), &mut self.row)
     }
 
-    /// Writes the row of the buffer, changed.
+    /// Changes a row; false if there is none.
     pub(super) fn change<A: Access + ?Sized>(
         &mut self,
         access: &mut A,
         table: usize,
         key: u64,
         delta: Delta,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let delta = delta.set(STAMP, self.stamp());
-        self.changed.apply(self.row.row(), &delta).expect("integers of the workload's own columns");
-        access.put(self.table(table), &key.to_be_bytes(), self.changed.row())
+        access.update(self.table(table), &key.to_be_bytes(), &delta)
     }
 
     /// An integer of the row in the buffer.

@@ -5,7 +5,8 @@ use super::schema::{
     C_BALANCE, C_DELIVERY_CNT, CUSTOMER, DISTRICTS, NEW_ORDER, O_C_ID, O_CARRIER, OL_AMOUNT, OL_DELIVERY, ORDER_LINE,
     ORDERS, district_key, in_district, line_key,
 };
-use model::{Access, Columns, Delta, Key, Result, RowBuf, Scan, Value};
+use model::{Access, Columns, Delta, Key, Result, Scan, Value};
+use smallvec::SmallVec;
 use std::ops::{Bound, ControlFlow};
 
 impl Transaction {
@@ -44,34 +45,28 @@ impl Transaction {
         if !access.delete(self.table(NEW_ORDER), &order_key.to_be_bytes())? {
             return Ok(Some("new order"));
         }
-        if !self.hold(access, ORDERS, order_key)? {
+        if !self.hold(access, ORDERS, order_key, &[O_C_ID])? {
             return Ok(Some("order"));
         }
-        let customer = self.int(O_C_ID) as u64;
+        let customer = self.int(0) as u64;
         self.change(access, ORDERS, order_key, Delta::new().set(O_CARRIER, carrier))?;
         let amount = self.deliver_lines(access, district, super::schema::split(order_key).1)?;
         let customer = in_district(district, customer);
-        if !self.hold(access, CUSTOMER, customer)? {
-            return Ok(Some("customer"));
-        }
         let change = Delta::new().add(C_BALANCE, amount).add(C_DELIVERY_CNT, 1);
-        self.change(access, CUSTOMER, customer, change)?;
-        Ok(None)
+        Ok((!self.change(access, CUSTOMER, customer, change)?).then_some("customer"))
     }
 
     /// Dates the lines of an order; returns their sum.
     fn deliver_lines<A: Access + ?Sized>(&mut self, access: &mut A, district: u64, order: u64) -> Result<i64> {
         let bound = |line| Bound::Included(Key::from_u64(line_key(district, order, line)));
-        let mut lines: Vec<(u64, RowBuf)> = Vec::new();
+        let (mut lines, mut sum): (SmallVec<[u64; 16]>, i64) = (SmallVec::new(), 0);
         let scan = Scan::table(self.table(ORDER_LINE)).between(bound(0), bound(u64::from(u8::MAX)));
-        access.scan(&scan, &mut |item| {
-            lines.extend(Key::to_u64(item.key).map(|key| (key, RowBuf::from_bytes(item.row.bytes()))));
+        access.scan(&scan.columns(Columns::Some(&[OL_AMOUNT])), &mut |item| {
+            lines.extend(Key::to_u64(item.key));
+            sum += int(item.row, 0);
             ControlFlow::Continue(())
         })?;
-        let mut sum = 0;
-        for (key, row) in lines {
-            sum += int(row.row(), OL_AMOUNT);
-            self.row = row;
+        for key in lines {
             self.change(access, ORDER_LINE, key, Delta::new().set(OL_DELIVERY, Value::Timestamp(self.now)))?;
         }
         Ok(sum)

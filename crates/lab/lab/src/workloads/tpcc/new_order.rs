@@ -24,10 +24,10 @@ impl Transaction {
         let warehouse_tax = self.int(0);
         self.prefetch_lines(access);
         let district = district_key(w, d);
-        if !self.hold(access, DISTRICT, district)? {
+        if !self.hold(access, DISTRICT, district, &[D_NEXT_O_ID, D_TAX])? {
             return Ok(Seen::Missing("district"));
         }
-        let (order, tax) = (self.int(D_NEXT_O_ID) as u64, warehouse_tax + self.int(D_TAX));
+        let (order, tax) = (self.int(0) as u64, warehouse_tax + self.int(1));
         self.change(access, DISTRICT, district, Delta::new().add(D_NEXT_O_ID, 1))?;
         if !self.read(access, CUSTOMER, in_district(district, customer), &[C_DISCOUNT])? {
             return Ok(Seen::Missing("customer"));
@@ -91,19 +91,18 @@ impl Transaction {
         if !self.read(access, ITEM, item, &[I_PRICE, I_DATA])? {
             return Err(give_up("rolled-back", "an item of the order is unknown"));
         }
-        let is_original = |row: &RowBuf, column: u16| {
-            row.get(usize::from(column)).as_text().is_some_and(|data| data.contains("ORIGINAL"))
-        };
+        let is_original =
+            |row: &RowBuf, column: usize| row.get(column).as_text().is_some_and(|data| data.contains("ORIGINAL"));
         let (amount, original_item) = (quantity * self.int(0), is_original(&self.row, 1));
         let key = stock_key(supplier, item);
-        if !self.hold(access, STOCK, key)? {
+        if !self.hold(access, STOCK, key, &[S_QUANTITY, S_DIST_01 + d as u16 - 1, S_DATA])? {
             return Ok(None);
         }
-        black_box(original_item && is_original(&self.row, S_DATA));
-        let in_stock = self.int(S_QUANTITY);
+        black_box(original_item && is_original(&self.row, 2));
+        let in_stock = self.int(0);
         let left = if in_stock >= quantity + 10 { in_stock - quantity } else { in_stock - quantity + 91 };
         let stamp = self.stamp();
-        let about = self.row.get(usize::from(S_DIST_01) + d as usize - 1).as_text().unwrap_or_default();
+        let about = self.row.get(1).as_text().unwrap_or_default();
         let row = RowBuf::from_values(&[
             ValueRef::Int(stamp),
             ValueRef::Int(item as i64),

@@ -103,7 +103,7 @@ impl Transaction {
             ControlFlow::Continue(())
         })?;
         let Some((_, key)) = top else { return Ok(Seen::Missing("customer with good credit")) };
-        if !self.hold(access, CUSTOMER, key)? {
+        if !self.hold(access, CUSTOMER, key, &[])? {
             return Ok(Seen::Missing("customer"));
         }
         self.change(access, CUSTOMER, key, Delta::new().add(C_CREDIT_LIM, 1))?;

@@ -103,7 +103,7 @@ impl Transaction {
     fn read<A: Access + ?Sized>(&mut self, access: &mut A, step: Step, seen: &mut Seen) -> Result<u64> {
         let key = step.key().to_be_bytes();
         let found = match step {
-            Step::ReadModifyWrite(_) => access.read_for_update(self.table(), &key, &mut self.read)?,
+            Step::ReadModifyWrite(_) => access.read_for_update(self.table(), &key, Columns::All, &mut self.read)?,
             Step::Read(_) | Step::Write(_) => access.read(self.table(), &key, Columns::All, &mut self.read)?,
         };
         if !found {

@@ -6,7 +6,7 @@ use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::{Plan, RowLock, WhenHeld};
 use crate::types::{Datum, Row};
-use model::{RowBuf, TableId, Timestamp};
+use model::{Columns, RowBuf, TableId, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,8 +113,9 @@ fn own_all(exec: &mut Exec<'_>, locks: &[RowLock], row: &Row) -> Result<bool> {
 }
 
 fn own(exec: &mut Exec<'_>, lock: &RowLock, key: &[u8]) -> Result<bool> {
-    let read =
-        |exec: &mut Exec<'_>| Ok(exec.transaction.read_for_update(lock.table.storage.id(), key, &mut RowBuf::new())?);
+    let read = |exec: &mut Exec<'_>| {
+        Ok(exec.transaction.read_for_update(lock.table.storage.id(), key, Columns::All, &mut RowBuf::new())?)
+    };
     if lock.when_held == WhenHeld::Wait {
         return read(exec).map(|_| true);
     }

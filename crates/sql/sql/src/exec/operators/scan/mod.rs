@@ -215,7 +215,7 @@ impl ScanState {
         }
         if scan.for_update {
             // The row is read again when it is owned: it is unchanged, or the engine aborts the transaction.
-            if !run.exec.transaction.read_for_update(table, found.key, &mut self.buffer)? {
+            if !run.exec.transaction.read_for_update(table, found.key, Columns::All, &mut self.buffer)? {
                 return Ok(None);
             }
             return finish(scan, Stored { columns: None, row: self.buffer.row() }, found.key).map(Some);
@@ -227,7 +227,7 @@ impl ScanState {
     fn read(&mut self, scan: &Scan, key: &[u8], run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         let table = scan.table.storage.id();
         let found = if scan.for_update {
-            run.exec.transaction.read_for_update(table, key, &mut self.buffer)?
+            run.exec.transaction.read_for_update(table, key, Columns::All, &mut self.buffer)?
         } else {
             let columns = pushed::as_columns(self.columns.as_deref());
             run.exec.transaction.read(table, key, columns, &mut self.buffer)?
