@@ -53,7 +53,8 @@
 //! Waiters: whoever waits is woken by the round that covers its position, and a wait that can be ended never does I/O
 //! (`wait.rs`; `loom_event`, `shuttle_log`).
 //!
-//! Mutants (`mutants/*.patch`): `durable_before_sync` (L7), `one_call_for_all` (L7), `lost_wake_up`,
+//! Mutants (`mutants/*.patch`): `definitions_overtake_writes` and `keys_change_threads` (`replay.rs`), `durable_before_sync` (L7),
+//! `one_call_for_all` (L7), `lost_wake_up`,
 //! `leader_leaves_the_rest`, `room_wakes_nobody`; `blocks_begin_with_zeros` (L9) is one of `env`.
 //!
 //! # What is promised
