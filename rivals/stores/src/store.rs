@@ -70,5 +70,5 @@ pub fn fault(error: impl Display) -> Error {
 pub fn conflict(rule: &'static str) -> Error {
     let explanation = "the store gave up the transaction for another one's sake";
     let (table, target, transaction, other) = (None, Target::None, Timestamp::ZERO, None);
-    Abort { class: AbortClass::ReadWrite, rule, explanation, table, target, transaction, other }.into()
+    Abort { class: AbortClass::ReadWrite, rule, explanation, table, target, transaction, other, met: None }.into()
 }

@@ -16,7 +16,8 @@ mod registry;
 mod transaction;
 
 pub use capabilities::{
-    LogUsage, ReadView, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots, Supervised, Tables, Usage,
+    LogUsage, OpenTransaction, ReadView, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots, Supervised,
+    Tables, Usage,
 };
 pub use declared::{AsDeclared, BatchEntry, Completed, Declared, FootprintChecked, Procedure, Ticket};
 pub use footprint::{Footprint, FootprintEntry, FootprintRange, Guarded, Touch};

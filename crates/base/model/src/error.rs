@@ -1,7 +1,7 @@
 //! Errors, in kinds that are never mixed: an abort (normal; has a retry hint and the conflict), a limit (named), a mistake of
 //! the caller, a duplicate, a fault of the environment. Bugs are assertions, not errors.
 
-use crate::{Key, Schema, Timestamp};
+use crate::{Key, Met, Predicate, Schema, Timestamp};
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub struct Abort {
     pub transaction: Timestamp,
     /// The other transaction, if known.
     pub other: Option<Timestamp>,
+    /// Both sides of the conflict, where the protocol has them: what this one has read, and how the other one has changed it.
+    pub met: Option<Box<Met>>,
 }
 
 /// Classes of aborts, shared by all protocols: enough for a user to decide what to do, without the protocol's rules.
@@ -452,6 +454,12 @@ impl Abort {
         if let Some(place) = place {
             write!(f, "; {place}")?;
         }
+        if let (Some(met), Some(schema)) = (self.met.as_deref(), self.table.as_deref()) {
+            write!(f, ": {}; read as {}", met.change(schema), Bare { target: &met.keys, schema })?;
+            if met.restriction != Predicate::True {
+                write!(f, " where {}", met.restriction(schema))?;
+            }
+        }
         if let Some(other) = self.other {
             write!(f, "; other transaction {other}")?;
         }
@@ -476,31 +484,45 @@ struct TargetOf<'t> {
 
 impl fmt::Display for TargetOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let schema = self.schema;
+        let TargetOf { target, schema } = *self;
         write!(f, "table {}", schema.name())?;
+        if *target == Target::None { Ok(()) } else { write!(f, ", {}", Bare { target, schema }) }
+    }
+}
+
+/// An object without its table.
+struct Bare<'t> {
+    target: &'t Target,
+    schema: &'t Schema,
+}
+
+impl fmt::Display for Bare<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let schema = self.schema;
         match self.target {
             Target::None => Ok(()),
             Target::Key(key) => {
-                f.write_str(", key ")?;
+                f.write_str("key ")?;
                 schema.write_key(f, key)
             }
             Target::Gap(key) => {
-                f.write_str(", the gap at key ")?;
+                f.write_str("the gap at key ")?;
                 schema.write_key(f, key)
             }
+            Target::Range(Bound::Unbounded, Bound::Unbounded) => f.write_str("all keys"),
             Target::Range(lower, upper) => {
-                f.write_str(", range ")?;
-                write_bound(f, schema, lower)?;
+                f.write_str("range ")?;
+                write_bound(f, schema, lower, "the beginning")?;
                 f.write_str(" to ")?;
-                write_bound(f, schema, upper)
+                write_bound(f, schema, upper, "the end")
             }
         }
     }
 }
 
-fn write_bound(f: &mut fmt::Formatter<'_>, schema: &Schema, bound: &Bound<Key>) -> fmt::Result {
+fn write_bound(f: &mut fmt::Formatter<'_>, schema: &Schema, bound: &Bound<Key>, open: &str) -> fmt::Result {
     match bound {
-        Bound::Unbounded => f.write_str("the end"),
+        Bound::Unbounded => f.write_str(open),
         Bound::Included(key) => schema.write_key(f, key),
         Bound::Excluded(key) => {
             schema.write_key(f, key)?;

@@ -25,6 +25,7 @@ mod error;
 pub mod history;
 mod key;
 mod malformed;
+mod met;
 mod predicate;
 pub mod retry;
 mod row;
@@ -42,14 +43,15 @@ pub use doors::columns;
 pub use doors::{
     AnyProcedure, AsDeclared, AsReexecutable, BatchEntry, Begin, Committed, Completed, Declared, Engine, Finish,
     Footprint, FootprintChecked, FootprintEntry, FootprintRange, Got, Guarded, Interactive, Later, LogUsage,
-    LoggedCall, Mode, NameTaken, Pending, Procedure, ReadView, Reexecutable, Registry, Savepoint, Savepoints,
-    SharedReads, SkipsLocked, Snapshots, Store, Supervised, Tables, Ticket, Touch, Transaction, UnknownCall, Usage,
-    encode_call, read_alone, run_interactively,
+    LoggedCall, Mode, NameTaken, OpenTransaction, Pending, Procedure, ReadView, Reexecutable, Registry, Savepoint,
+    Savepoints, SharedReads, SkipsLocked, Snapshots, Store, Supervised, Tables, Ticket, Touch, Transaction,
+    UnknownCall, Usage, encode_call, read_alone, run_interactively,
 };
 pub use draws::Draws;
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Holder, Invalid, Limit, LimitKind, Result, Target};
 pub use key::{Key, KeyReader, write_raw_key};
 pub use malformed::Malformed;
+pub use met::{ColumnChange, Met, RowChange, Words};
 pub use predicate::{Comparison, Predicate};
 pub use retry::{Retry, RetryPolicy};
 pub use row::{Change, Columns, Delta, RawValue, RowBuf, RowBuilder, RowRef};

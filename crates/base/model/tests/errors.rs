@@ -27,6 +27,7 @@ fn abort(class: AbortClass, target: Target) -> Abort {
         target,
         transaction: Timestamp(7),
         other: Some(Timestamp(9)),
+        met: None,
     }
 }
 
@@ -38,7 +39,7 @@ fn aborts_name_rule_table_key_and_the_other() {
         (Target::None, ""),
         (Target::Key(key(10248, "tofu")), ", key (order_id=10248, product='tofu')"),
         (Target::Gap(key(1, "a")), ", the gap at key (order_id=1, product='a')"),
-        (open, ", range the end to (order_id=2, product='b') (excluded)"),
+        (open, ", range the beginning to (order_id=2, product='b') (excluded)"),
         (closed, ", range (order_id=1, product='a') to the end"),
     ] {
         assert_eq!(

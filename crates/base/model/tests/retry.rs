@@ -7,7 +7,7 @@ use std::time::Duration;
 fn abort(class: AbortClass) -> Error {
     let (rule, explanation) = ("later-reader", "for the test");
     let (table, target, transaction, other) = (None, Target::None, Timestamp(1), None);
-    Abort { class, rule, explanation, table, target, transaction, other }.into()
+    Abort { class, rule, explanation, table, target, transaction, other, met: None }.into()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::table::Table;
 use crate::worker::{Counts, Worker, count};
 use crate::writer::{Commit, Writer};
 use crate::{Hyper, Reason};
-use model::{Abort, Begin, Error, Invalid, Mode, Result, Supervisor, TableId, Target, Timestamp};
+use model::{Abort, Begin, Error, Invalid, Met, Mode, Result, Supervisor, TableId, Target, Timestamp};
 use parts::sync::atomic::AtomicU64;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -60,6 +60,8 @@ pub(super) struct Conflict {
     pub table: TableId,
     pub target: Target,
     pub other: Option<Timestamp>,
+    /// Both sides of it, if it is with something that was read.
+    pub met: Option<Box<Met>>,
 }
 
 impl<H: Deref<Target = Hyper>> Transaction<H> {
@@ -108,7 +110,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
 
     /// A conflict as an abort.
     pub(super) fn abort_of(&self, conflict: Conflict) -> Abort {
-        let Conflict { reason, table, target, other } = conflict;
+        let Conflict { reason, table, target, other, met } = conflict;
         Abort {
             class: reason.class(),
             rule: reason.rule(),
@@ -117,6 +119,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             target,
             transaction: self.core.name,
             other,
+            met,
         }
     }
 

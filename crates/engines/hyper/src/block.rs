@@ -430,10 +430,17 @@ impl Rows {
 
     /// Returns the bytes of memory that its chains take.
     pub fn memory_of_chains(&self) -> usize {
-        if self.versioned == 0 {
-            return 0;
-        }
-        self.slots.iter().filter_map(|slot| slot.chain.as_deref()).map(Undo::memory_of_chain).sum()
+        self.entries().map(Undo::memory).sum()
+    }
+
+    /// Returns the number of entries in its chains.
+    pub fn versions(&self) -> u64 {
+        self.entries().count() as u64
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Undo> {
+        let some = if self.versioned == 0 { &[] } else { &self.slots[..] };
+        some.iter().filter_map(|slot| slot.chain.as_deref()).flat_map(Undo::chain)
     }
 
     /// Returns the number of chains.

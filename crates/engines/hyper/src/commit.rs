@@ -11,14 +11,14 @@
 //! A writer that is still deciding and has drawn a lower timestamp counts by its decision, which is awaited only if its
 //! writes meet a predicate. Decisions wait for lower timestamps only, so none waits for itself.
 
+use crate::Hyper;
 use crate::begin::{Conflict, Core, Transaction};
 use crate::block::{Rows, Version};
 use crate::order::Drawn;
 use crate::predicates::{Images, Tree, Values};
 use crate::worker::count;
 use crate::writer::{Commit, Status, Write, Writer};
-use crate::{Hyper, Reason};
-use model::{Committed, Error, Fault, LogPosition, Result, SerialPoint, Target};
+use model::{Committed, Error, Fault, LogPosition, Result, SerialPoint};
 use parts::sync::atomic::Ordering::Relaxed;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -139,12 +139,7 @@ impl Hyper {
             if let Some(write) = met
                 && matches!(commit.writer.status.decided(), Status::Committed(_))
             {
-                conflict = Some(Conflict {
-                    reason: Reason::PredicateMet,
-                    table: write.table,
-                    target: Target::Key(write.key.clone()),
-                    other: Some(commit.writer.name),
-                });
+                conflict = Some(self.predicate_met(log, &commit.writer, write));
             }
             conflict.is_none()
         });
@@ -159,10 +154,10 @@ impl Hyper {
 }
 
 /// The images of a row before and after a write, found in its chain: section 2.3.
-struct RowImages<'e> {
-    engine: &'e Hyper,
-    writer: &'e Arc<Writer>,
-    write: &'e Write,
+pub(crate) struct RowImages<'e> {
+    pub engine: &'e Hyper,
+    pub writer: &'e Arc<Writer>,
+    pub write: &'e Write,
 }
 
 impl Images for RowImages<'_> {

@@ -6,8 +6,8 @@ use crate::undo::ColumnSet;
 use crate::{Hyper, Reason};
 use model::{
     Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Got, Interactive, Item, Key,
-    LogPosition, Mode, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema, SharedReads,
-    SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
+    LogPosition, Mode, OpenTransaction, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
+    SharedReads, SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::promise;
@@ -177,6 +177,14 @@ impl Tables for Hyper {
 
     fn estimate_bytes(&self, table: TableId) -> Option<u64> {
         Some(self.table(table).ok()?.estimate_bytes())
+    }
+
+    fn transactions(&self) -> Option<Vec<OpenTransaction>> {
+        Some(self.open_transactions())
+    }
+
+    fn versions(&self, table: TableId) -> Option<u64> {
+        Some(self.table(table).ok()?.versions())
     }
 
     fn checkpoint(&self) -> Result<()> {

@@ -159,6 +159,7 @@ impl Reason {
             target: model::Target::None,
             transaction,
             other: None,
+            met: None,
         }
     }
 }

@@ -76,6 +76,7 @@ mod column_scan;
 mod commit;
 mod doors;
 mod durability;
+mod explain;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod kernel;

@@ -12,7 +12,7 @@ use crate::table::Table;
 use crate::undo::Undo;
 use crate::write::Wanted;
 use crate::writer::Write;
-use model::{Columns, Holder, Limit, LimitKind, Result, RowBuf};
+use model::{Columns, Holder, Limit, LimitKind, OpenTransaction, Result, RowBuf};
 
 impl Wanted<'_> {
     /// About the bytes that it takes: none for what makes room, or changes nothing.
@@ -75,11 +75,38 @@ impl Hyper {
         after.is_ok_and(|after| after > before.row().bytes().len())
     }
 
+    /// The open transactions, each with the changes that are kept for it.
+    pub(super) fn open_transactions(&self) -> Vec<OpenTransaction> {
+        let mut kept = self.shelves.kept();
+        kept.sort_unstable();
+        let sums: Vec<u64> = kept
+            .iter()
+            .rev()
+            .scan(0, |sum, (_, writes)| {
+                *sum += writes;
+                Some(*sum)
+            })
+            .collect();
+        let since = |from: u64| {
+            let later = kept.len() - kept.partition_point(|&(at, _)| at <= from);
+            later.checked_sub(1).map_or(0, |last| sums[last])
+        };
+        let opened = self.starts.opened();
+        let shown = opened.map(|open| OpenTransaction {
+            name: open.name,
+            age: self.clock.since(open.began),
+            reads_only: open.reads_only,
+            versions: Some(since(open.from)),
+        });
+        shown.collect()
+    }
+
     /// The oldest other transaction, if versions are kept for it.
     fn holder(&self, core: &mut Core) -> Option<Holder> {
         let own = core.worker().slot;
         let oldest = self.starts.opened().min_by_key(|open| open.from).filter(|oldest| oldest.slot != own)?;
-        let versions = self.shelves.kept_since(oldest.from);
+        let kept = self.shelves.kept().into_iter().filter(|&(at, _)| at > oldest.from);
+        let versions = kept.map(|(_, writes)| writes).sum();
         let age = self.clock.since(oldest.began);
         (versions > 0).then_some(Holder { transaction: oldest.name, age, versions })
     }

@@ -171,6 +171,7 @@ pub(crate) struct Opened {
     pub slot: u64,
     /// It has started here or later.
     pub from: u64,
+    pub reads_only: bool,
     pub name: Timestamp,
     /// When it began, by the engine's clock.
     pub began: u64,
@@ -230,6 +231,7 @@ impl Starts {
             Some(Opened {
                 slot,
                 from: entry >> 1,
+                reads_only: entry & READS_ONLY != 0,
                 name: Timestamp(place.name.load(Relaxed)),
                 began: place.began.load(Relaxed),
             })

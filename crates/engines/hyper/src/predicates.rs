@@ -18,11 +18,19 @@ pub(crate) use restriction::{Condition, looked_at};
 pub(crate) use tree::{Images, Tree, Values};
 
 use crate::undo::ColumnSet;
-use model::{Key, Predicate, TableId};
+use crate::writer::Write;
+use model::{Key, Predicate, TableId, Target};
 use std::ops::Bound;
 
 /// Entries that become one when the log is made coarser.
 const JOINED: usize = 8;
+
+/// An entry of a log, as others are shown it.
+#[derive(Debug)]
+pub(crate) struct Asked<'l> {
+    pub keys: Target,
+    pub conditions: &'l [Condition],
+}
 
 /// What a transaction has read by.
 #[derive(Debug, Default)]
@@ -117,6 +125,23 @@ impl PredicateLog {
     /// The key of a point.
     pub fn key(&self, point: &Point) -> &[u8] {
         &self.keys[point.key.0 as usize..][..point.key.1 as usize]
+    }
+
+    /// Finds the first entry that a write meets, for whoever is told of the conflict.
+    pub fn met_by(&self, write: &Write, images: &impl Images) -> Option<Asked<'_>> {
+        let is_seen = |columns: ColumnSet| write.columns == ColumnSet::ALL || columns.meets(write.columns);
+        let point =
+            |point: &&Point| point.table == write.table && *self.key(point) == write.key[..] && is_seen(point.columns);
+        if self.points.iter().any(|it| point(&it)) {
+            return Some(Asked { keys: Target::Key(write.key.clone()), conditions: &[] });
+        }
+        let range = |range: &&Range| {
+            let holds = |value: Values<'_>| range.conditions.iter().all(|it| it.may_hold(&|column| value(column)));
+            let is_near = range.table == write.table && range.keys.contains(&write.key) && is_seen(range.columns);
+            is_near && (range.conditions.is_empty() || images.any(&mut |value| holds(value)))
+        };
+        let met = self.ranges.iter().find(range)?;
+        Some(Asked { keys: met.keys.as_target(), conditions: &met.conditions })
     }
 
     /// Turns neighbouring points into ranges, and neighbouring ranges into wider ones: section 2.3.1, what an index nested loop

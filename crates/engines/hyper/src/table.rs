@@ -256,6 +256,13 @@ impl Table {
         rows + keys * (size_of::<Node>() + size_of::<usize>()) as u64
     }
 
+    /// Returns the number of older versions of its rows.
+    pub fn versions(&self) -> u64 {
+        let mut versions = 0;
+        self.each_block(|rows| versions += rows.versions());
+        versions
+    }
+
     /// Returns the number of index entries.
     pub fn len(&self) -> usize {
         on_index!(&self.index, it => it.len(&epoch::pin()), it => it.len())

@@ -226,7 +226,12 @@ impl Undo {
 
     /// Returns the bytes of memory that the entry and the older ones take.
     pub fn memory_of_chain(&self) -> usize {
-        std::iter::successors(Some(self), |undo| undo.older.as_deref()).map(Undo::memory).sum()
+        self.chain().map(Undo::memory).sum()
+    }
+
+    /// The entry, and the older ones.
+    pub fn chain(&self) -> impl Iterator<Item = &Undo> {
+        std::iter::successors(Some(self), |undo| undo.older.as_deref())
     }
 }
 

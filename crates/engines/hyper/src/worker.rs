@@ -266,13 +266,13 @@ impl Shelves {
         self.0.iter().map(|shelf| shelf.idle().garbage.len() as u64).sum()
     }
 
-    /// Returns how many changes of rows are kept for transactions that have started at `start` or later, and before they committed.
-    pub fn kept_since(&self, start: u64) -> u64 {
-        let kept = |idle: &Idle| {
-            let since = idle.garbage.iter().filter(|commit| commit.at > start);
-            since.map(|commit| commit.writes.len() as u64).sum::<u64>()
-        };
-        self.0.iter().map(|shelf| kept(&shelf.idle())).sum()
+    /// The commits whose versions are kept, and how many rows each has changed.
+    pub fn kept(&self) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        for shelf in &self.0 {
+            all.extend(shelf.idle().garbage.iter().map(|commit| (commit.at, commit.writes.len() as u64)));
+        }
+        all
     }
 
     /// Frees what idle workers keep for their next writes.

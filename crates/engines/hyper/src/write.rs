@@ -421,7 +421,7 @@ impl Core {
 impl<H: Deref<Target = Hyper>> Transaction<H> {
     /// A conflict about a row.
     pub(super) fn conflict(reason: Reason, table: TableId, key: &[u8], other: &Writer) -> Conflict {
-        Conflict { reason, table, target: Target::Key(Key::from_bytes(key)), other: Some(other.name) }
+        Conflict { reason, table, target: Target::Key(Key::from_bytes(key)), other: Some(other.name), met: None }
     }
 
     /// Logs what rows showed that the transaction stops owning: it has seen them.

@@ -132,6 +132,7 @@ impl Reason {
             target,
             transaction,
             other,
+            met: None,
         }
     }
 }

@@ -97,6 +97,7 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
             target,
             transaction: Timestamp(self.number),
             other,
+            met: None,
         };
         let error = Error::from(abort);
         self.poison = Some(error.clone());

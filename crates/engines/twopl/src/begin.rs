@@ -175,6 +175,7 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
             target,
             transaction: self.timestamp,
             other,
+            met: None,
         }
     }
 

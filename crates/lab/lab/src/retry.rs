@@ -99,7 +99,7 @@ mod tests {
     fn abort(rule: &'static str) -> Error {
         let (class, explanation) = (AbortClass::ReadWrite, "for the test");
         let (table, target, transaction, other) = (None, Target::None, Timestamp(1), None);
-        Abort { class, rule, explanation, table, target, transaction, other }.into()
+        Abort { class, rule, explanation, table, target, transaction, other, met: None }.into()
     }
 
     #[test]

@@ -200,7 +200,7 @@ fn decode<C: DeserializeOwned>(arguments: &[u8]) -> Result<C, Malformed> {
 /// The error of a body that wants no effect. It is counted under `rule`, and not tried again.
 fn give_up(rule: &'static str, explanation: &'static str) -> Error {
     let (table, target, transaction, other) = (None, Target::None, Timestamp::ZERO, None);
-    Abort { class: AbortClass::Requested, rule, explanation, table, target, transaction, other }.into()
+    Abort { class: AbortClass::Requested, rule, explanation, table, target, transaction, other, met: None }.into()
 }
 
 /// Positions of tables as calls keep them: [`TableId`] has no written form of its own.

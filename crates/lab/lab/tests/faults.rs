@@ -187,7 +187,7 @@ impl Finish for Transaction<'_> {
 fn conflict() -> Error {
     let (class, rule, explanation) = (AbortClass::ReadWrite, "every-third", "so that retries are seen");
     let (table, target, transaction, other) = (None, Target::None, Timestamp(1), None);
-    Abort { class, rule, explanation, table, target, transaction, other }.into()
+    Abort { class, rule, explanation, table, target, transaction, other, met: None }.into()
 }
 
 impl Interactive for Faulty {

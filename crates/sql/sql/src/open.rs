@@ -2,7 +2,7 @@
 
 use crate::catalog::{self, BuiltIn, Cache};
 use crate::database::{Database, Instance, OpenDatabases, Options};
-use crate::env::Registry;
+use crate::env::{Conflicts, Registry};
 use crate::error::Result;
 use crate::memory::Budget;
 use crate::notify::Channels;
@@ -34,6 +34,7 @@ impl Database {
             advisory: Locks::new(options.advisory_locks),
             channels: Channels::new(options.notification_bytes),
             sessions: Registry::default(),
+            conflicts: Conflicts::default(),
             exported: Exported::default(),
             open: OpenDatabases::default(),
             store,

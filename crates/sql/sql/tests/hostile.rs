@@ -520,6 +520,7 @@ impl Finish for FaultyTransaction {
                 target: model::Target::None,
                 transaction: model::Timestamp(1),
                 other: None,
+                met: None,
             };
             return Pending::ready(Err(conflict.into()));
         }

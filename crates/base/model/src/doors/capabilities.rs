@@ -5,6 +5,7 @@ use super::columns::ColumnReads;
 use crate::{Columns, Item, Key, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A place in an open transaction to roll back to. Valid only for the transaction that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -162,12 +163,37 @@ pub trait Tables {
         None
     }
 
+    /// Returns the open transactions that have begun, if the engine shows them: about, while some begin and end.
+    fn transactions(&self) -> Option<Vec<OpenTransaction>> {
+        None
+    }
+
+    /// Returns how many older versions of a table's rows are kept, or not collected yet. `None` in an engine that does not count
+    /// them by table, and for an unknown table.
+    fn versions(&self, table: TableId) -> Option<u64> {
+        let _ = table;
+        None
+    }
+
     /// Writes a checkpoint, so that the next start is short; if one is being written already, afterwards. No effect in an engine
     /// without a disk.
     ///
     /// # Errors
     /// The disk could not take it; the checkpoint before stays.
     fn checkpoint(&self) -> Result<()>;
+}
+
+/// An open transaction, as others see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenTransaction {
+    /// Its name.
+    pub name: Timestamp,
+    /// Time since it began.
+    pub age: Duration,
+    /// Whether it can only read.
+    pub reads_only: bool,
+    /// Replaced versions that it may still read; `None` in an engine that does not count them.
+    pub versions: Option<u64>,
 }
 
 /// Resource use of an engine.

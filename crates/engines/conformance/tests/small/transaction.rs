@@ -196,6 +196,7 @@ impl<H: Deref<Target = Small>> Transaction<H> {
             target: Target::Key(key),
             transaction: Timestamp(self.number),
             other: None,
+            met: None,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Ranges of keys.
 
-use model::Key;
+use model::{Key, Target};
 use std::cmp::Ordering;
 use std::ops::Bound;
 
@@ -50,6 +50,15 @@ impl KeyRange {
         }
         if compare(&other.upper, &self.upper, Ordering::Greater).is_gt() {
             self.upper = other.upper;
+        }
+    }
+
+    /// The range as others are shown it.
+    pub fn as_target(&self) -> Target {
+        let shown = |edge: &Edge| edge.as_ref().map(|key| Key::from_bytes(key));
+        match (&self.lower, &self.upper) {
+            (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Target::Key(Key::from_bytes(lower)),
+            (lower, upper) => Target::Range(shown(lower), shown(upper)),
         }
     }
 

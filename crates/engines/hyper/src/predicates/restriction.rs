@@ -1,7 +1,7 @@
 //! Restrictions of the values of rows, as comparisons of 64-bit summaries: section 2.3.2.
 
 use crate::undo::ColumnSet;
-use model::{Columns, Comparison, Predicate, RawValue, Value};
+use model::{ColumnType, Columns, Comparison, Met, Predicate, RawValue, Schema, Value};
 
 /// A condition on one row, which holds of every row of which the predicate is true that it stands for.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +82,50 @@ impl Condition {
         }
     }
 
+    /// The condition as others are shown it, of a row that satisfies it: whose values stand for constants of which only a hash was
+    /// kept.
+    pub fn as_predicate<'v>(&self, schema: &Schema, value: &dyn Fn(u16) -> RawValue<'v>) -> Predicate {
+        let shown = |column: u16, constant: &Summary| constant.as_value(schema, column, value(column));
+        match self {
+            Condition::Compare(column, comparison, constant) => {
+                shown(*column, constant).map_or(Predicate::True, |it| Predicate::Compare(*column, *comparison, it))
+            }
+            Condition::In(column, constants) => {
+                Predicate::any_of(*column, constants.iter().filter_map(|it| shown(*column, it)).collect())
+            }
+            Condition::IsNull(column, true) => Predicate::IsNull(*column),
+            Condition::IsNull(column, false) => Predicate::Not(Box::new(Predicate::IsNull(*column))),
+            Condition::StartsWith(column, prefix) => {
+                Predicate::StartsWith(*column, String::from_utf8_lossy(prefix).into_owned())
+            }
+            Condition::Any(any) => {
+                Predicate::Or(any.iter().map(|all| Condition::all_as_predicate(all, schema, value)).collect())
+            }
+        }
+    }
+
+    /// Some conditions as others are shown them.
+    pub fn all_as_predicate<'v>(all: &[Condition], schema: &Schema, value: &dyn Fn(u16) -> RawValue<'v>) -> Predicate {
+        match all {
+            [] => Predicate::True,
+            [one] => one.as_predicate(schema, value),
+            all => Predicate::And(all.iter().map(|it| it.as_predicate(schema, value)).collect()),
+        }
+    }
+
+    /// The columns that it looks at.
+    pub fn columns(&self) -> ColumnSet {
+        match self {
+            Condition::Compare(column, ..)
+            | Condition::In(column, _)
+            | Condition::IsNull(column, _)
+            | Condition::StartsWith(column, _) => ColumnSet::of(*column),
+            Condition::Any(any) => {
+                any.iter().flatten().fold(ColumnSet::NONE, |set, condition| set.with(condition.columns()))
+            }
+        }
+    }
+
     /// Returns the bytes that it stands for: a column, an operator and a summary.
     pub fn bytes(&self) -> usize {
         const COLUMN_AND_OPERATOR: usize = 3;
@@ -112,6 +156,27 @@ impl Summary {
             Value::Float(value) => (!value.is_nan()).then_some(Summary::Float(*value)),
             Value::Text(value) => of_bytes(value.as_bytes()),
             Value::Bytes(value) => of_bytes(value),
+        }
+    }
+
+    /// The constant of a column, as far as it is known, given a value that may be it.
+    fn as_value(self, schema: &Schema, column: u16, value: RawValue<'_>) -> Option<Value> {
+        let kind = schema.columns().get(usize::from(column))?.kind;
+        match self {
+            Summary::Integer(integer) => Some(RawValue::Word(integer as u64).typed(kind).to_owned()),
+            Summary::Float(float) => Some(Value::Float(float)),
+            Summary::Hash(constant) => {
+                let is_it = matches!(value, RawValue::Bytes(bytes) if hash(bytes) == constant);
+                if is_it { Met::shown(value, schema, column) } else { None }
+            }
+            Summary::Prefix(first) => {
+                let bytes = first.to_be_bytes();
+                let length = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+                Some(match kind {
+                    ColumnType::Text => Value::Text(String::from_utf8_lossy(&bytes[..length]).into_owned()),
+                    _ => Value::Bytes(bytes[..length].to_vec()),
+                })
+            }
         }
     }
 

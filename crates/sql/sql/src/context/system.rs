@@ -9,7 +9,7 @@ use crate::error::{Result, SqlError};
 use crate::memory::Budget;
 use crate::notify::Notification;
 use crate::store::Transaction;
-use model::{LogPosition, Timestamp, Usage};
+use model::{LogPosition, OpenTransaction, Timestamp, Usage};
 use std::ops::Bound;
 use std::sync::Arc;
 use tables::Sequences;
@@ -128,6 +128,19 @@ impl System<'_> {
     /// The engine's use of memory and disk, if it counts them.
     pub fn usage(&self) -> Option<Usage> {
         self.database.store.usage()
+    }
+
+    /// The engine's open transactions, if it shows them.
+    pub fn open_transactions(&self) -> Option<Vec<OpenTransaction>> {
+        self.database.store.ddl()?.transactions()
+    }
+
+    /// How many older versions are kept, for each table of the engine that has some: by its name.
+    pub fn kept_versions(&self) -> Vec<(String, u64)> {
+        let Some(engine) = self.database.store.ddl() else { return Vec::new() };
+        let tables = engine.tables().into_iter();
+        let kept = tables.filter_map(|(table, schema)| Some((schema.name().to_owned(), engine.versions(table)?)));
+        kept.filter(|(_, versions)| *versions > 0).collect()
     }
 
     /// The transaction's serial point, if the engine has chosen it.

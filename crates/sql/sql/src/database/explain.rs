@@ -3,14 +3,23 @@
 use super::Database;
 use crate::definition::{Cache, Index, KeyForm, Relation, Table};
 use crate::error::{SqlError, state};
-use crate::storage::{read_eight_byte_key, read_key};
+use crate::storage::{decode_stored, read_eight_byte_key, read_key};
 use crate::types::{Datum, Styles, Type, text};
-use model::{Abort, AbortClass, Duplicate, Error, Invalid, Target};
+use model::{Abort, AbortClass, Duplicate, Error, Invalid, Met, Target, Value, Words};
+use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 use tables::storage::relation_of;
 
 impl Database {
+    /// Both sides of a conflict in the user's words.
+    pub(crate) fn sides_of(&self, abort: &Abort) -> Sides {
+        let tables = || self.store.tables().into_iter();
+        let id_of = |name: &str| tables().find(|(_, schema)| schema.name() == name).map(|(id, _)| id.0);
+        let place = abort.table.as_ref().and_then(|schema| place(&self.cache, schema.name(), id_of));
+        Sides::of(abort, place.as_ref())
+    }
+
     /// Translates an engine's error, inside a statement, into the user's words: the table's and the constraint's names, the
     /// key's columns and values. A conflict stays as it is until it leaves the session: mostly the statement is repeated, and
     /// the client never receives it.
@@ -126,6 +135,89 @@ fn explain_duplicate(error: &mut SqlError, duplicate: &Duplicate, place: &Place)
     fields.constraint = Some(constraint);
 }
 
+/// Both sides of a conflict in the user's words, as far as they are known.
+#[derive(Debug, Default)]
+pub(crate) struct Sides {
+    /// The table's schema.
+    pub schema: Option<String>,
+    /// The table.
+    pub table: Option<String>,
+    /// The index, if the conflict was about one.
+    pub index: Option<String>,
+    /// The key, gap or range: of the other transaction's write, if that was the reason.
+    pub target: Option<String>,
+    /// What the other transaction has done to the row.
+    pub change: Option<String>,
+    /// What this transaction had read.
+    pub read: Option<String>,
+}
+
+impl Sides {
+    fn of(abort: &Abort, place: Option<&Place>) -> Sides {
+        match (place, &abort.table) {
+            (Some(place), _) => Sides {
+                schema: Some(place.table.schema.clone()),
+                table: Some(place.table.name.clone()),
+                index: place.index.and_then(|index| place.table.indexes.get(index)).map(|index| index.name.clone()),
+                target: describe_target(place, &abort.target),
+                change: abort.met.as_deref().map(|met| met.change(place).to_string()),
+                read: abort.met.as_deref().and_then(|met| describe_read(place, met)),
+            },
+            (None, Some(schema)) if schema.name() == tables::CATALOG => {
+                let definition = format!("the definition of {}", describe_definition(&abort.target));
+                Sides { target: Some(definition), ..Sides::default() }
+            }
+            (None, _) => Sides::default(),
+        }
+    }
+
+    /// `; table "t", index "i", key (id)=(8): updated, x from 1 to 4; read as all rows where x > 3`
+    fn push_to(&self, detail: &mut String) {
+        let mut push = |before: &str, what: &Option<String>, after: &str| {
+            if let Some(what) = what {
+                detail.push_str(&format!("{before}{what}{after}"));
+            }
+        };
+        push("; table \"", &self.table, "\"");
+        push(", index \"", &self.index, "\"");
+        push(if self.table.is_some() { ", " } else { "; " }, &self.target, "");
+        push(": ", &self.change, "");
+        push("; read as ", &self.read, "");
+    }
+}
+
+/// Names and values of columns, as SQL has them.
+impl Words for Place {
+    fn column(&self, f: &mut fmt::Formatter<'_>, column: u16) -> fmt::Result {
+        match self.table.columns.get(usize::from(column)) {
+            Some(column) => f.write_str(&column.name),
+            None => write!(f, "column {column}"),
+        }
+    }
+
+    fn value(&self, f: &mut fmt::Formatter<'_>, column: u16, value: &Value) -> fmt::Result {
+        let column = self.table.columns.get(usize::from(column));
+        let datum =
+            column.and_then(|column| Some((decode_stored(value.as_ref(), column.data_type).ok()?, column.data_type)));
+        match datum {
+            Some((Datum::Null, _)) => f.write_str("NULL"),
+            Some((Datum::Text(text), _)) => write!(f, "'{text}'"),
+            Some((datum, data_type)) => f.write_str(&text::to_string(&datum, data_type, &Styles::default())),
+            None => f.write_str("..."), // Of a long one, the beginning is no value.
+        }
+    }
+}
+
+fn describe_read(place: &Place, met: &Met) -> Option<String> {
+    let keys = match &met.keys {
+        Target::Range(Bound::Unbounded, Bound::Unbounded) if place.index.is_some() => "all entries".to_owned(),
+        Target::Range(Bound::Unbounded, Bound::Unbounded) => "all rows".to_owned(),
+        keys => describe_target(place, keys)?,
+    };
+    let restriction = met.restriction(place).to_string();
+    Some(if restriction.is_empty() { keys } else { format!("{keys} where {restriction}") })
+}
+
 fn explain_abort(error: &mut SqlError, abort: &Abort, place: Option<&Place>) {
     let message = match abort.class {
         AbortClass::ReadWrite => "could not serialize access due to read/write dependencies among transactions",
@@ -140,24 +232,9 @@ fn explain_abort(error: &mut SqlError, abort: &Abort, place: Option<&Place>) {
     let fields = error.fields_mut();
     fields.message = message.to_owned();
     let mut detail = format!("Rule {}: {}", abort.rule, abort.explanation);
-    match (place, &abort.table) {
-        (Some(place), _) => {
-            fields.schema = Some(place.table.schema.clone());
-            fields.table = Some(place.table.name.clone());
-            detail.push_str(&format!("; table \"{}\"", place.table.name));
-            if let Some(index) = place.index.and_then(|index| place.table.indexes.get(index)) {
-                detail.push_str(&format!(", index \"{}\"", index.name));
-            }
-            if let Some(target) = describe_target(place, &abort.target) {
-                detail.push_str(&format!(", {target}"));
-            }
-        }
-        (None, Some(schema)) if schema.name() == tables::CATALOG => {
-            detail.push_str("; the definition of ");
-            detail.push_str(&describe_definition(&abort.target));
-        }
-        (None, _) => {}
-    }
+    let sides = Sides::of(abort, place);
+    sides.push_to(&mut detail);
+    (fields.schema, fields.table) = (sides.schema, sides.table);
     if let Some(other) = abort.other {
         detail.push_str(&format!("; other transaction {other}"));
     }
@@ -170,8 +247,8 @@ fn describe_target(place: &Place, target: &Target) -> Option<String> {
         Some(_) => format!("key {}", place.describe(key)),
         None => place.describe(key),
     };
-    let bound = |bound: &Bound<model::Key>| match bound {
-        Bound::Unbounded => "the end".to_owned(),
+    let bound = |bound: &Bound<model::Key>, open: &str| match bound {
+        Bound::Unbounded => open.to_owned(),
         Bound::Included(key) => describe(key),
         Bound::Excluded(key) => format!("{} (excluded)", describe(key)),
     };
@@ -179,7 +256,9 @@ fn describe_target(place: &Place, target: &Target) -> Option<String> {
         Target::None => None,
         Target::Key(key) => Some(describe(key)),
         Target::Gap(key) => Some(format!("the gap at {}", describe(key))),
-        Target::Range(lower, upper) => Some(format!("the range from {} to {}", bound(lower), bound(upper))),
+        Target::Range(lower, upper) => {
+            Some(format!("the range from {} to {}", bound(lower, "the beginning"), bound(upper, "the end")))
+        }
     }
 }
 

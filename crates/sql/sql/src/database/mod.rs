@@ -11,7 +11,7 @@ pub use sessions::{Entrance, OpenDatabases};
 pub(crate) use sessions::{exists, missing};
 
 use crate::definition::{Cache, Oid};
-use crate::env::Registry;
+use crate::env::{Conflicts, Registry};
 use crate::memory::{Budget, Memory};
 use crate::notify::Channels;
 use crate::store::{Exported, Store};
@@ -37,6 +37,8 @@ pub struct Instance {
     pub budget: Arc<Budget>,
     /// The open sessions, for `pg_stat_activity` and cancel requests.
     pub sessions: Registry,
+    /// The last conflicts of their transactions.
+    pub conflicts: Conflicts,
     /// The snapshots that sessions have exported.
     pub exported: Exported,
     /// The sessions' advisory locks.

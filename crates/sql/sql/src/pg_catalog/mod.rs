@@ -10,6 +10,7 @@ mod comments;
 mod constraints;
 mod depend;
 mod derived;
+mod engine;
 mod extensions;
 mod fixed;
 mod functions;
@@ -57,6 +58,7 @@ pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
         extensions::TABLES,
         absent::TABLES,
         usage::TABLES,
+        engine::TABLES,
         information_schema::foreign::TABLES,
     ]
     .into_iter()

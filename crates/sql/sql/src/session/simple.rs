@@ -168,7 +168,7 @@ impl Session {
         match done {
             Ok(outcome) => Ok(outcome),
             Err(Failure::Final(error)) => Err(error),
-            Err(Failure::Conflict(error)) => Err(tried(self.explain(error), attempts)),
+            Err(Failure::Conflict(error)) => Err(tried(self.explain_noted(error), attempts)),
         }
     }
 
@@ -201,7 +201,8 @@ impl Session {
                 failure => Failure::Final(self.explain(failure.into_error())),
             };
             self.fail_open();
-            if matches!(failure, Failure::Conflict(_)) {
+            if let Failure::Conflict(error) = &failure {
+                self.note_conflict(error, true);
                 self.state.counts.clear();
             }
             failure

@@ -4,7 +4,7 @@ use super::{Session, Status};
 use crate::alter::on_commit;
 use crate::cancel::Cancel;
 use crate::context::{Change, Exec};
-use crate::env::{Deferred, KnownTypes};
+use crate::env::{Conflict, Deferred, KnownTypes};
 use crate::error::{Result, SqlError, state};
 use crate::notify::{self, Pending};
 use crate::store::{Store, Transaction};
@@ -545,10 +545,30 @@ impl Session {
             }
             Some(_) => {}
         }
+        self.note_conflict(&error, false);
+        self.explain_noted(error)
+    }
+
+    /// Same as [`Session::explain`], of a conflict that is noted already.
+    pub(super) fn explain_noted(&self, error: SqlError) -> SqlError {
         let mut explained = self.database.explain_to_leave(error);
         // Only once: what callers add to the explanation must stay.
         explained.fields_mut().engine = None;
         explained
+    }
+
+    /// Notes a conflict with another transaction, for `seriatim_aborts`.
+    pub(super) fn note_conflict(&self, error: &SqlError, is_repeated: bool) {
+        let abort = error.fields().engine.as_ref().and_then(model::Error::conflict);
+        let Some(abort) = abort.filter(|abort| abort.class.is_conflict()) else { return };
+        self.database.conflicts.note(Conflict {
+            at: crate::clock::now(),
+            process: self.entry.process,
+            database: self.entry.database_oid,
+            is_repeated,
+            query: self.entry.activity().query,
+            abort: Box::new(abort.clone()),
+        });
     }
 
     /// Same as [`Session::explain`], but leaves conflicts outside of a block unchanged: the statement may be repeated, and if it is
