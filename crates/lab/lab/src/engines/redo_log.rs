@@ -94,7 +94,7 @@ fn start_receiver(directory: &Path) -> io::Result<(Child, TcpStream)> {
 /// The second process: says its port, takes one connection, and stores what comes.
 ///
 /// # Errors
-/// See [`shipped::receive`].
+/// It gets no connection; the connection is lost or sends no changes; the disk fails.
 pub fn receive(directory: &Path, out: &mut dyn Write) -> std::result::Result<(), String> {
     let stream = accept(out).map_err(|error| format!("cannot take a connection: {error}"))?;
     shipped::receive(&RealDisk::new(directory), stream).map(drop)
