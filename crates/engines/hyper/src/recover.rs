@@ -2,10 +2,13 @@
 
 use crate::node::Node;
 use crate::order::Order;
+use crate::table::Table;
 use crate::{Hyper, Options};
 use env::Disk;
 use model::{Limit, LimitKind, Malformed, Result, RowKind, RowRef, Schema, TableId};
+use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use wal::{Log, Rebuild, redo};
@@ -105,6 +108,9 @@ struct Rebuilding<'h> {
     beyond_limit_bytes: AtomicUsize,
 }
 
+/// Writes to one table, whose misses of the cache overlap.
+type Group<'a> = SmallVec<[redo::Write<'a>; SIDE_BY_SIDE]>;
+
 /// An index has at most about this many bytes of nodes for each of its keys, and a block of versions for each of its rows.
 const BYTES_PER_KEY: usize = 40 + 16;
 
@@ -128,6 +134,24 @@ impl Rebuilding<'_> {
         let own = row.map_or(0, |row| BYTES_PER_KEY + size_of::<Node>() + key.len() + row.bytes().len() / 4 * 5);
         self.beyond_limit_bytes.fetch_add(own.max(1), Relaxed);
         false
+    }
+
+    /// A table that is not dropped.
+    fn table(&self, id: TableId) -> Option<&Table> {
+        self.engine.tables.get(id).filter(|table| !table.is_dropped())
+    }
+
+    /// Puts rows in the place of whatever is there under their keys.
+    fn replace(&self, group: &mut Group<'_>) {
+        let Some(table) = group.first().and_then(|first| self.table(first.table)) else { return };
+        let keys: SmallVec<[&[u8]; SIDE_BY_SIDE]> = group.iter().map(|write| write.key).collect();
+        table.prefetch_group(&keys);
+        for redo::Write { key, row, .. } in group.drain(..) {
+            let row = row.map(RowRef::new);
+            if self.has_room(key, row) {
+                table.replace(key, row);
+            }
+        }
     }
 }
 
@@ -159,24 +183,25 @@ impl Rebuild for Rebuilding<'_> {
         self.engine.names().next = next.0;
     }
 
-    /// Puts rows in the place of whatever is there under their keys.
     fn write<'a>(
         &self,
         (): &mut (),
         writes: impl Iterator<Item = std::result::Result<(u64, redo::Write<'a>), Malformed>>,
     ) -> std::result::Result<(), Malformed> {
+        let mut group = Group::new();
         for write in writes {
-            let (_, redo::Write { table, key, row }) = write?;
-            let Some(table) = self.engine.tables.get(table).filter(|table| !table.is_dropped()) else { continue };
-            table.schema().check_key(key).map_err(|_| Malformed)?;
-            let row = row.map(RowRef::new);
-            if let (RowKind::Typed, Some(row)) = (table.schema().rows(), row) {
-                table.schema().check_row(key, row).map_err(|_| Malformed)?;
+            let (_, write) = write?;
+            let Some(table) = self.table(write.table) else { continue };
+            table.schema().check_key(write.key).map_err(|_| Malformed)?;
+            if let (RowKind::Typed, Some(row)) = (table.schema().rows(), write.row) {
+                table.schema().check_row(write.key, RowRef::new(row)).map_err(|_| Malformed)?;
             }
-            if self.has_room(key, row) {
-                table.replace(key, row);
+            if group.len() == SIDE_BY_SIDE || group.first().is_some_and(|first| first.table != write.table) {
+                self.replace(&mut group);
             }
+            group.push(write);
         }
+        self.replace(&mut group);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use crate::writer::Place;
 use model::{Key, RowRef, Schema, Storage, TableId};
 use parts::epoch::{self, Guard};
 use parts::index::ordered::Cursor;
-use parts::index::prefetch::SIDE_BY_SIDE;
+use parts::index::prefetch::{SIDE_BY_SIDE, prefetch};
 use parts::index::{Hash, Insert, KeyWidth, Ordered};
 use parts::memory::Meter;
 use parts::sync::atomic::{
@@ -261,6 +261,19 @@ impl Table {
         let mut versions = 0;
         self.each_block(|rows| versions += rows.versions());
         versions
+    }
+
+    /// Brings the index entries of a group of keys near, and the blocks of their rows: in recovery, when nobody else has the database.
+    /// The keys are the table's.
+    pub fn prefetch_group(&self, keys: &[&[u8]]) {
+        let guard = epoch::pin();
+        let near = |node: &Node| {
+            let block = self.blocks.get(node.place.block);
+            block.inspect(|block| prefetch(std::ptr::from_ref(*block), size_of::<Block>()));
+        };
+        on_index!(&self.index,
+            it => it.prefetch_entries(keys, &guard, near),
+            it => it.prefetch_entries(keys, &guard, near));
     }
 
     /// Returns the number of index entries.
