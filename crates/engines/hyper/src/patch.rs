@@ -102,8 +102,14 @@ mod tests {
 
     fn rows_of(schema: &Schema, row: &RowBuf) -> Block {
         let (schema, meter) = (Arc::new(schema.clone()), Arc::default());
-        let block =
-            Block::new(&Layout { schema, by_row: false, block_rows: 64, has_synopses: true, whole_versions: false, meter });
+        let block = Block::new(&Layout {
+            schema,
+            by_row: false,
+            block_rows: 64,
+            has_synopses: true,
+            whole_versions: false,
+            meter,
+        });
         block.write().put(SLOT, Some(row.row()));
         block
     }
