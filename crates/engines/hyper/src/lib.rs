@@ -77,6 +77,7 @@ mod commit;
 mod doors;
 mod durability;
 mod explain;
+mod growing;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod kernel;
@@ -108,11 +109,12 @@ pub use writer::{Status, StatusWord};
 
 use clock::EngineClock;
 use env::Clock;
+use growing::Growing;
 use model::{AbortClass, Durability, Interactive, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId};
 use order::{Order, Starts};
 use parts::memory::Allowance;
 use parts::sync::atomic::AtomicU64;
-use parts::sync::{Mutex, MutexGuard, OnceLock};
+use parts::sync::{Mutex, MutexGuard};
 use parts::wait::WaitTable;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -136,6 +138,8 @@ pub struct Hyper {
     shelves: Shelves,
     tables: TablesByNumber,
     names: Mutex<Names>,
+    /// One at a time frees dropped tables.
+    freeing: Mutex<()>,
     counts: Mutex<Vec<Arc<Counts>>>,
     waits: Waits,
     sleepers: Arc<WaitTable>,
@@ -158,14 +162,17 @@ struct Names {
 
 /// The tables by their numbers, which are not given again. The entry of a dropped table stays, without its rows.
 #[derive(Debug)]
-struct TablesByNumber(Box<[OnceLock<Box<Table>>]>);
+struct TablesByNumber(Growing<Box<Table>>);
 
 impl TablesByNumber {
     #[inline]
     fn get(&self, id: TableId) -> Option<&Table> {
-        self.0.get(id.0 as usize)?.get().map(|table| &**table)
+        self.0.get(id.0).map(|table| &**table)
     }
 }
+
+/// Numbers of tables, those of dropped ones among them: each takes a place in an array.
+const MOST_NUMBERS: u32 = 1 << 26;
 
 /// What is remembered of reads, and tested at commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,7 +199,7 @@ pub struct Options {
     pub write_set_bytes: u64,
     /// Transactions open at once. Default: 10,000.
     pub transactions: u64,
-    /// Tables that were ever created. Default: 10,000.
+    /// Tables. Default: 100,000.
     pub tables: u64,
     /// The longest wait for one other transaction. Default: 10 s.
     pub wait_limit: Duration,
@@ -237,7 +244,7 @@ impl Default for Options {
             write_set_rows: 1_000_000,
             write_set_bytes: 1 << 30,
             transactions: 10_000,
-            tables: 10_000,
+            tables: 100_000,
             wait_limit: Duration::from_secs(10),
             transaction_age: None,
             predicates: 1024,
@@ -406,8 +413,9 @@ impl Hyper {
             order: Order::new(0),
             starts: Starts::new(options.transactions, options.transaction_age.is_some()),
             shelves: Shelves::new(),
-            tables: TablesByNumber((0..options.tables.min(u64::from(u32::MAX))).map(|_| OnceLock::new()).collect()),
+            tables: TablesByNumber(Growing::default()),
             names: Mutex::default(),
+            freeing: Mutex::default(),
             counts: Mutex::default(),
             waits: Waits::default(),
             sleepers: Arc::new(WaitTable::new(SLEEPERS)),
@@ -430,12 +438,12 @@ impl Hyper {
             return Err(Invalid::TableExists { table: name }.into());
         }
         let id = TableId(names.next);
-        if u64::from(id.0) >= self.options.tables {
-            let (limit, actual) = (self.options.tables, u64::from(id.0) + 1);
+        let (limit, actual) = (self.options.tables, names.listed.len() as u64 + 1);
+        if actual > limit || id.0 >= MOST_NUMBERS {
             return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
         }
         let position = self.log_definition(|record| encode_create(record, id, &schema))?;
-        self.add_table(id, schema)?;
+        self.add_table(id, schema);
         names.next += 1;
         names.listed.push((name, id));
         drop(names);
@@ -452,16 +460,12 @@ impl Hyper {
     }
 
     /// Makes an empty table under a number that no other has.
-    fn add_table(&self, id: TableId, schema: Schema) -> Result<()> {
+    fn add_table(&self, id: TableId, schema: Schema) {
         let Options { by_row, whole_versions, has_synopses, .. } = self.options;
         let block_rows = self.options.block_rows();
         let meter = self.memory.meter.clone();
         let layout = Layout { schema: Arc::new(schema), by_row, block_rows, whole_versions, has_synopses, meter };
-        let (limit, actual) = (self.options.tables, u64::from(id.0) + 1);
-        let place = self.tables.0.get(id.0 as usize).ok_or(Limit { kind: LimitKind::Tables, limit, actual })?;
-        let is_first = place.set(Box::new(Table::new(id, layout, self.options.has_small_nodes))).is_ok();
-        assert!(is_first, "a table's number is given once");
-        Ok(())
+        self.tables.0.set(id.0, Box::new(Table::new(id, layout, self.options.has_small_nodes)));
     }
 
     /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is
@@ -497,6 +501,8 @@ impl Hyper {
 
     /// Frees the rows of dropped tables that nobody uses any more.
     fn free_dropped(&self) {
+        // Whoever needs the memory waits for the one who is giving it back.
+        let _turn = self.freeing.lock().unwrap_or_else(PoisonError::into_inner);
         let bound = self.collectable().bound;
         let mut over = Vec::new();
         self.names().dropped.retain(|&(at, id)| {

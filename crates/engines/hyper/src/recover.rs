@@ -3,7 +3,7 @@
 use crate::node::Node;
 use crate::order::Order;
 use crate::table::Table;
-use crate::{Hyper, Options};
+use crate::{Hyper, MOST_NUMBERS, Options};
 use env::Disk;
 use model::{Limit, LimitKind, Malformed, Result, RowKind, RowRef, Schema, TableId};
 use parts::index::prefetch::SIDE_BY_SIDE;
@@ -166,9 +166,13 @@ impl Rebuild for Rebuilding<'_> {
         if self.engine.tables.get(id).is_some() {
             return Ok(());
         }
+        if id.0 >= MOST_NUMBERS {
+            return Err(Malformed);
+        }
         names.next = names.next.max(id.0 + 1);
         names.listed.push((schema.name().to_owned(), id));
-        self.engine.add_table(id, schema).map_err(|_| Malformed)
+        self.engine.add_table(id, schema);
+        Ok(())
     }
 
     fn drop_table(&self, id: TableId) {

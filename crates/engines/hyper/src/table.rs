@@ -1,6 +1,7 @@
 //! Tables: an index from keys to places, and blocks of rows at these places.
 
 use crate::block::{Block, Rows, is_first_of_more};
+use crate::growing::Growing;
 use crate::node::{Node, NodeRef};
 use crate::undo::ColumnSet;
 use crate::writer::Place;
@@ -10,11 +11,11 @@ use parts::index::ordered::Cursor;
 use parts::index::prefetch::{SIDE_BY_SIDE, prefetch};
 use parts::index::{Hash, Insert, KeyWidth, Ordered};
 use parts::memory::Meter;
+use parts::sync::Mutex;
 use parts::sync::atomic::{
     AtomicBool, AtomicU32,
     Ordering::{Acquire, Relaxed, SeqCst},
 };
-use parts::sync::{Mutex, OnceLock};
 use parts::{CachePadded, threads};
 use smallvec::SmallVec;
 use std::ops::Bound;
@@ -22,14 +23,10 @@ use std::sync::{Arc, PoisonError};
 
 /// Threads with the same number modulo this insert into the same block.
 const INSERTERS: usize = 8;
-/// Blocks of the first chunk; each further one has twice as many.
-const FIRST_CHUNK: usize = 16;
 /// Blocks whose sizes tell those of all.
 const WEIGHED: usize = 16;
 /// Parts of a hash table that grow and are latched apart.
 const HASH_SHARDS: usize = 64;
-/// Chunks: more than memory has blocks.
-const CHUNKS: usize = 28;
 
 /// How a table's rows are stored.
 #[derive(Debug)]
@@ -346,59 +343,28 @@ impl std::fmt::Debug for Index {
 }
 
 /// The blocks of a table, which only grow in number. Read without a latch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    chunks: [OnceLock<Box<[OnceLock<Block>]>>; CHUNKS],
+    blocks: Growing<Block>,
     count: AtomicU32,
 }
 
-impl Default for Blocks {
-    fn default() -> Blocks {
-        Blocks { chunks: [const { OnceLock::new() }; CHUNKS], count: AtomicU32::new(0) }
-    }
-}
-
 impl Blocks {
-    /// Chunk of a block, and position in it.
-    fn position(number: u32) -> (usize, usize) {
-        let shifted = number as usize / FIRST_CHUNK + 1;
-        let chunk = shifted.ilog2() as usize;
-        (chunk, number as usize - FIRST_CHUNK * ((1 << chunk) - 1))
-    }
-
     /// Adds an empty block. Returns its number.
     fn add(&self, layout: &Layout) -> u32 {
         let number = self.count.fetch_add(1, SeqCst);
-        let (chunk, at) = Self::position(number);
-        let chunk = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| OnceLock::new()).collect());
-        chunk[at].set(Block::new(layout)).expect("numbers are given once");
+        self.blocks.set(number, Block::new(layout));
         number
     }
 
     /// A block; `None` while it is being added.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&Block> {
-        let (chunk, at) = Self::position(number);
-        self.chunks[chunk].get()?[at].get()
+        self.blocks.get(number)
     }
 
     /// Returns the number of blocks, added or being added.
     pub fn count(&self) -> u32 {
         self.count.load(Acquire)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_have_places_of_their_own() {
-        let mut seen = std::collections::BTreeSet::new();
-        for number in 0..10_000 {
-            let (chunk, at) = Blocks::position(number);
-            assert!(at < FIRST_CHUNK << chunk, "{number} in chunk {chunk} at {at}");
-            assert!(seen.insert((chunk, at)), "{number}");
-        }
     }
 }

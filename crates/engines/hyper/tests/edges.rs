@@ -10,7 +10,7 @@ use model::{
     Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, Interactive, Key, Mode, Predicate, RowBuf,
     Scan, Schema, TableId, Value, ValueRef,
 };
-use seriatim_hyper::{Hyper, Options, Reason, Transaction, Validation};
+use seriatim_hyper::{Driver, Hyper, LogOptions, Options, Reason, Transaction, Validation};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -163,6 +163,29 @@ fn moved_behind_a_drop(engine: &Hyper, table: TableId) -> Transaction<&Hyper> {
     update(&mut open, table, 1, Delta::new().add(2, 1));
     engine.collect();
     open
+}
+
+/// Numbers are not given again, and the limit counts tables that are there: also over a restart.
+#[test]
+fn dropped_tables_do_not_count() {
+    let disk = SimDisk::new(1, SimDiskOptions::default());
+    let open = || {
+        let log = LogOptions { segment_bytes: 1 << 16, driver: Driver::Caller, ..LogOptions::default() };
+        let options = Options { log, ..options_for(&Knobs { tables: Some(2), ..Knobs::default() }) };
+        Hyper::open(Arc::new(disk.clone()), options).expect("a good disk")
+    };
+    for opening in 0..2 {
+        let engine = open();
+        for round in 0..50 {
+            let first = engine.create_table(accounts_schema("first")).expect("room");
+            assert_eq!(first.0, opening * 100 + 2 * round);
+            engine.create_table(accounts_schema("second")).expect("room");
+            assert_eq!(limit(engine.create_table(accounts_schema("third"))).actual, 3);
+            engine.drop_table("first").expect("it is there");
+            engine.drop_table("second").expect("it is there");
+        }
+        engine.close().expect("a good disk");
+    }
 }
 
 #[test]
