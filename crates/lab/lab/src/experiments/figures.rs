@@ -143,6 +143,14 @@ impl Figure {
     }
 }
 
+/// What figures say of themselves, each once.
+pub fn distinct(figures: &[Figure], text: fn(&Figure) -> &str) -> String {
+    let mut texts: Vec<&str> = figures.iter().map(text).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts.join(" / ")
+}
+
 /// The figures of a run, to be asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures<'a> {

@@ -1,6 +1,6 @@
 //! `lab report`: one page with charts, which needs nothing else.
 
-use super::figures::{Figure, Figures, Outcome};
+use super::figures::{Figure, Figures, Outcome, distinct};
 use super::{EXPERIMENTS, Experiment, How, Style, paxos_order};
 use crate::cli::{ReportArguments, Scale};
 use crate::failure::Failure;
@@ -126,12 +126,6 @@ fn section(outcome: &Outcome) -> Result<String, String> {
 
 /// Where and how the figures were measured.
 fn machine(outcome: &Outcome) -> String {
-    let of_all = |text: fn(&Figure) -> &str| {
-        let mut texts: Vec<&str> = outcome.figures.iter().map(text).collect();
-        texts.sort_unstable();
-        texts.dedup();
-        texts.join(" / ")
-    };
     let first = outcome.figures.first();
     format!(
         "{} core(s); {} scale, {} x {:.2} s; {}; {}; {}; allocator {}; commit {}",
@@ -139,8 +133,8 @@ fn machine(outcome: &Outcome) -> String {
         scale_name(outcome.scale),
         first.map_or(0, |it| it.repeats),
         first.map_or(0.0, |it| it.seconds),
-        of_all(|it| &it.isolation),
-        of_all(|it| &it.durability),
+        distinct(&outcome.figures, |it| &it.isolation),
+        distinct(&outcome.figures, |it| &it.durability),
         outcome.build,
         outcome.allocator,
         outcome.commit.as_deref().unwrap_or("unknown")

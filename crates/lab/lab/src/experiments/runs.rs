@@ -1,6 +1,6 @@
 //! `lab run`: runs experiments and prints what came out.
 
-use super::figures::{Figure, Figures, Outcome};
+use super::figures::{Figure, Figures, Outcome, distinct};
 use super::{EXPERIMENTS, Experiment, How, Measure, Point, Points, Sweep};
 use crate::cli::{RunArguments, Scale};
 use crate::driver::Extent;
@@ -173,9 +173,6 @@ fn verdict(scale: Scale, figures: &[Figure], shape: String) -> String {
 
 fn write_table(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
     let first = outcome.figures.first();
-    let mut isolations: Vec<&str> = outcome.figures.iter().map(|figure| &figure.isolation[..]).collect();
-    isolations.sort_unstable();
-    isolations.dedup();
     writeln!(
         out,
         "{} at {} scale: {} core(s), {}, {}, {}, {} x {:.1} s, allocator {}, commit {}",
@@ -186,8 +183,8 @@ fn write_table(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Res
         },
         outcome.cores,
         outcome.build,
-        isolations.join(" / "),
-        first.map_or("", |figure| &figure.durability),
+        distinct(&outcome.figures, |it| &it.isolation),
+        distinct(&outcome.figures, |it| &it.durability),
         first.map_or(0, |figure| figure.repeats),
         first.map_or(0.0, |figure| figure.seconds),
         outcome.allocator,
