@@ -212,6 +212,12 @@ fn describe_read(place: &Place, met: &Met) -> Option<String> {
     let keys = match &met.keys {
         Target::Range(Bound::Unbounded, Bound::Unbounded) if place.index.is_some() => "all entries".to_owned(),
         Target::Range(Bound::Unbounded, Bound::Unbounded) => "all rows".to_owned(),
+        // All keys that begin alike: the end of that range has no values.
+        Target::Range(Bound::Included(first), Bound::Excluded(end))
+            if first.successor_of_prefix().as_ref() == Some(end) =>
+        {
+            describe_target(place, &Target::Key(first.clone()))?
+        }
         keys => describe_target(place, keys)?,
     };
     let restriction = met.restriction(place).to_string();
