@@ -1,4 +1,5 @@
-//! What the tests of several crates share: temporary directories, commands that ran, and programs that may be missing.
+//! What the tests of several crates share: temporary directories, commands that ran, programs that may be missing, and PostgreSQL
+//! to compare with.
 //!
 //! For `[dev-dependencies]` only. It depends on no other crate of the workspace.
 #![forbid(unsafe_code)]
@@ -6,6 +7,7 @@
 mod directory;
 mod programs;
 mod ran;
+pub mod reference;
 
 pub use directory::Directory;
 pub use programs::{has, say, skip, text, version};

@@ -17,9 +17,9 @@ use compatibility::catalog::Client;
 use compatibility::report::{self, Outcome};
 use compatibility::run::{self, Target};
 use server::Server;
-use server::reference::Reference;
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use testing::reference::Reference;
 use testing::{Directory, say, skip};
 
 #[test]

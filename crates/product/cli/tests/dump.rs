@@ -8,11 +8,11 @@ mod dump {
 mod server;
 
 use dump::schema;
-use server::reference::Reference;
 use server::{Server, psql};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use testing::reference::Reference;
 use testing::{Directory, has, text};
 
 /// Tries of each test run; `make nightly` runs more.

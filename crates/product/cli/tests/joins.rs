@@ -5,9 +5,9 @@
 
 mod server;
 
-use server::reference::Reference;
 use server::{Server, psql};
 use std::fmt::Write;
+use testing::reference::Reference;
 use testing::{Directory, has, text};
 
 /// Queries of each run.

@@ -2,9 +2,9 @@
 
 mod server;
 
-use server::reference::Reference;
 use server::{Server, psql, repository};
 use std::path::{Path, PathBuf};
+use testing::reference::Reference;
 use testing::{Directory, has, text};
 
 /// The dump, which is not part of the repository.
@@ -41,9 +41,11 @@ fn the_dump_loads_unchanged_and_twelve_queries_answer_as_postgresql_does() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(queries).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert_eq!(files.len(), 12);
-    let pairs = servers.iter().flat_map(|server| files.iter().map(move |file| (server, file)));
-    let different: Vec<String> = pairs.filter_map(|(server, file)| compare(server, &reference, file)).collect();
-    assert!(different.is_empty(), "{}", different.join("\n\n"));
+    for (server, vectors) in servers.iter().flat_map(|server| [(server, "on"), (server, "force")]) {
+        let compare = |file: &PathBuf| compare(server, &reference, file, vectors);
+        let different: Vec<String> = files.iter().filter_map(compare).collect();
+        assert!(different.is_empty(), "{}", different.join("\n\n"));
+    }
     for form in [&[][..], &["--inserts"], &["--schema-only", "--clean", "--if-exists"]] {
         let dumped = |port: u16| dumped(&reference, port, form);
         let expected = dumped(reference.port);
@@ -65,15 +67,16 @@ fn dumped(reference: &Reference, port: u16, form: &[&str]) -> Vec<String> {
     lines
 }
 
-/// Returns the difference between the answers to a file's query.
-fn compare(server: &Server, reference: &Reference, file: &Path) -> Option<String> {
-    let print = |port: u16| {
+/// Returns the difference between the answers to a file's query, with this value of `enable_vectors`.
+fn compare(server: &Server, reference: &Reference, file: &Path, vectors: &str) -> Option<String> {
+    let print = |port: u16, options: String| {
         let mut command = std::process::Command::new("psql");
         command.args(["-X", "-h", "127.0.0.1", "-U", "postgres", "-d", "postgres", "-p", &port.to_string(), "-f"]);
-        let output = command.arg(file).output().unwrap();
+        let output = command.arg(file).env("PGOPTIONS", options).output().unwrap();
         (text(&output.stdout), text(&output.stderr))
     };
-    let (found, expected) = (print(server.port), print(reference.port));
+    let options = format!("-c enable_vectors={vectors}");
+    let (found, expected) = (print(server.port, options), print(reference.port, String::new()));
     assert!(expected.1.is_empty() && expected.0.lines().count() > 3, "{}: {expected:?}", file.display());
     if found == expected {
         return None;
@@ -81,5 +84,5 @@ fn compare(server: &Server, reference: &Reference, file: &Path) -> Option<String
     let lines = found.0.lines().zip(expected.0.lines());
     let first = lines.filter(|(found, expected)| found != expected).take(3);
     let shown: Vec<String> = first.map(|(found, expected)| format!("  is     {found}\n  wanted {expected}")).collect();
-    Some(format!("{}:\n{}\n{}", file.display(), shown.join("\n"), found.1))
+    Some(format!("{}, vectors {vectors}:\n{}\n{}", file.display(), shown.join("\n"), found.1))
 }

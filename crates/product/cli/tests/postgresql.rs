@@ -8,10 +8,10 @@
 mod server;
 
 use server::Server;
-use server::reference::Reference;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use testing::reference::Reference;
 use testing::{Directory, say, skip, version};
 
 #[test]
@@ -28,17 +28,23 @@ fn scripts_print_what_postgresql_prints() {
     if reference.is_none() {
         say(&format!("{what}: as recorded, {}", version("psql")));
     }
-    let server = Server::start(&directory.join("data"), &["--durability", "none"]);
     let scripts = scripts();
     assert!(scripts.len() >= 10);
     let wanted = |script: &Path| match &reference {
         Some(reference) => live(script, reference, &directory),
         None => recorded(script),
     };
-    let compare = |script: &PathBuf| compare(script, &run(script, server.port, &directory), &wanted(script));
-    let different: Vec<String> = scripts.iter().filter_map(compare).collect();
-    assert!(different.is_empty(), "{}", different.join("\n\n"));
-    assert_eq!(server.stop(), Some(0));
+    let wanted: Vec<(&PathBuf, String)> = scripts.iter().map(|script| (script, wanted(script))).collect();
+    // Once as a server starts, and once with operators over batches wherever they can run.
+    for (data, setting) in [("data", "enable_vectors=on"), ("forced", "enable_vectors=force")] {
+        let server = Server::start(&directory.join(data), &["--durability", "none", "-c", setting]);
+        let compare = |(script, wanted): &(&PathBuf, String)| {
+            compare(script, &run(script, server.port, &directory), wanted).map(|text| format!("{setting}, {text}"))
+        };
+        let different: Vec<String> = wanted.iter().filter_map(compare).collect();
+        assert!(different.is_empty(), "{}", different.join("\n\n"));
+        assert_eq!(server.stop(), Some(0));
+    }
 }
 
 /// psql echoes what it reads but rows of COPY, so that a script that was changed and not recorded again shows.

@@ -1,8 +1,6 @@
 //! A server of this build, and its clients: psql and Python's psycopg.
 #![allow(dead_code)]
 
-pub mod reference;
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -70,9 +70,11 @@ pub fn database_hyper() -> Arc<Database> {
     open(hyper().store)
 }
 
-/// The SQL database in an engine.
+/// The SQL database in an engine. `VECTORS=force` runs a test with operators over batches wherever they can run.
 pub fn open(store: Arc<dyn Store>) -> Arc<Database> {
-    Database::open(store, Options::default()).expect("a database")
+    let vectors = std::env::var("VECTORS").into_iter();
+    let settings = vectors.map(|value| ("enable_vectors".to_owned(), value)).collect();
+    Database::open(store, Options { settings, ..Options::default() }).expect("a database")
 }
 
 /// A session that shows its answers.

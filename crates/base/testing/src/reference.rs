@@ -1,13 +1,14 @@
-//! A PostgreSQL 15 beside the server, to compare with.
+//! A PostgreSQL 15, to compare with.
 
+use crate::{Directory, say, skip, version};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use testing::{Directory, say, skip, version};
 
 /// A PostgreSQL on a port of its own, in a directory that goes with it.
 pub struct Reference {
     directory: Directory,
     programs: PathBuf,
+    /// Port on 127.0.0.1, where the user `postgres` needs no password.
     pub port: u16,
 }
 
