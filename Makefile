@@ -38,7 +38,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures fmt lint tidy doc ci clean
+.PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -143,6 +143,9 @@ rivals-tools:
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends $(RIVALS_PACKAGES); \
 	else echo "RocksDB, SQLite or libclang is missing. On Debian or Ubuntu: apt-get install $(RIVALS_PACKAGES)" >&2; exit 1; fi
+
+tpch: tools ## The queries of TPC-H: their times, beside PostgreSQL's and DuckDB's; knob: TPCH="--duckdb python3"
+	$(CARGO) run --release -p seriatim-tpch -- $(TPCH)
 
 fmt: tools ## Format the code
 	$(CARGO) fmt --all

@@ -1,0 +1,136 @@
+//! The `tpch` command: times of the 22 queries, on the engines of this process and on what a user would pick instead.
+#![forbid(unsafe_code)]
+
+mod rivals;
+
+use clap::Parser;
+use env::time::{Duration, Instant};
+use seriatim_tpch::{Client, Data, Subject, open, queries};
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Engines are to be compared, not allocators.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Time the queries of TPC-H: the least of some runs, in milliseconds. All data is in memory.
+#[derive(Parser)]
+#[command(after_help = "Examples:\n  \
+    tpch --scale 0.1\n  \
+    tpch --scale 1 --engine hyper --vectors on --duckdb python3\n  \
+    tpch --scale 0.1 --postgresql 'host=127.0.0.1 user=postgres dbname=tpch'")]
+struct Arguments {
+    /// Scale: 1 has 6 million items.
+    #[arg(long, default_value_t = 0.1)]
+    scale: f64,
+    /// Engines.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Subject::Mvto, Subject::Hyper])]
+    engine: Vec<Subject>,
+    /// Values of the setting enable_vectors: off is the row executor.
+    #[arg(long, value_delimiter = ',', default_values_t = ["off".to_owned(), "on".to_owned()])]
+    vectors: Vec<String>,
+    /// Runs of each query.
+    #[arg(long, default_value_t = 3)]
+    repeat: usize,
+    /// Queries, by number; all if none is given.
+    #[arg(long, value_delimiter = ',')]
+    query: Vec<usize>,
+    /// PostgreSQL to time, too: an empty database, in which the tables are made.
+    #[arg(long, value_name = "CONNECTION")]
+    postgresql: Option<String>,
+    /// Python with the package duckdb, to time DuckDB, too.
+    #[arg(long, value_name = "PYTHON")]
+    duckdb: Option<PathBuf>,
+}
+
+/// The times of one system, by query.
+struct Times {
+    name: String,
+    of: Vec<Duration>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tpch: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let data = Data::new(arguments.scale);
+    let is_asked = |number: &usize| arguments.query.is_empty() || arguments.query.contains(number);
+    let queries: Vec<(usize, String)> =
+        (1..).zip(queries(arguments.scale)).filter(|(number, _)| is_asked(number)).collect();
+    let mut all = Vec::new();
+    for subject in &arguments.engine {
+        all.extend(embedded(*subject, arguments, &data, &queries)?);
+    }
+    if let Some(connection) = &arguments.postgresql {
+        all.push(Times {
+            name: "PostgreSQL".to_owned(),
+            of: rivals::postgresql(connection, arguments.repeat, &data, &queries)?,
+        });
+    }
+    if let Some(python) = &arguments.duckdb {
+        let of = rivals::duckdb(python, arguments.repeat, &data, &queries)?;
+        all.push(Times { name: "DuckDB".to_owned(), of });
+    }
+    show(&queries, &all);
+    Ok(())
+}
+
+fn embedded(
+    subject: Subject,
+    arguments: &Arguments,
+    data: &Data,
+    queries: &[(usize, String)],
+) -> Result<Vec<Times>, Box<dyn Error>> {
+    let database = open(subject).map_err(|error| error.message().to_owned())?;
+    let mut client = Client::new(&database).map_err(|error| error.message().to_owned())?;
+    let begun = Instant::now();
+    client.load(data).map_err(|error| error.message().to_owned())?;
+    eprintln!("{subject:?}: loaded in {:.1} s", begun.elapsed().as_secs_f64());
+    let mut all = Vec::new();
+    for vectors in &arguments.vectors {
+        client.run(&format!("SET enable_vectors = {vectors}")).map_err(|error| error.message().to_owned())?;
+        let mut of = Vec::new();
+        for (number, query) in queries {
+            let run = || client.run(query).map(drop).map_err(|error| format!("query {number}: {}", error.message()));
+            of.push(least(arguments.repeat, run)?);
+        }
+        all.push(Times { name: format!("{subject:?} {vectors}"), of });
+    }
+    Ok(all)
+}
+
+/// The least time of some runs.
+fn least<E>(repeat: usize, mut run: impl FnMut() -> Result<(), E>) -> Result<Duration, E> {
+    let mut best = Duration::MAX;
+    for _ in 0..repeat.max(1) {
+        let begun = Instant::now();
+        run()?;
+        best = best.min(begun.elapsed());
+    }
+    Ok(best)
+}
+
+fn show(queries: &[(usize, String)], all: &[Times]) {
+    let milliseconds = |time: &Duration| time.as_secs_f64() * 1000.0;
+    let line = |first: &str, texts: Vec<String>| {
+        let texts: String = texts.iter().map(|text| format!(" {text:>12}")).collect();
+        println!("{first:<5}{texts}");
+    };
+    line("query", all.iter().map(|times| times.name.clone()).collect());
+    for (at, (number, _)) in queries.iter().enumerate() {
+        line(&number.to_string(), all.iter().map(|times| format!("{:.1}", milliseconds(&times.of[at]))).collect());
+    }
+    let mean = |times: &Times| {
+        let sum: f64 = times.of.iter().map(|time| milliseconds(time).max(1e-6).ln()).sum();
+        format!("{:.1}", (sum / times.of.len().max(1) as f64).exp())
+    };
+    line("mean", all.iter().map(mean).collect());
+}
