@@ -150,6 +150,10 @@ impl<H: Deref<Target = Hyper> + Send> Supervised for Transaction<H> {
 }
 
 impl Tables for Hyper {
+    fn logs_predicates(&self) -> bool {
+        true
+    }
+
     fn create_table_unlisted(&self, schema: Schema) -> Result<TableId> {
         self.create_table(schema)
     }

@@ -61,6 +61,9 @@ fn setting(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
+/// Name of the directory for temporary files, in that of the database.
+const TEMPORARY: &str = "temporary";
+
 /// Limits on what clients may use.
 #[derive(Args)]
 #[command(next_help_heading = "Limits")]
@@ -68,7 +71,7 @@ struct Limits {
     /// Maximum number of sessions; further connections are refused with 53300.
     #[arg(long, value_name = "N", default_value_t = 400)]
     max_connections: usize,
-    /// Memory of one statement for sorts, hash tables and results; beyond it the statement fails with 53200.
+    /// Memory of one statement for sorts, hash tables and results; beyond it the statement uses temporary files, or fails with 53200.
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = bytes)]
     work_mem: usize,
     /// Maximum length of a statement; a longer one fails with 54000.
@@ -156,6 +159,7 @@ impl Serve {
             idle_in_transaction: self.limits.idle_in_transaction_timeout,
             durability: self.durability.into(),
             settings: self.settings.clone(),
+            temporary: self.temporary(),
             ..Default::default()
         };
         let database = sql::database::Database::open(store, options).map_err(Failure::trouble)?;
@@ -170,6 +174,12 @@ impl Serve {
         server.run(stop);
         tracing::info!(target: LOG, "no more connections");
         Ok(())
+    }
+
+    /// The directory of temporary files, beside the log; the system's if nothing else is on disk.
+    fn temporary(&self) -> Option<Arc<dyn env::Disk>> {
+        let is_on_disk = !matches!(self.engine, Kind::Twopl);
+        is_on_disk.then(|| Arc::new(env::RealDisk::new(self.data.join(TEMPORARY))) as Arc<dyn env::Disk>)
     }
 
     /// A session begins with all of them: what it refuses must not wait for the first client.

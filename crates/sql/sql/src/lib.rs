@@ -33,6 +33,7 @@ mod plan;
 pub mod session;
 mod storage;
 pub mod store;
+pub mod temporary;
 mod vectorize;
 
 pub use error::{Result, SqlError};

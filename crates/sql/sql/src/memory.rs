@@ -122,6 +122,11 @@ impl Memory {
         Memory::new(self.budget.clone(), self.limit.saturating_sub(self.used))
     }
 
+    /// The same, or at least so much, where a part needs it to work at all.
+    pub fn rest_of_at_least(&self, bytes: usize) -> Memory {
+        Memory::new(self.budget.clone(), self.limit.saturating_sub(self.used).max(bytes).min(self.budget.limit()))
+    }
+
     /// Bytes in use.
     pub fn used(&self) -> usize {
         self.used

@@ -8,6 +8,7 @@ use crate::memory::Budget;
 use crate::notify::Channels;
 use crate::session::{Connect, Session};
 use crate::store::{Exported, Store};
+use crate::temporary::Temporary;
 use crate::{functions, pg_catalog};
 use advisory::Locks;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ impl Database {
             sessions: Registry::default(),
             conflicts: Conflicts::default(),
             exported: Exported::default(),
+            temporary: Temporary::new(options.temporary.clone()),
             open: OpenDatabases::default(),
             store,
             options,

@@ -58,7 +58,9 @@ fn plans_are_the_same_on_rows_in_place() {
         // Only one of them reads columns where they are stored.
         let [mvto, hyper] = clients.each_mut().map(|client| {
             client.run("SET enable_vectors = off");
-            client.show(&format!("EXPLAIN {query}"))
+            // Only one of them logs predicates, and says which.
+            let plan = client.show(&format!("EXPLAIN {query}"));
+            plan.lines().filter(|line| !line.trim().starts_with("Logged: ")).map(str::to_owned).collect::<Vec<_>>()
         });
         assert_eq!(mvto, hyper, "{query}");
     }

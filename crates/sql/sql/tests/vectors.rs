@@ -1,12 +1,15 @@
-//! Operators over batches answer what the row executor answers: the same rows, and the same errors.
+//! Operators over batches answer what the row executor answers, and PostgreSQL: the same rows, and the same errors.
 //!
 //! `VECTORS_QUERIES` and `VECTORS_SEED` make more or other random queries.
 
 mod common;
 
 use common::{Client, databases};
-use seriatim_sql::database::Database;
+use env::{Disk, Operation, SimDisk, SimDiskOptions};
+use seriatim_sql::database::{Database, Options};
 use std::sync::Arc;
+use testing::reference::Reference;
+use testing::{Directory, has};
 
 /// Rows of the large table: enough that several threads work.
 const ROWS: usize = 15_000;
@@ -40,11 +43,17 @@ impl Random {
 /// Tables with values at the edges of their types, NULLs and equal values of different forms.
 fn fill(database: &Arc<Database>, rows: usize) {
     let mut client = Client::new(database);
-    client.run(
+    tables(rows).iter().for_each(|statement| drop(client.run(statement)));
+}
+
+/// The statements that make them.
+fn tables(rows: usize) -> Vec<String> {
+    let mut statements = vec![
         "CREATE TABLE t (id int PRIMARY KEY, a int, b bigint, s smallint, p numeric(12,2), n numeric, f float8, r real, \
             x text, c char(4), v varchar(10), o bool, d date, w timestamp, z timestamptz, u uuid, i interval); \
-         CREATE TABLE k (a int, x text, q numeric(10,3)); CREATE TABLE e (a int, x text)",
-    );
+         CREATE TABLE k (a int, x text, q numeric(10,3)); CREATE TABLE e (a int, x text)"
+            .to_owned(),
+    ];
     let fill = "INSERT INTO t SELECT g, nullif(g % 50, 7), g::bigint * 1000003 % 977, (g % 7)::smallint, \
              nullif(g % 1000, 5) / 4.0, (array[1, 1.0, 1.50, -3.25, 'NaN', 100000000000000000000, NULL, 'Infinity'])[g % 8 + 1], \
              (array[0, '-0', 'NaN', 'Infinity', 1.5, -2.25, NULL])[g % 7 + 1], (g % 11)::real / 4, \
@@ -56,12 +65,14 @@ fn fill(database: &Arc<Database>, rows: usize) {
     let mut from = 1;
     while from <= rows {
         let to = (from + 5999).min(rows);
-        client.run(&format!("{fill}{from}, {to}) g"));
+        statements.push(format!("{fill}{from}, {to}) g"));
         from = to + 1;
     }
-    client.run(
-        "INSERT INTO k SELECT nullif(g % 40, 3), (array['a', 'b ', 'abc', NULL])[g % 4 + 1] || (g % 13), g / 8.0 FROM generate_series(1, 300) g",
+    statements.push(
+        "INSERT INTO k SELECT nullif(g % 40, 3), (array['a', 'b ', 'abc', NULL])[g % 4 + 1] || (g % 13), g / 8.0 FROM generate_series(1, 300) g"
+            .to_owned(),
     );
+    statements
 }
 
 const INTS: &[&str] = &["a", "s", "id", "b"];
@@ -172,6 +183,10 @@ const AGGREGATES: &[&str] = &[
     "max(i)",
     "sum(case when o then p else 0 end)",
     "variance(s)",
+    "count(distinct x)",
+    "count(distinct n)",
+    "sum(distinct a)",
+    "avg(distinct s) filter (where o)",
 ];
 /// Their results depend on the order of rows, or on which of two equal values comes first.
 const ORDERED: &[&str] = &[
@@ -207,12 +222,12 @@ fn condition(random: &mut Random) -> String {
 }
 
 fn query(random: &mut Random) -> String {
-    let condition = condition(random);
+    let (other, condition) = (condition(random), condition(random));
     let value = |random: &mut Random| match random.one_in(25) {
         true => random.pick(FAILING).to_owned(),
         false => random.pick(VALUES).to_owned(),
     };
-    match random.below(7) {
+    match random.below(10) {
         0 | 1 => {
             let mut calls = list(random, AGGREGATES, 4);
             calls.extend(list(random, ORDERED, 2).into_iter().filter(|_| random.one_in(2)));
@@ -250,6 +265,37 @@ fn query(random: &mut Random) -> String {
             let table = random.pick(&["k", "e k"]);
             let on = if table == "k" { on } else { "k.a = t.a" };
             format!("select count(*), sum(id) from t where {not}exists (select from {table} where {on})")
+        }
+        6 => {
+            let window = random.pick(&[
+                "row_number() over (partition by s order by id)",
+                "sum(b) over (partition by a order by id rows 3 preceding)",
+                "rank() over (order by a nulls first, s)",
+                "lag(x) over (partition by s order by id)",
+                "count(*) over (partition by o)",
+            ]);
+            format!(
+                "select g, count(*), min(w), max(w) from (select {} as g, {window} as w from t{condition}) q group by g",
+                random.pick(&["a", "s", "o"])
+            )
+        }
+        7 => {
+            let joins = random.pick(&[
+                "t left join k on k.a = t.a left join k l on l.x = k.x and l.q < 10",
+                "t join k on k.a = t.s join k l on l.a = k.a and l.x is not distinct from k.x",
+                "(select * from t where s = 2) t full join (select * from k where q < 20) k on k.a = t.a",
+                "k join (select a, sum(p) as p, max(x) as x from t group by a) t on k.a = t.a",
+                "t left join (select distinct a, x from k) k on k.a = t.a and k.x = t.x",
+            ]);
+            let few = random.pick(&["t.x like 'a%'", "t.x is null", "k.x is null or k.a > 20", "true"]);
+            format!("select k.a, t.x, count(*), sum(t.p) from {joins} where {few} group by 1, 2")
+        }
+        8 => {
+            let values = format!("{}, {}", random.pick(&["a", "x", "p", "c"]), random.pick(&["s", "d", "u"]));
+            let operation = random.pick(&["union", "union all", "except", "intersect"]);
+            format!(
+                "select count(*), min(q::text) from (select {values} from t{condition} {operation} select {values} from t{other}) q"
+            )
         }
         _ => format!(
             "select g, count(*), sum(b) from (select {} as g, b from t{condition}) q group by g order by count(*) desc, 3 limit 50",
@@ -329,16 +375,95 @@ fn explain_shows_what_ran_over_batches() {
     }
 }
 
-/// What is held by batches counts, and ends a statement that has too little by the row executor's error.
+/// An engine that protects a scan by writing down what it asked for says so.
 #[test]
-fn memory_ends_as_row_by_row() {
-    let database = common::database();
+fn explain_names_what_is_logged() {
+    let query = "SELECT s, count(*) FROM t WHERE a > 10 AND length(x) > 2 GROUP BY s";
+    for subject in common::engines() {
+        let database = common::open(subject.store);
+        fill(&database, 50);
+        let mut client = Client::new(&database);
+        let logged = |client: &mut Client, query: &str| {
+            let plan = client.show(&format!("EXPLAIN (COSTS OFF) {query}"));
+            plan.lines().find_map(|line| line.trim().strip_prefix("Logged: ").map(str::to_owned))
+        };
+        let is_hyper = subject.name == "hyper";
+        let expect = |text: &str| is_hyper.then(|| text.to_owned());
+        for vectors in ["off", "force"] {
+            client.run(&format!("SET enable_vectors = {vectors}"));
+            assert_eq!(logged(&mut client, query), expect("(a > 10), columns s, x"), "{}", subject.name);
+            assert_eq!(logged(&mut client, "SELECT count(*) FROM k"), expect("all rows, no columns"));
+            let two = "SELECT * FROM k WHERE a = 3 AND x IS NULL";
+            assert_eq!(logged(&mut client, two), expect("((a = 3) AND (x IS NULL)), all columns"));
+        }
+    }
+}
+
+/// A database whose temporary files lie on a disk of their own, with a table of 30,000 numbers.
+fn on_disk(disk: &Arc<SimDisk>) -> Arc<Database> {
+    let options = Options { temporary: Some(disk.clone()), ..Options::default() };
+    let database = Database::open(common::store(), options).expect("a database");
+    Client::new(&database).run("CREATE TABLE g (n int); INSERT INTO g SELECT * FROM generate_series(1, 30000)");
+    database
+}
+
+#[test]
+fn what_does_not_fit_goes_to_files_that_are_removed() {
+    let disk = Arc::new(SimDisk::new(1, SimDiskOptions::default()));
+    disk.create_dir_all("").expect("a directory");
+    disk.create_new("left by a process that was killed").expect("a file");
+    let database = on_disk(&disk);
+    assert!(disk.list("").expect("a directory").is_empty(), "what was left is removed");
     let mut client = Client::new(&database);
-    fill(&database, 6000);
-    client.run("SET work_mem = '100kB'");
-    let error = client.fails("SELECT id, x FROM t ORDER BY x, v, id");
+    client.run("SET enable_vectors = force");
+    let queries = [
+        "SELECT n, 'text ' || n % 977 AS x FROM g ORDER BY x, n DESC",
+        "SELECT DISTINCT n % 20000, 'text ' || n % 20000 FROM g",
+        "SELECT n % 15000, count(*), string_agg(n::text, ',') FROM g GROUP BY 1",
+        "SELECT a.n, b.x FROM g a LEFT JOIN (SELECT n * 2 AS n, 'text ' || n AS x FROM g) b ON a.n = b.n",
+    ];
+    for query in queries {
+        let mut answers = Vec::new();
+        for memory in ["256MB", "64kB"] {
+            client.run(&format!("SET work_mem = '{memory}'"));
+            let writes = || disk.counts().get(&Operation::Write).copied().unwrap_or(0);
+            let before = writes();
+            let mut rows = client.run(query).rows;
+            assert_eq!(writes() > before, memory == "64kB", "{memory}: {query}");
+            if !query.contains("ORDER BY x") {
+                rows.sort();
+            }
+            answers.push(rows);
+        }
+        assert!(answers[0] == answers[1], "{query}");
+        assert!(disk.list("").expect("a directory").is_empty(), "{query} leaves files");
+    }
+    client.run(&format!("BEGIN; DECLARE c CURSOR FOR {}; FETCH 3 FROM c", queries[0]));
+    assert!(!disk.list("").expect("a directory").is_empty(), "an open cursor has its rows there");
+    client.run("ROLLBACK");
+    assert!(disk.list("").expect("a directory").is_empty(), "a closed one leaves files");
+}
+
+#[test]
+fn limits_of_files_are_named_errors() {
+    let disk = Arc::new(SimDisk::new(1, SimDiskOptions::default()));
+    let database = on_disk(&disk);
+    let mut client = Client::new(&database);
+    let sort = "SELECT n, 'text ' || n AS x FROM g ORDER BY x";
+    client.run("SET enable_vectors = force; SET work_mem = '100kB'; SET temp_file_limit = '1MB'");
+    assert_eq!(client.show("SHOW temp_file_limit"), "1MB");
+    let error = client.fails(sort);
+    assert_eq!((error.code(), error.message()), ("53400", "temporary file size exceeds temp_file_limit (1024kB)"));
+    client.run("SET temp_file_limit = -1");
+    disk.set_capacity(300_000);
+    let error = client.fails(sort);
+    assert_eq!(error.code(), "53100", "{error:?}");
+    assert!(error.message().ends_with("No space left on device"), "{error:?}");
+    disk.set_capacity(u64::MAX);
+    assert_eq!(client.run(sort).rows.len(), 30_000);
+    // One group stays in memory, and ends there as row by row.
+    let error = client.fails("SELECT string_agg(repeat('x', 100) || n, ',') FROM g");
     assert_eq!(error.code(), "53200", "{error:?}");
-    assert!(error.fields().detail.as_deref().is_some_and(|detail| detail.contains("a sort")), "{error:?}");
 }
 
 #[test]
@@ -347,18 +472,76 @@ fn random_queries_have_one_answer() {
         |name: &str, default: usize| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default);
     let (queries, seed) = (number("VECTORS_QUERIES", QUERIES), number("VECTORS_SEED", 1));
     let mut random = Random(seed as u64);
-    for database in databases() {
-        fill(&database, ROWS);
-        let (mut rows, mut vectors) = (Client::new(&database), Client::new(&database));
-        rows.run("SET enable_vectors = off");
-        vectors.run("SET enable_vectors = force");
-        let mut used = 0;
-        for _ in 0..queries / 2 {
+    let mut answered = Vec::new();
+    let databases = databases();
+    for database in &databases {
+        fill(database, ROWS);
+        let connect = |settings: &str| {
+            let mut client = Client::new(database);
+            client.run(settings);
+            client
+        };
+        let mut rows = connect("SET enable_vectors = off");
+        let mut vectors = connect("SET enable_vectors = force");
+        let mut small = connect("SET enable_vectors = force; SET work_mem = '64kB'");
+        let (mut used, mut without_memory) = (0, 0);
+        for _ in 0..queries / databases.len() {
             let query = query(&mut random);
-            let (expected, found) = (answer(&mut rows, &query), answer(&mut vectors, &query));
-            assert_eq!(found, expected, "seed {seed}: {query}");
+            let expected = answer(&mut rows, &query);
+            assert!(answer(&mut vectors, &query) == expected, "seed {seed}: {query}");
+            match answer(&mut small, &query) {
+                Err(code) if code == "53200" => without_memory += 1,
+                found => assert!(found == expected, "seed {seed}, little memory: {query}"),
+            }
             used += usize::from(vectors.show(&format!("EXPLAIN {query}")).contains("Vectors"));
+            answered.push((query, expected));
         }
-        assert!(used > queries / 3, "only {used} of {} queries used vectors", queries / 2);
+        let all = queries / databases.len();
+        assert!(used > all * 2 / 3, "only {used} of {all} queries used vectors");
+        // The row executor's part of a plan has no files.
+        assert!(without_memory < all / 3, "{without_memory} of {all} queries ended without memory");
+    }
+    compare_with_postgresql(&answered, seed);
+}
+
+/// The same queries by PostgreSQL: where one answers, the other does, and equally.
+fn compare_with_postgresql(answered: &[(String, Result<Vec<String>, String>)], seed: usize) {
+    let what = "random queries beside PostgreSQL";
+    if !has("psql", what) {
+        return;
+    }
+    let Some(reference) = Reference::start(what) else { return };
+    let directory = Directory::made("vectors");
+    let queries = answered.iter().map(|(query, _)| format!("{query};\n\\echo ===\n"));
+    let script: String = tables(ROWS).iter().map(|statement| format!("{statement};\n")).chain(queries).collect();
+    let script = directory.file("script.sql", format!("\\pset null <null>\n{script}"));
+    let printed = std::fs::File::create(directory.join("printed")).expect("a file");
+    let mut command = std::process::Command::new("psql");
+    command.args(["-X", "-A", "-t", "-q", "-v", "VERBOSITY=sqlstate", "-h", "127.0.0.1", "-U", "postgres"]);
+    command.args(["-d", "postgres", "-p", &reference.port.to_string(), "-f"]).arg(script);
+    command.stderr(printed.try_clone().expect("a file")).stdout(printed);
+    assert!(command.status().expect("psql runs").success());
+    let printed = std::fs::read_to_string(directory.join("printed")).expect("what psql printed");
+    for ((query, expected), found) in answered.iter().zip(printed.split("===\n")) {
+        // What depends on the order of rows, or on which of two equal values comes first, PostgreSQL is free to choose.
+        if ["_agg(", "(f)", "(n)", "(p + n)", " n,", ", n", " n ", "select n"].iter().any(|part| query.contains(part)) {
+            continue;
+        }
+        let mut found: Vec<&str> = found.lines().collect();
+        if !query.contains(" order by 1") {
+            found.sort_unstable();
+        }
+        let has_failed = found.iter().any(|line| line.contains("ERROR:"));
+        match expected {
+            Ok(expected) => {
+                let first = found.iter().zip(expected).find(|(found, expected)| *found != expected);
+                let counts = (found.len(), expected.len());
+                assert!(
+                    found == *expected,
+                    "seed {seed}, PostgreSQL: {query}\n{counts:?} rows, first difference {first:?}"
+                );
+            }
+            Err(code) => assert!(has_failed, "seed {seed}: {code}, and PostgreSQL answers: {query}"),
+        }
     }
 }

@@ -1,15 +1,22 @@
 //! Groups and aggregates, by hashing.
+//!
+//! When the groups fill what may be held, rows of further groups are written away ([`spilled`]).
 
+mod spilled;
 mod state;
 
 use crate::batch::{BATCH_ROWS, Batch};
-use crate::column::Column;
+use crate::column::{Column, Data};
 use crate::expression::Expression;
 use crate::keys::{KeySet, Keys};
+use crate::spill::{DEEPEST, Partitions, Spilling, partition};
 use pgtypes::functions::Aggregate;
 use pgtypes::{Result, Type};
 use state::State;
+use std::borrow::Cow;
 use std::sync::Arc;
+
+pub use spilled::SpilledGroups;
 
 /// A call of an aggregate.
 #[derive(Clone)]
@@ -20,6 +27,8 @@ pub struct Call {
     pub arguments: Vec<Expression>,
     /// FILTER
     pub filter: Option<Expression>,
+    /// DISTINCT: of equal arguments one counts. Which one makes no difference to the result.
+    pub distinct: bool,
     /// The type of its result.
     pub result: Type,
 }
@@ -36,7 +45,7 @@ pub struct Grouping {
 impl Call {
     /// Returns whether groups that were made of parts of the rows can be put together, with the same result whatever the parts.
     pub fn is_mergeable(&self) -> bool {
-        State::new(self).is_mergeable()
+        !self.distinct && State::new(self).is_mergeable()
     }
 }
 
@@ -52,6 +61,30 @@ impl Grouping {
     }
 }
 
+impl Grouping {
+    /// A batch in which only the columns have values that are looked at.
+    fn looked_at(&self, batch: &Batch) -> Batch {
+        let of_calls = self.calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
+        let used: Vec<usize> = self.keys.iter().chain(of_calls).flat_map(Expression::columns).copied().collect();
+        let column = |(at, column): (usize, &Arc<Column>)| match used.contains(&at) {
+            true => column.clone(),
+            false => Arc::new(Column::new(Type::BOOL)),
+        };
+        Batch { rows: batch.rows, columns: batch.columns.iter().enumerate().map(column).collect() }
+    }
+}
+
+/// The groups of a batch's rows.
+#[derive(Default)]
+struct Numbered {
+    /// The group of each row that has one.
+    groups: Vec<u32>,
+    /// The first row of each new group.
+    first: Vec<u32>,
+    /// The rows that have no group.
+    left_out: Vec<u32>,
+}
+
 /// The groups of some rows.
 pub struct Groups {
     grouping: Arc<Grouping>,
@@ -59,28 +92,39 @@ pub struct Groups {
     /// The values of the keys, by number of the group.
     keys: Vec<Column>,
     states: Vec<State>,
+    /// The arguments of each call with DISTINCT that were there, with their groups.
+    seen: Vec<KeySet>,
     bytes: usize,
+    spilling: Option<Spilling>,
+    level: u32,
+    /// Rows of groups that are not held.
+    others: Option<Partitions>,
 }
 
 impl Groups {
     /// No groups.
-    pub fn new(grouping: Arc<Grouping>) -> Groups {
+    pub fn new(grouping: Arc<Grouping>, spilling: Option<Spilling>) -> Groups {
+        Groups::at(grouping, spilling, 0)
+    }
+
+    /// No groups, of rows that were divided so many times.
+    fn at(grouping: Arc<Grouping>, spilling: Option<Spilling>, level: u32) -> Groups {
         let mut groups = Groups {
             set: KeySet::default(),
             keys: grouping.keys.iter().map(|key| Column::new(key.data_type())).collect(),
             states: grouping.calls.iter().map(State::new).collect(),
+            seen: grouping.calls.iter().map(|_| KeySet::default()).collect(),
             bytes: 0,
+            spilling,
+            level,
+            others: None,
             grouping,
         };
-        groups.add_lone_group();
-        groups
-    }
-
-    /// Without keys there is one group.
-    fn add_lone_group(&mut self) {
-        if self.grouping.keys.is_empty() {
-            self.states.iter_mut().for_each(|state| state.resize(1));
+        // Without keys there is one group.
+        if groups.grouping.keys.is_empty() {
+            groups.states.iter_mut().for_each(|state| state.resize(1));
         }
+        groups
     }
 
     /// Number of groups.
@@ -90,83 +134,104 @@ impl Groups {
 
     /// Approximate bytes of memory.
     pub fn memory(&self) -> usize {
-        self.bytes
+        self.bytes + self.others.as_ref().map_or(0, Partitions::memory)
     }
 
-    /// Adds the rows of a batch to their groups. If `grows` is false, rows of new groups are left out and returned.
+    /// Returns whether further groups may be held.
+    fn grows(&self) -> bool {
+        let is_full = |spilling: &Spilling| self.bytes >= spilling.bytes;
+        self.level >= DEEPEST || !self.spilling.as_ref().is_some_and(is_full)
+    }
+
+    /// Adds the rows of a batch to their groups.
     ///
     /// # Errors
-    /// Errors of the expressions and the aggregates.
-    pub fn add(&mut self, batch: &Batch, grows: bool) -> Result<Vec<u32>> {
+    /// Errors of the expressions and the aggregates; errors of temporary files.
+    pub fn add(&mut self, batch: &Batch) -> Result<()> {
         if batch.rows == 0 {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        let (mut groups, mut left_out) = (vec![0; batch.rows], Vec::new());
-        if !self.grouping.keys.is_empty() {
-            let columns = self.key_columns(batch)?;
-            let types = self.grouping.keys.iter().map(Expression::data_type);
-            let pairs: Vec<(&Column, Type)> = columns.iter().map(|column| &**column).zip(types).collect();
-            let keys = Keys::of_columns(&pairs, batch.rows);
-            let mut first = Vec::new();
-            let mut kept = Vec::with_capacity(batch.rows);
-            groups.clear();
-            for row in 0..batch.rows {
-                let (hash, key) = (keys.hash(row), keys.get(row));
-                let number = if grows {
-                    let (number, new) = self.set.insert(hash, key);
-                    if new {
-                        first.push(row as u32);
-                    }
-                    Some(number)
-                } else {
-                    self.set.find(hash, key)
-                };
-                match number {
-                    Some(number) => {
-                        groups.push(number);
-                        kept.push(row as u32);
-                    }
-                    None => left_out.push(row as u32),
-                }
-            }
-            for (known, column) in self.keys.iter_mut().zip(&columns) {
-                if !first.is_empty() {
-                    known.append(&column.gather(&first));
-                }
-            }
-            if !left_out.is_empty() {
-                self.accumulate(&batch.gather(&kept), &groups)?;
-                return Ok(left_out);
+        if self.grouping.keys.is_empty() {
+            return self.accumulate(batch, None);
+        }
+        let columns = self.key_columns(batch)?;
+        let types = self.grouping.keys.iter().map(Expression::data_type);
+        let pairs: Vec<(Arc<Column>, Type)> = columns.iter().cloned().zip(types).collect();
+        let keys = Keys::of_columns(&pairs, batch.rows);
+        let numbered = self.number(&keys);
+        for (known, column) in self.keys.iter_mut().zip(&columns) {
+            if !numbered.first.is_empty() {
+                known.append(&column.gather(&numbered.first));
             }
         }
-        self.accumulate(batch, &groups)?;
-        Ok(left_out)
+        if numbered.left_out.is_empty() {
+            return self.accumulate(batch, Some(&numbered.groups));
+        }
+        self.write_away(batch, &numbered.left_out, &keys)?;
+        let rows: Vec<u32> =
+            (0..batch.rows as u32).filter(|row| numbered.left_out.binary_search(row).is_err()).collect();
+        self.accumulate(&batch.gather(&rows), Some(&numbered.groups))
+    }
+
+    /// Finds the groups of keys, or makes them.
+    fn number(&mut self, keys: &Keys) -> Numbered {
+        let mut numbered = Numbered { groups: Vec::with_capacity(keys.count()), ..Numbered::default() };
+        let grows = self.grows();
+        for row in 0..keys.count() {
+            let (hash, key) = (keys.hash(row), keys.get(row));
+            if grows {
+                let (number, new) = self.set.insert(hash, key);
+                if new {
+                    numbered.first.push(row as u32);
+                }
+                numbered.groups.push(number);
+            } else {
+                match self.set.find(hash, key) {
+                    Some(number) => numbered.groups.push(number),
+                    None => numbered.left_out.push(row as u32),
+                }
+            }
+        }
+        numbered
+    }
+
+    /// Writes rows of groups that are not held, by what the grouping looks at.
+    fn write_away(&mut self, batch: &Batch, rows: &[u32], keys: &Keys) -> Result<()> {
+        let Some(spilling) = &self.spilling else { return Ok(()) };
+        let level = self.level;
+        let others = self.others.get_or_insert_with(|| Partitions::new(&spilling.divided(2), level));
+        others.add(&self.grouping.looked_at(batch), rows, |row| keys.hash(row))
     }
 
     fn key_columns(&self, batch: &Batch) -> Result<Vec<Arc<Column>>> {
         self.grouping.keys.iter().map(|key| Ok(key.evaluate(batch)?.spread(batch.rows))).collect()
     }
 
-    fn accumulate(&mut self, batch: &Batch, groups: &[u32]) -> Result<()> {
+    /// Adds rows to these groups, or to the only one.
+    fn accumulate(&mut self, batch: &Batch, groups: Option<&[u32]>) -> Result<()> {
         let count = self.count();
-        for (call, state) in self.grouping.calls.iter().zip(&mut self.states) {
+        let all = self.grouping.calls.iter().zip(&mut self.states).zip(&mut self.seen);
+        for ((call, state), seen) in all {
             state.resize(count);
-            match &call.filter {
-                None => state.add(call, batch, groups)?,
-                Some(filter) => {
-                    let rows = filter.selected(batch)?;
-                    let groups: Vec<u32> = rows.iter().map(|row| groups[*row as usize]).collect();
-                    state.add(call, &batch.gather(&rows), &groups)?;
-                }
+            let of = |groups: &[u32], rows: &[u32]| rows.iter().map(|row| groups[*row as usize]).collect::<Vec<u32>>();
+            let (mut batch, mut groups) = (Cow::Borrowed(batch), groups.map(Cow::Borrowed));
+            if let Some(filter) = &call.filter {
+                let rows = filter.selected(&batch)?;
+                groups = groups.map(|groups| Cow::Owned(of(&groups, &rows)));
+                batch = Cow::Owned(batch.gather(&rows));
             }
+            if call.distinct {
+                let rows = new_rows(call, &batch, groups.as_deref(), seen)?;
+                groups = groups.map(|groups| Cow::Owned(of(&groups, &rows)));
+                batch = Cow::Owned(batch.gather(&rows));
+            }
+            state.add(call, &batch, groups.as_deref())?;
         }
-        self.bytes = self.set.memory()
-            + self.keys.iter().map(Column::bytes).sum::<usize>()
-            + self.states.iter().map(State::memory).sum::<usize>();
+        self.count_bytes();
         Ok(())
     }
 
-    /// Adds the groups of other rows. All calls are mergeable.
+    /// Adds the groups of other rows, whose rows were all held. All calls are mergeable.
     ///
     /// # Errors
     /// Errors of the aggregates.
@@ -191,7 +256,30 @@ impl Groups {
             state.resize(count);
             state.merge(other, &groups)?;
         }
+        self.count_bytes();
         Ok(())
+    }
+
+    /// The groups whose keys belong to a part of the hashes.
+    fn part(&self, number: usize) -> Groups {
+        let mut part = Groups::at(self.grouping.clone(), None, 0);
+        let mut rows = Vec::new();
+        for (group, (hash, key)) in self.set.iter().enumerate() {
+            if partition(hash, self.level) == number {
+                part.set.insert(hash, key);
+                rows.push(group as u32);
+            }
+        }
+        part.keys = self.keys.iter().map(|column| column.gather(&rows)).collect();
+        part.states = self.states.iter().map(|state| state.gather(&rows)).collect();
+        part
+    }
+
+    fn count_bytes(&mut self) {
+        self.bytes = self.set.memory()
+            + self.keys.iter().map(Column::bytes).sum::<usize>()
+            + self.states.iter().map(State::memory).sum::<usize>()
+            + self.seen.iter().map(KeySet::memory).sum::<usize>();
     }
 
     /// The keys and results as rows.
@@ -208,6 +296,18 @@ impl Groups {
         let whole = Batch::new(count, columns);
         Ok(split(&whole))
     }
+}
+
+/// The rows whose arguments are seen in their group for the first time.
+fn new_rows(call: &Call, batch: &Batch, groups: Option<&[u32]>, seen: &mut KeySet) -> Result<Vec<u32>> {
+    let groups = groups.map(|groups| groups.iter().map(|group| i64::from(*group)).collect());
+    let groups = groups.unwrap_or_else(|| vec![0; batch.rows]);
+    let mut columns = vec![(Arc::new(Column { data: Data::Int(groups), nulls: None }), Type::INT8)];
+    for argument in &call.arguments {
+        columns.push((argument.evaluate(batch)?.spread(batch.rows), argument.data_type()));
+    }
+    let keys = Keys::of_columns(&columns, batch.rows);
+    Ok((0..batch.rows).filter(|row| seen.insert(keys.hash(*row), keys.get(*row)).1).map(|row| row as u32).collect())
 }
 
 /// A batch in pieces of the usual size.

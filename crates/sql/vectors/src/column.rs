@@ -85,7 +85,8 @@ impl Texts {
         &self.bytes[start..self.ends[row]]
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    /// Appends the bytes of a row, which are UTF-8.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
     }
@@ -99,6 +100,20 @@ impl Texts {
     fn text(&self, row: usize) -> SmolStr {
         // Only texts are appended, so nothing is replaced.
         SmolStr::from(String::from_utf8_lossy(self.get(row)))
+    }
+}
+
+impl Data {
+    /// No values, of the same form.
+    pub fn emptied(&self) -> Data {
+        match self {
+            Data::Bool(_) => Data::Bool(Vec::new()),
+            Data::Int(_) => Data::Int(Vec::new()),
+            Data::Float(_) => Data::Float(Vec::new()),
+            Data::Decimal(_, scale) => Data::Decimal(Vec::new(), *scale),
+            Data::Text(_) => Data::Text(Texts::default()),
+            Data::Datums(_) => Data::Datums(Vec::new()),
+        }
     }
 }
 
@@ -312,6 +327,21 @@ impl Column {
             Some(rows.iter().map(|&row| row == ABSENT || self.is_null(row as usize)).collect())
         };
         Column { data, nulls }
+    }
+
+    /// Appends one row of another column of the same type.
+    pub fn push_from(&mut self, other: &Column, row: usize) {
+        match (&self.data, &other.data) {
+            (_, _) if row >= other.len() => {} // A column that nobody looks at.
+            (_, _) if other.is_null(row) => self.push_null(),
+            (Data::Bool(_), Data::Bool(others)) => self.push_bool(others[row]),
+            (Data::Int(_), Data::Int(others)) => self.push_int(others[row]),
+            (Data::Float(_), Data::Float(others)) => self.push_float(others[row]),
+            (Data::Decimal(..), Data::Decimal(others, scale)) => self.push_decimal(others[row], *scale),
+            (Data::Text(_), Data::Text(others)) => self.push_text(others.get(row)),
+            // Numerics of one form and the other, or values as such.
+            _ => self.push(&other.get(row, Type::NUMERIC)),
+        }
     }
 
     /// Appends the rows of another column of the same type.

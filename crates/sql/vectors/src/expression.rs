@@ -6,6 +6,7 @@
 use crate::batch::Batch;
 use crate::column::{Class, Column, Data};
 use crate::kernels;
+use crate::keys::without_blanks;
 use pgtypes::{Datum, Result, Type, compare_typed, equal_typed};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -430,6 +431,14 @@ fn in_list(column: &Column, list: &[Datum], data_type: Type, rows: usize) -> Col
         }
         known.sort_unstable();
         truths.extend(values.iter().map(|value| known.binary_search(value).is_ok()));
+    } else if let Data::Text(values) = &column.data {
+        let texts = list.iter().filter_map(Datum::as_text).map(str::as_bytes);
+        let plain = |text: &[u8]| if data_type == Type::BPCHAR { without_blanks(text).len() } else { text.len() };
+        let known: std::collections::HashSet<&[u8]> = texts.map(|text| &text[..plain(text)]).collect();
+        truths.extend((0..rows).map(|row| {
+            let text = values.get(row);
+            known.contains(&text[..plain(text)])
+        }));
     } else {
         truths.extend((0..rows).map(|row| {
             let value = column.get(row, data_type);

@@ -1,13 +1,15 @@
 //! Operators put together: batches flow from a source through stages into an operator that holds rows, and from there on.
 
+mod shared;
 mod threads;
 
-use crate::aggregate::{Grouping, Groups};
+use crate::aggregate::{Grouping, Groups, SpilledGroups};
 use crate::batch::Batch;
 use crate::expression::Expression;
-use crate::join::{JoinRule, Table};
-use crate::sort::{SortKey, Sorter};
-use pgtypes::{Error, Type};
+use crate::join::{Built, JoinRule, Probing, SpilledJoin, Table};
+use crate::sort::{SortKey, Sorted, Sorter};
+use crate::spill::{Spilling, Stored};
+use pgtypes::{Error, Type, state};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +46,12 @@ impl Piece for Batch {
     }
 }
 
+/// Returns the next rows of a source, on any thread; `None` behind the last.
+pub type Next<'n, E> = dyn Fn() -> Result<Option<Box<dyn Piece>>, Stop<E>> + Sync + 'n;
+
+/// What is done with such a call.
+pub type Work<'w, E> = dyn FnMut(&Next<'_, E>) -> Result<(), Stop<E>> + 'w;
+
 /// What an execution stands on.
 pub trait Host {
     /// Errors that end the statement.
@@ -70,11 +78,25 @@ pub trait Host {
         Ok(())
     }
 
+    /// Shows a call that returns the next rows of a source, and that several threads may make; `None` if the source has none.
+    /// `work` is called once at most.
+    ///
+    /// # Errors
+    /// Errors of the source and of `work`.
+    fn share(&mut self, _source: usize, _work: &mut Work<'_, Self::Error>) -> Option<Result<(), Stop<Self::Error>>> {
+        None
+    }
+
     /// The statement's ledger.
     fn ledger(&self) -> Arc<dyn Ledger<Self::Error>>;
 
     /// Number of threads that may work beside the one that reads.
     fn workers(&self) -> usize;
+
+    /// Leave to write rows away, with all that the operators may hold; `None`: they may not.
+    fn spilling(&self) -> Option<Spilling> {
+        None
+    }
 
     /// Prepares a thread to work for the statement.
     fn enter(&self) -> Arc<dyn Fn() + Send + Sync>;
@@ -151,16 +173,22 @@ pub enum Stage {
 enum Origin {
     Source(usize),
     Made(VecDeque<Batch>),
+    Stored(Box<dyn Stored>),
 }
 
 /// A running operator.
 pub struct Flow {
     origin: Origin,
+    course: Course,
+    /// Batches that the stages have made and that were not taken yet.
+    ready: VecDeque<Batch>,
+}
+
+/// What happens to the rows of a flow's origin. Threads share it.
+struct Course {
     stages: Vec<(Stage, Arc<AtomicU64>)>,
     /// Rows of the origin.
     counter: Arc<AtomicU64>,
-    /// Batches that the stages have made and that were not taken yet.
-    ready: VecDeque<Batch>,
     /// Bytes of tables and batches that are held.
     held: usize,
 }
@@ -173,58 +201,126 @@ impl Flow {
     pub fn start<H: Host>(operator: Operator, host: &mut H) -> Result<Flow, Stop<H::Error>> {
         let Operator { kind, types, counter } = operator;
         match kind {
-            Kind::Source(source) => Ok(Flow {
-                origin: Origin::Source(source),
-                stages: Vec::new(),
-                counter,
-                ready: VecDeque::new(),
-                held: 0,
-            }),
+            Kind::Source(source) => Ok(Flow::of(Origin::Source(source), counter, 0)),
             Kind::Filter(input, condition) => Ok(Flow::start(*input, host)?.with(Stage::Filter(condition), counter)),
             Kind::Project(input, columns) => Ok(Flow::start(*input, host)?.with(Stage::Project(columns), counter)),
-            Kind::Join(probing, built, rule) => {
-                let table = build(Flow::start(*built, host)?, &rule, host)?;
-                let held = table.memory();
-                let mut flow = Flow::start(*probing, host)?.with(Stage::Probe(Arc::new(table)), counter);
-                flow.held += held;
-                Ok(flow)
-            }
-            Kind::Aggregate(input, grouping) => {
-                let flow = Flow::start(*input, host)?;
-                let order = if grouping.is_mergeable() { Order::Free } else { Order::Kept };
-                let groups = flow.drive(host, order, &|| Groups::new(grouping.clone()), &|groups, batch| {
-                    groups.add(batch, true)?;
-                    Ok(groups.memory())
-                })?;
-                let mut groups = groups.into_iter();
-                let mut all = groups.next().unwrap_or_else(|| Groups::new(grouping.clone()));
-                for other in groups {
-                    all.merge(other)?;
-                }
-                Flow::made(all.finish()?, counter, host)
-            }
+            Kind::Join(probing, built, rule) => Flow::join(*probing, *built, &rule, counter, host),
+            Kind::Aggregate(input, grouping) => Flow::aggregate(*input, &grouping, counter, host),
             Kind::Sort(input, keys, bound) => {
                 let flow = Flow::start(*input, host)?;
-                let start = || Sorter::new(keys.clone(), &types, bound);
+                let share = flow.share(host);
+                let start = || Sorter::new(keys.clone(), &types, bound, share.clone());
                 let sorters = flow.drive(host, Order::Kept, &start, &|sorter, batch| {
                     sorter.add(batch)?;
                     Ok(sorter.memory())
                 })?;
-                let sorter = sorters.into_iter().next().unwrap_or_else(start);
-                Flow::made(sorter.finish()?, counter, host)
+                match sorters.into_iter().next().unwrap_or_else(start).finish()? {
+                    Sorted::Held(batches) => Flow::made(batches, counter, host),
+                    Sorted::Merged(merge) => Flow::stored(merge, share, counter, host),
+                }
             }
         }
+    }
+
+    fn join<H: Host>(
+        probing: Operator,
+        built: Operator,
+        rule: &Arc<JoinRule>,
+        counter: Arc<AtomicU64>,
+        host: &mut H,
+    ) -> Result<Flow, Stop<H::Error>> {
+        let flow = Flow::start(built, host)?;
+        // Parts of the rows come in another order.
+        let share = flow.share(host).filter(|_| !rule.keeps_order);
+        let start = || Table::new(rule.clone(), share.clone());
+        let tables = flow.drive(host, Order::Kept, &start, &|table, batch| {
+            table.add(batch)?;
+            Ok(table.memory())
+        })?;
+        match (tables.into_iter().next().unwrap_or_else(start).finish()?, share) {
+            (Built::Parts(built), Some(share)) => {
+                let flow = Flow::start(probing, host)?;
+                let start = || Probing::new(rule.clone(), &share, 0);
+                let all = flow.drive(host, Order::Kept, &start, &|probing, batch| {
+                    probing.add(batch)?;
+                    Ok(probing.memory())
+                })?;
+                let probing = all.into_iter().next().unwrap_or_else(start);
+                let join = SpilledJoin::new(built, probing, share.clone())?;
+                Flow::stored(Box::new(join), Some(share), counter, host)
+            }
+            (Built::Table(table), _) => {
+                let held = table.memory();
+                let mut flow = Flow::start(probing, host)?.with(Stage::Probe(Arc::from(table)), counter);
+                flow.course.held += held;
+                Ok(flow)
+            }
+            (Built::Parts(_), None) => {
+                Err(Error::new(state::INTERNAL_ERROR, "a join was divided without leave").into())
+            }
+        }
+    }
+
+    fn aggregate<H: Host>(
+        input: Operator,
+        grouping: &Arc<Grouping>,
+        counter: Arc<AtomicU64>,
+        host: &mut H,
+    ) -> Result<Flow, Stop<H::Error>> {
+        let flow = Flow::start(input, host)?;
+        let order = if grouping.is_mergeable() { Order::Free } else { Order::Kept };
+        let share = flow.share(host);
+        let workers = if order == Order::Free { host.workers() } else { 1 };
+        let of_each = share.as_ref().map(|share| share.divided(workers));
+        let groups =
+            flow.drive(host, order, &|| Groups::new(grouping.clone(), of_each.clone()), &|groups, batch| {
+                groups.add(batch)?;
+                Ok(groups.memory())
+            })?;
+        if groups.iter().any(Groups::is_spilled)
+            && let Some(share) = share
+        {
+            let groups = SpilledGroups::new(groups, share.clone())?;
+            return Flow::stored(Box::new(groups), Some(share), counter, host);
+        }
+        let mut groups = groups.into_iter();
+        let mut all = groups.next().unwrap_or_else(|| Groups::new(grouping.clone(), None));
+        for other in groups {
+            all.merge(other)?;
+        }
+        Flow::made(all.finish()?, counter, host)
+    }
+
+    /// What an operator above may hold.
+    fn share<H: Host>(&self, host: &H) -> Option<Spilling> {
+        Some(host.spilling()?.share(self.course.held))
+    }
+
+    /// The rows of an operator that has written them away, and that holds its share at most.
+    fn stored<H: Host>(
+        stored: Box<dyn Stored>,
+        share: Option<Spilling>,
+        counter: Arc<AtomicU64>,
+        host: &mut H,
+    ) -> Result<Flow, Stop<H::Error>> {
+        let held = share.map_or(0, |share| share.bytes);
+        host.ledger().hold(held).map_err(Stop::Memory)?;
+        Ok(Flow::of(Origin::Stored(stored), counter, held))
     }
 
     /// The rows of an operator that has held them.
     fn made<H: Host>(batches: Vec<Batch>, counter: Arc<AtomicU64>, host: &mut H) -> Result<Flow, Stop<H::Error>> {
         let held = batches.iter().map(Batch::bytes).sum();
         host.ledger().hold(held).map_err(Stop::Memory)?;
-        Ok(Flow { origin: Origin::Made(batches.into()), stages: Vec::new(), counter, ready: VecDeque::new(), held })
+        Ok(Flow::of(Origin::Made(batches.into()), counter, held))
+    }
+
+    fn of(origin: Origin, counter: Arc<AtomicU64>, held: usize) -> Flow {
+        Flow { origin, course: Course { stages: Vec::new(), counter, held }, ready: VecDeque::new() }
     }
 
     fn with(mut self, stage: Stage, counter: Arc<AtomicU64>) -> Flow {
-        self.stages.push((stage, counter));
+        self.course.stages.push((stage, counter));
         self
     }
 
@@ -238,9 +334,9 @@ impl Flow {
                 return Ok(Some(batch));
             }
             let Some(piece) = self.take(host)? else { return Ok(None) };
-            let batch = self.decoded(piece)?;
+            let batch = self.course.decoded(piece)?;
             let mut ready = std::mem::take(&mut self.ready);
-            let result = push(&self.stages, batch, &mut |batch| {
+            let result = push(&self.course.stages, batch, &mut |batch| {
                 ready.push_back(batch);
                 Ok::<(), Error>(())
             });
@@ -255,6 +351,7 @@ impl Flow {
         match &mut self.origin {
             Origin::Source(source) => host.next(*source).map_err(Stop::Statement),
             Origin::Made(batches) => Ok(batches.pop_front().map(|batch| Box::new(batch) as Box<dyn Piece>)),
+            Origin::Stored(stored) => Ok(stored.next()?.map(|batch| Box::new(batch) as Box<dyn Piece>)),
         }
     }
 
@@ -267,9 +364,17 @@ impl Flow {
         match origin {
             Origin::Source(source) => host.read(source, visit),
             Origin::Made(batches) => batches.into_iter().try_for_each(|batch| visit(Box::new(batch))),
+            Origin::Stored(mut stored) => {
+                while let Some(batch) = stored.next()? {
+                    visit(Box::new(batch))?;
+                }
+                Ok(())
+            }
         }
     }
+}
 
+impl Course {
     fn decoded(&self, piece: Box<dyn Piece>) -> Result<Batch, Error> {
         let batch = piece.decode()?;
         // Relaxed: a count that is read when all threads have ended.
@@ -307,13 +412,4 @@ fn push<E: From<Error>>(
         }
         Stage::Probe(table) => table.probe(&batch, &mut pass),
     }
-}
-
-/// The table of a join's built side.
-fn build<H: Host>(flow: Flow, rule: &Arc<JoinRule>, host: &mut H) -> Result<Table, Stop<H::Error>> {
-    let tables = flow.drive(host, Order::Kept, &|| Table::new(rule.clone()), &|table, batch| {
-        table.add(batch)?;
-        Ok(table.memory())
-    })?;
-    Ok(tables.into_iter().next().unwrap_or_else(|| Table::new(rule.clone())))
 }

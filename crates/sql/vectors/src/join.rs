@@ -1,11 +1,18 @@
 //! Joins by equal keys: the rows of one side in a hash table, in which those of the other side look for their partners.
+//!
+//! A side that does not fit is written away by parts of the keys' hashes, and so is the other side then ([`spilled`]).
+
+mod spilled;
 
 use crate::batch::{BATCH_ROWS, Batch};
 use crate::column::{ABSENT, Column};
 use crate::expression::Expression;
 use crate::keys::{KeySet, Keys};
+use crate::spill::{DEEPEST, Part, Partitions, Spilling};
 use pgtypes::{Result, Type};
 use std::sync::Arc;
+
+pub use spilled::{Probing, SpilledJoin};
 
 /// Which rows of the probing side stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +42,8 @@ pub struct JoinRule {
     pub is_swapped: bool,
     /// Types of the built columns.
     pub built: Vec<Type>,
+    /// Whether the rows come in the order of the probing side.
+    pub keeps_order: bool,
 }
 
 /// The built side.
@@ -47,23 +56,82 @@ pub struct Table {
     next: Vec<u32>,
     columns: Vec<Column>,
     rows: usize,
+    spilling: Option<Spilling>,
+    level: u32,
+    /// All rows, where they do not fit.
+    parts: Option<Partitions>,
+}
+
+/// All rows of the built side.
+pub enum Built {
+    /// In a table.
+    Table(Box<Table>),
+    /// By parts of the keys' hashes.
+    Parts(Vec<Part>),
 }
 
 impl Table {
     /// No rows.
-    pub fn new(rule: Arc<JoinRule>) -> Table {
+    pub fn new(rule: Arc<JoinRule>, spilling: Option<Spilling>) -> Table {
+        Table::at(rule, spilling, 0)
+    }
+
+    /// No rows, of some that were divided so many times.
+    fn at(rule: Arc<JoinRule>, spilling: Option<Spilling>, level: u32) -> Table {
         let columns = rule.built.iter().copied().map(Column::new).collect();
-        Table { rule, keys: KeySet::default(), ends: Vec::new(), next: Vec::new(), columns, rows: 0 }
+        Table {
+            rule,
+            keys: KeySet::default(),
+            ends: Vec::new(),
+            next: Vec::new(),
+            columns,
+            rows: 0,
+            spilling,
+            level,
+            parts: None,
+        }
     }
 
     /// Adds rows. Those with NULL in their keys have no partner.
     ///
     /// # Errors
-    /// Errors of the keys.
+    /// Errors of the keys, and of temporary files.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let keys = Keys::of(batch, &self.rule.build)?;
         let kept: Vec<u32> = (0..batch.rows as u32).filter(|row| !keys.has_null(*row as usize)).collect();
-        for row in &kept {
+        if let Some(parts) = &mut self.parts {
+            return parts.add(batch, &kept, |row| keys.hash(row));
+        }
+        self.insert(batch, &keys, &kept);
+        match &self.spilling {
+            Some(spilling) if self.memory() > spilling.bytes && self.level < DEEPEST => self.write_away(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes away the rows so far.
+    fn write_away(&mut self) -> Result<()> {
+        let Some(spilling) = &self.spilling else { return Ok(()) };
+        let parts = self.parts.insert(Partitions::new(spilling, self.level));
+        let rows = Batch::new(self.rows, std::mem::take(&mut self.columns));
+        (self.keys, self.ends, self.next, self.rows) = (KeySet::default(), Vec::new(), Vec::new(), 0);
+        let keys = Keys::of(&rows, &self.rule.build)?;
+        parts.add(&rows, &(0..rows.rows as u32).collect::<Vec<_>>(), |row| keys.hash(row))
+    }
+
+    /// All rows.
+    ///
+    /// # Errors
+    /// Errors of temporary files.
+    pub fn finish(mut self) -> Result<Built> {
+        match self.parts.take() {
+            Some(parts) => Ok(Built::Parts(parts.finish()?)),
+            None => Ok(Built::Table(Box::new(self))),
+        }
+    }
+
+    fn insert(&mut self, batch: &Batch, keys: &Keys, kept: &[u32]) {
+        for row in kept {
             let (key, new) = self.keys.insert(keys.hash(*row as usize), keys.get(*row as usize));
             let number = self.next.len() as u32;
             self.next.push(ABSENT);
@@ -76,15 +144,15 @@ impl Table {
             }
         }
         for (known, column) in self.columns.iter_mut().zip(&batch.columns) {
-            if kept.len() == batch.rows { known.append(column) } else { known.append(&column.gather(&kept)) }
+            if kept.len() == batch.rows { known.append(column) } else { known.append(&column.gather(kept)) }
         }
         self.rows += kept.len();
-        Ok(())
     }
 
     /// Approximate bytes of memory.
     pub fn memory(&self) -> usize {
-        self.keys.memory()
+        self.parts.as_ref().map_or(0, Partitions::memory)
+            + self.keys.memory()
             + self.ends.len() * 8
             + self.next.len() * 4
             + self.columns.iter().map(Column::bytes).sum::<usize>()

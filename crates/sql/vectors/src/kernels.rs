@@ -2,6 +2,7 @@
 
 use crate::column::{Column, Data};
 use crate::expression::{Arithmetic, Comparison, Vector};
+use crate::keys::without_blanks;
 use pgtypes::{Type, compare_typed};
 use std::cmp::Ordering;
 
@@ -21,6 +22,11 @@ impl Comparison {
 /// PostgreSQL's order of floats: NaN equals itself and is greater than every other; both zeros are equal.
 pub fn compare_floats(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
+}
+
+/// The order of two texts in the collation C.
+pub fn compare_texts(data_type: Type, (left, right): (&[u8], &[u8])) -> Ordering {
+    if data_type == Type::BPCHAR { without_blanks(left).cmp(without_blanks(right)) } else { left.cmp(right) }
 }
 
 /// Which rows have NULL on either side.
@@ -90,9 +96,10 @@ pub fn compare(comparison: Comparison, left: &Vector, right: &Vector, data_type:
             let accepts = |a, b| comparison.accepts(compare_floats(a, b));
             zip((left, constants.0), (right, constants.1), rows, accepts)
         }
-        (Data::Text(left), Data::Text(right)) if data_type != Type::BPCHAR => {
+        (Data::Text(left), Data::Text(right)) => {
             let at = |row: usize, is_constant: bool| if is_constant { 0 } else { row };
-            let compare = |row| left.get(at(row, constants.0)).cmp(right.get(at(row, constants.1)));
+            let texts = |row| (left.get(at(row, constants.0)), right.get(at(row, constants.1)));
+            let compare = |row| compare_texts(data_type, texts(row));
             (0..rows).map(|row| comparison.accepts(compare(row))).collect()
         }
         _ => {
@@ -183,6 +190,12 @@ fn integers(
     all_of(values, nulls)
 }
 
+/// The largest value without its sign; `None` if it has no positive form.
+fn largest(values: &[i128]) -> Option<i128> {
+    let (least, most) = values.iter().fold((0, 0), |(least, most), value| (*value.min(&least), *value.max(&most)));
+    Some(most.max(least.checked_neg()?))
+}
+
 /// The scale of a sum is the larger, that of a product the sum of both.
 fn decimals(
     operation: Arithmetic,
@@ -191,14 +204,27 @@ fn decimals(
     nulls: Option<&[bool]>,
     rows: usize,
 ) -> Option<Data> {
+    let both = largest(left.0).zip(largest(right.0));
     if operation == Arithmetic::Multiply {
-        let values = all_of(zip(left, right, rows, i128::checked_mul), nulls)?;
         // PostgreSQL rounds beyond; what is near is left to the function.
-        return (left_scale + right_scale < 1000).then_some(Data::Decimal(values, left_scale + right_scale));
+        let scale = Some(left_scale + right_scale).filter(|scale| *scale < 1000)?;
+        let is_small = both.is_some_and(|(left, right)| left.checked_mul(right).is_some());
+        let values = match is_small {
+            true => zip(left, right, rows, i128::wrapping_mul),
+            false => all_of(zip(left, right, rows, i128::checked_mul), nulls)?,
+        };
+        return Some(Data::Decimal(values, scale));
     }
     let scale = left_scale.max(right_scale);
     let left_factor = 10i128.checked_pow(scale - left_scale)?;
     let right_factor = 10i128.checked_pow(scale - right_scale)?;
+    let sum =
+        |(left, right): (i128, i128)| left.checked_mul(left_factor)?.checked_add(right.checked_mul(right_factor)?);
+    if both.is_some_and(|both| sum(both).is_some()) {
+        let sign = if operation == Arithmetic::Add { right_factor } else { -right_factor };
+        let values = zip(left, right, rows, |left, right| left.wrapping_mul(left_factor) + right.wrapping_mul(sign));
+        return Some(Data::Decimal(values, scale));
+    }
     let values = zip(left, right, rows, |left, right| {
         let (left, right) = (left.checked_mul(left_factor)?, right.checked_mul(right_factor)?);
         if operation == Arithmetic::Add { left.checked_add(right) } else { left.checked_sub(right) }

@@ -87,7 +87,13 @@ fn int(value: i64) -> Expression {
 fn call(name: &str, arguments: &[Expression]) -> Call {
     let types: Vec<Type> = arguments.iter().map(Expression::data_type).collect();
     let resolved = resolve_aggregate(name, &types).expect("fits").expect("an aggregate");
-    Call { aggregate: resolved.aggregate, arguments: arguments.to_vec(), filter: None, result: resolved.result }
+    Call {
+        aggregate: resolved.aggregate,
+        arguments: arguments.to_vec(),
+        filter: None,
+        distinct: false,
+        result: resolved.result,
+    }
 }
 
 fn rows(operator: Operator, host: &mut Numbers) -> Result<Vec<Vec<String>>, Stop<String>> {
@@ -214,8 +220,9 @@ fn keys_are_equal_where_values_are() {
                 _ => Datum::from(*value),
             });
         }
-        let keys = Keys::of_columns(&[(&column, data_type)], column.len());
-        (1..column.len()).all(|row| keys.get(row) == keys.get(0) && keys.hash(row) == keys.hash(0))
+        let count = column.len();
+        let keys = Keys::of_columns(&[(Arc::new(column), data_type)], count);
+        (1..count).all(|row| keys.get(row) == keys.get(0) && keys.hash(row) == keys.hash(0))
     };
     assert!(keys(&["100", "100.0", "100.000"], Type::NUMERIC));
     assert!(keys(&["1e40", "1e40"], Type::NUMERIC) && !keys(&["1e40", "1e41"], Type::NUMERIC));
@@ -235,6 +242,7 @@ fn joins_keep_what_their_kind_says() {
             condition: None,
             is_swapped: false,
             built: vec![Type::INT8, Type::INT8],
+            keeps_order: false,
         };
         let join = Kind::Join(
             Box::new(few),

@@ -139,6 +139,11 @@ pub trait Tables {
         None
     }
 
+    /// Returns whether scans are protected by writing down what they asked for: range, predicate and columns.
+    fn logs_predicates(&self) -> bool {
+        false
+    }
+
     /// Returns about how many keys of a table lie between two bounds, whatever their rows' visibility. It is no read of any
     /// transaction: nothing comes to depend on the answer. `None` in an engine that cannot tell quickly, for a table stored by
     /// hash unless both bounds are open, and for an unknown table.

@@ -11,6 +11,7 @@ use crate::store::{Store, Transaction};
 use crate::types::{Datum, Encoding, Env, memory};
 use std::sync::Arc;
 use std::time::Duration;
+use vectors::spill::TemporaryFiles;
 
 /// Number of rows between two checks whether the statement may go on.
 const ROWS_BETWEEN_CHECKS: u64 = 256;
@@ -43,6 +44,11 @@ impl<'s> Exec<'s> {
         cancel: &'s Arc<Cancel>,
     ) -> Exec<'s> {
         Exec { transaction, parameters, memory, cancel, database, session }
+    }
+
+    /// Temporary files of the statement.
+    pub fn temporary_files(&self) -> Arc<dyn TemporaryFiles> {
+        self.database.temporary.of_statement(self.session.derived.temporary_bytes)
     }
 
     /// The engine: what it says about the sizes of tables is no read of the transaction.

@@ -15,6 +15,7 @@ use crate::env::{Conflicts, Registry};
 use crate::memory::{Budget, Memory};
 use crate::notify::Channels;
 use crate::store::{Exported, Store};
+use crate::temporary::Temporary;
 use ::advisory::Locks;
 use pgtypes::defined::Definition;
 use std::collections::HashMap;
@@ -45,6 +46,8 @@ pub struct Instance {
     pub advisory: Locks,
     /// LISTEN and NOTIFY.
     pub channels: Channels,
+    /// Temporary files.
+    pub(crate) temporary: Temporary,
     pub(crate) open: OpenDatabases,
     /// The database that the program itself uses.
     pub(crate) home: Oid,
@@ -76,7 +79,8 @@ impl Deref for Database {
 pub struct Options {
     /// Bytes of one statement's text (54000). Default 16 MiB.
     pub statement_bytes: usize,
-    /// Bytes that one statement may hold for sorting, hashing and materializing (53200). Default 256 MiB.
+    /// Bytes that one statement may hold for sorting, hashing and materializing; beyond them it uses temporary files, or fails (53200).
+    /// Default 256 MiB.
     pub work_bytes: usize,
     /// Bytes that the statements of all sessions may hold together (53200), whatever the limit of each. Default 1 GiB.
     pub budget_bytes: usize,
@@ -100,6 +104,8 @@ pub struct Options {
     pub departure_wait: Duration,
     /// The database that the program itself uses, which is neither dropped nor renamed. Default `postgres`.
     pub database: String,
+    /// A directory for temporary files alone, which is cleared. Default: the system's directory for them.
+    pub temporary: Option<Arc<dyn ::env::Disk>>,
     /// Whether the tables were made ready before ([`tables::prepare`]), and may be in use.
     pub is_prepared: bool,
 }
@@ -123,6 +129,7 @@ impl Default for Options {
             settings: Vec::new(),
             departure_wait: Duration::from_secs(5),
             database: "postgres".to_owned(),
+            temporary: None,
             is_prepared: false,
         }
     }

@@ -227,6 +227,7 @@ pub static KNOWN: &[Known] = &[
     known("tcp_keepalives_interval", "0", Int(0, 2147483647), Session, NO_EFFECT),
     known("tcp_user_timeout", "0", Milliseconds, Session, NO_EFFECT),
     known("temp_buffers", "8MB", Kilobytes, Session, NO_EFFECT),
+    known("temp_file_limit", "-1", Text, Session, "Limits the total size of the temporary files of a statement; -1 sets no limit."),
     known("temp_tablespaces", "", Text, Session, NO_EFFECT),
     reported("TimeZone", "UTC", Text, Session, "Sets the time zone for displaying and interpreting time stamps."),
     known("timezone_abbreviations", "Default", Text, Session, NO_EFFECT),
@@ -247,7 +248,7 @@ pub static KNOWN: &[Known] = &[
     known("vacuum_freeze_table_age", "150000000", Int(0, 2000000000), Session, NO_EFFECT),
     known("wal_compression", "off", Enum(&["off", "on", "pglz", "lz4", "zstd"]), Session, NO_EFFECT),
     known("wal_level", "replica", Text, Never, "Sets the level of information written to the WAL."),
-    known("work_mem", "256MB", Kilobytes, Session, "Sets the maximum memory to be used by one statement."),
+    known("work_mem", "256MB", Kilobytes, Session, "Sets the memory that one statement uses before it writes to temporary disk files."),
     known("xmlbinary", "base64", Text, Session, NO_EFFECT),
     known("xmloption", "content", Text, Session, NO_EFFECT),
 ];
@@ -518,6 +519,10 @@ fn text(known: &Known, value: &str) -> Option<String> {
         "log_min_duration_statement" => {
             let is_off = value.trim() == "-1";
             if is_off { Some("-1".to_owned()) } else { with_unit(value, TIMES).map(|time| in_units(time, TIMES)) }
+        }
+        "temp_file_limit" => {
+            let is_off = value.trim() == "-1";
+            if is_off { Some("-1".to_owned()) } else { with_unit(value, SIZES).map(|size| in_units(size, SIZES)) }
         }
         "TimeZone" => zone(value).map(|(name, _)| name),
         _ => Some(value.to_owned()),

@@ -86,6 +86,8 @@ pub(crate) struct DerivedSettings {
     /// Milliseconds; 0 means none.
     pub idle_in_transaction: u64,
     pub work_bytes: Option<usize>,
+    /// `temp_file_limit`; `None`: none.
+    pub temporary_bytes: Option<u64>,
     /// `synchronous_commit = off`
     pub is_commit_asynchronous: bool,
     pub is_read_only_by_default: bool,
@@ -311,6 +313,7 @@ impl State {
             lock_timeout: settings.milliseconds("lock_timeout"),
             idle_in_transaction: settings.milliseconds(settings::IDLE_IN_TRANSACTION),
             work_bytes: settings.bytes("work_mem").and_then(|bytes| usize::try_from(bytes).ok()),
+            temporary_bytes: settings.bytes("temp_file_limit"),
             is_commit_asynchronous: settings.get("synchronous_commit").as_deref() == Some("off"),
             is_read_only_by_default: settings.is_on("default_transaction_read_only"),
             is_deferrable_by_default: settings.is_on("default_transaction_deferrable"),

@@ -17,10 +17,11 @@ pub(crate) mod fixture;
 mod tests;
 
 pub use counters::{Counter, Counters};
+pub use operators::Logged;
 
 use crate::context::Exec;
 use crate::error::Result;
-use crate::plan::{Expr, Plan};
+use crate::plan::{Expr, Plan, Scan};
 use crate::types::{Datum, Row};
 use operators::Node;
 use scope::{PlanRows, Run, Scope};
@@ -31,6 +32,12 @@ pub struct Cursor {
     plan: Arc<Plan>,
     node: Node,
     scope: Scope,
+}
+
+/// What a scan of a whole table asks its engine for, if it started now; `None` if that depends on an enclosing row.
+pub fn logged(exec: &mut Exec<'_>, scan: &Scan) -> Option<Logged> {
+    let mut scope = Scope::new(start);
+    Logged::of(scan, &mut Run { exec, scope: &mut scope })
 }
 
 impl Cursor {

@@ -5,11 +5,13 @@
 use super::deparse::Deparser;
 use super::{Node, Options, Property};
 use crate::catalog::{EXPRESSION, Table};
+use crate::exec::Logged;
 use crate::plan::{
     Aggregation, Estimate, Expr, Join, JoinKind, Modifying, Path, Plan, Scan, SetColumn, SetOperation, SortKey,
     Statement, Subquery, Window, WindowKind,
 };
 use crate::stack::ensure_stack;
+use crate::vectorize::conjuncts;
 use std::collections::HashSet;
 use std::ops::Bound;
 
@@ -209,7 +211,32 @@ impl<'c> Describer<'c> {
             let filter = self.text(filter, &names, &mut node);
             node.add_condition("Filter", filter, self.removed(scan, plan));
         }
+        if let Some(logged) = self.options.logged.and_then(|all| all.get(&std::ptr::from_ref(scan).addr())) {
+            let text = self.logged(scan, logged, &names, &mut node);
+            node.properties.push(("Logged", text.into()));
+        }
         (node, names)
+    }
+
+    /// The predicate and the columns that an engine writes down for a scan.
+    fn logged(&mut self, scan: &Scan, logged: &Logged, names: &[String], node: &mut Node) -> String {
+        let conjuncts = scan.filter.as_ref().map_or(&[][..], conjuncts);
+        let texts: Vec<String> = logged.conjuncts.iter().map(|at| self.text(&conjuncts[*at], names, node)).collect();
+        let predicate = match texts.len() {
+            0 => "all rows".to_owned(),
+            1 => texts.concat(),
+            _ => format!("({})", texts.join(" AND ")),
+        };
+        let columns = match logged.columns.as_deref() {
+            None => "all columns".to_owned(),
+            Some([]) => "no columns".to_owned(),
+            Some(columns) => {
+                let names: Vec<&str> =
+                    columns.iter().map(|at| scan.table.columns[usize::from(*at)].name.as_str()).collect();
+                format!("columns {}", names.join(", "))
+            }
+        };
+        format!("{predicate}, {columns}")
     }
 
     fn path(&mut self, table: &Table, path: &Path, names: &[String]) -> Node {

@@ -13,9 +13,11 @@ mod tests;
 use crate::context::Exec;
 use crate::dml;
 use crate::error::Result;
-use crate::exec::{Counter, Counters, Cursor};
-use crate::plan::{Estimate, Plan, Statement};
+use crate::exec::{self, Counter, Counters, Cursor, Logged};
+use crate::plan::{Estimate, Path, Plan, Statement};
 use describe::describe;
+use model::Tables;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use structured::Tree;
 use syntax::{ExplainFormat, ExplainOptions};
@@ -29,6 +31,8 @@ pub struct Options<'c> {
     pub estimate: Option<&'c dyn Fn(&Plan) -> Estimate>,
     /// How long planning took.
     pub planning: Option<Duration>,
+    /// What scans write down of what they ask for, where the engine does ([`logged`]).
+    pub logged: Option<&'c HashMap<usize, Logged>>,
     /// ANALYZE: what the operators did.
     pub counters: Option<&'c Counters>,
     /// ANALYZE: how long the statement took.
@@ -84,6 +88,25 @@ pub fn explain(statement: &Statement, options: Options<'_>) -> Vec<String> {
     node.lines(0, options, &mut lines);
     lines.extend(times.map(|(name, time)| format!("{name}: {time:.3} ms")));
     lines
+}
+
+/// What the scans of whole tables in a statement write down when it starts, by the scan's address; nothing where the engine protects reads
+/// otherwise.
+pub fn logged(exec: &mut Exec<'_>, statement: &Statement) -> HashMap<usize, Logged> {
+    let mut all = HashMap::new();
+    if exec.store().ddl().is_some_and(Tables::logs_predicates)
+        && let Statement::Query(query) = statement
+    {
+        query.plan.walk(&mut |plan| {
+            if let Plan::Scan(scan) = plan
+                && matches!(scan.path, Path::All)
+                && let Some(logged) = exec::logged(exec, scan)
+            {
+                all.insert(std::ptr::from_ref(scan).addr(), logged);
+            }
+        });
+    }
+    all
 }
 
 /// Runs a statement and explains its operators with their counts. A statement that writes is timed as a whole.

@@ -447,7 +447,9 @@ impl Session {
         let facts = Facts::of_statement(&statement, &sizes);
         let estimate = |plan: &Plan| optimize::estimate(plan, &facts);
         let planning = Some(since.elapsed());
-        let options = explain::Options { given, estimate: Some(&estimate), planning, ..Default::default() };
+        let logged = explain::logged(&mut self.exec(&values)?, &statement);
+        let (estimate, logged) = (Some(&estimate as &dyn Fn(&Plan) -> _), Some(&logged));
+        let options = explain::Options { given, estimate, planning, logged, ..Default::default() };
         let lines = if given.analyze {
             self.check_writable(&statement)?;
             self.freeze_cursors()?;

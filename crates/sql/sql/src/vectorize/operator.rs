@@ -65,6 +65,16 @@ pub fn is_root(plan: &Plan) -> bool {
     }
 }
 
+/// Returns whether an aggregate with DISTINCT does not depend on the order of rows, nor on which of equal values counts.
+fn is_the_same_by_any(aggregate: &str, arguments: &[Expression]) -> bool {
+    let is_integer = |of: &Expression| [Type::INT2, Type::INT4, Type::INT8].contains(&of.data_type());
+    match (aggregate, arguments) {
+        ("count", [of]) => is_key_type(of.data_type()),
+        ("sum" | "avg" | "min" | "max", [of]) => is_integer(of),
+        _ => false,
+    }
+}
+
 /// Operators above each other, at most.
 const DEEPEST: usize = 200;
 
@@ -184,13 +194,18 @@ impl Translator<'_, '_> {
         let keys = aggregation.keys.iter().map(|key| expression(key, self.context)).collect::<Option<Vec<_>>>()?;
         let mut calls = Vec::new();
         for call in &aggregation.calls {
-            if call.distinct || !call.order.is_empty() || call.grouping.is_some() {
+            if !call.order.is_empty() || call.grouping.is_some() {
                 return None;
             }
             let arguments = call.arguments.iter().map(|argument| expression(argument, self.context));
+            let arguments = arguments.collect::<Option<Vec<_>>>()?;
+            if call.distinct && !is_the_same_by_any(call.aggregate.aggregate.name, &arguments) {
+                return None;
+            }
             calls.push(Call {
                 aggregate: call.aggregate.aggregate,
-                arguments: arguments.collect::<Option<Vec<_>>>()?,
+                arguments,
+                distinct: call.distinct,
                 filter: match &call.filter {
                     Some(filter) => Some(expression(filter, self.context)?),
                     None => None,
@@ -240,7 +255,8 @@ impl Translator<'_, '_> {
             true => ((of_right, right), (of_left, left)),
         };
         let built = building.types.clone();
-        let rule = JoinRule { kind, probe, build, condition, is_swapped, built };
+        let keeps_order = join.keeps_order;
+        let rule = JoinRule { kind, probe, build, condition, is_swapped, built, keeps_order };
         Some(Kind::Join(Box::new(probing), Box::new(building), Arc::new(rule)))
     }
 }

@@ -108,52 +108,81 @@ impl State {
         }
     }
 
-    /// Adds the rows of a batch to the groups `groups`.
-    pub fn add(&mut self, call: &Call, batch: &Batch, groups: &[u32]) -> Result<()> {
+    /// Adds the rows of a batch: each to the group of `groups`, or all to the only one.
+    pub fn add(&mut self, call: &Call, batch: &Batch, groups: Option<&[u32]>) -> Result<()> {
         if let State::Any(all, _, bytes) = self {
             return add_each(all, bytes, call, batch, groups);
         }
         let Some(argument) = call.arguments.first() else {
             if let State::Count(counts) = self {
-                groups.iter().for_each(|group| counts[*group as usize] += 1);
+                count(counts, batch.rows, groups);
             }
             return Ok(());
         };
         let column = argument.evaluate(batch)?.spread(batch.rows);
-        let rows = groups.iter().map(|group| *group as usize).enumerate().filter(|(row, _)| !column.is_null(*row));
+        let nulls = column.nulls.as_deref();
         match (self, &column.data) {
-            (State::Count(counts), _) => rows.for_each(|(_, group)| counts[group] += 1),
-            (State::Integers(sums), Data::Int(values)) => rows.for_each(|(row, group)| {
-                let (sum, count) = &mut sums[group];
-                *sum += i128::from(values[row]);
-                *count += 1;
-            }),
-            (State::Extreme(found, greatest), Data::Int(values)) => rows.for_each(|(row, group)| {
-                let (found, value) = (&mut found[group], values[row]);
-                if found.is_none_or(|found| if *greatest { value > found } else { value < found }) {
-                    *found = Some(value);
+            (State::Count(counts), _) => match nulls {
+                None => count(counts, batch.rows, groups),
+                Some(nulls) => each(nulls, Some(nulls), groups, |group, _| counts[group] += 1),
+            },
+            (State::Integers(sums), Data::Int(values)) => match (nulls, groups) {
+                (None, None) => {
+                    // Many narrow ones are summed in a register.
+                    let is_narrow = argument.data_type() != Type::INT8;
+                    let wide = || values.iter().map(|value| i128::from(*value)).sum();
+                    sums[0].0 += if is_narrow { i128::from(values.iter().sum::<i64>()) } else { wide() };
+                    sums[0].1 += values.len() as i64;
                 }
-            }),
-            (State::FloatExtreme(found, greatest), Data::Float(values)) => rows.for_each(|(row, group)| {
-                let (found, value) = (&mut found[group], values[row]);
-                let is_better = |found: f64| {
-                    let order = compare_floats(value, found);
-                    if *greatest { order.is_gt() } else { order.is_lt() }
-                };
-                if found.is_none_or(is_better) {
-                    *found = Some(value);
-                }
-            }),
+                _ => each(values, nulls, groups, |group, value| {
+                    let (sum, count) = &mut sums[group];
+                    *sum += i128::from(value);
+                    *count += 1;
+                }),
+            },
+            (State::Extreme(found, greatest), Data::Int(values)) => {
+                let greatest = *greatest;
+                each(values, nulls, groups, |group, value| {
+                    let found = &mut found[group];
+                    if found.is_none_or(|found| if greatest { value > found } else { value < found }) {
+                        *found = Some(value);
+                    }
+                });
+            }
+            (State::FloatExtreme(found, greatest), Data::Float(values)) => {
+                let greatest = *greatest;
+                each(values, nulls, groups, |group, value| {
+                    let is_better = |found: f64| {
+                        let order = compare_floats(value, found);
+                        if greatest { order.is_gt() } else { order.is_lt() }
+                    };
+                    if found[group].is_none_or(is_better) {
+                        found[group] = Some(value);
+                    }
+                });
+            }
+            (State::Numerics(sums), Data::Decimal(values, scale))
+                if let (None, None, false) = (nulls, groups, values.is_empty())
+                    && let Some(sum) = values.iter().try_fold(0i128, |sum, value| sum.checked_add(*value)) =>
+            {
+                sums[0].add(sum, *scale)?;
+                sums[0].count += values.len() as i64 - 1;
+            }
             (State::Numerics(sums), Data::Decimal(values, scale)) => {
-                for (row, group) in rows {
-                    sums[group].add(values[row], *scale)?;
-                }
+                let mut result = Ok(());
+                each(values, nulls, groups, |group, value| {
+                    if let Err(error) = sums[group].add(value, *scale) {
+                        result = Err(error);
+                    }
+                });
+                result?;
             }
             (State::Numerics(sums), Data::Datums(values)) => {
-                for (row, group) in rows {
-                    if let Datum::Numeric(value) = &values[row] {
-                        sums[group].count += 1;
-                        sums[group].add_other(value)?;
+                for (row, value) in values.iter().enumerate() {
+                    if let Datum::Numeric(value) = value {
+                        let sum = &mut sums[groups.map_or(0, |groups| groups[row] as usize)];
+                        sum.count += 1;
+                        sum.add_other(value)?;
                     }
                 }
             }
@@ -187,6 +216,21 @@ impl State {
             _ => return Err(Error::new(state::INTERNAL_ERROR, "an aggregate cannot be merged")),
         }
         Ok(())
+    }
+
+    /// The states of these groups. All are mergeable.
+    pub fn gather(&self, groups: &[u32]) -> State {
+        fn each<T: Clone>(all: &[T], groups: &[u32]) -> Vec<T> {
+            groups.iter().map(|group| all[*group as usize].clone()).collect()
+        }
+        match self {
+            State::Count(counts) => State::Count(each(counts, groups)),
+            State::Integers(sums) => State::Integers(each(sums, groups)),
+            State::Numerics(sums) => State::Numerics(each(sums, groups)),
+            State::Extreme(values, greatest) => State::Extreme(each(values, groups), *greatest),
+            State::FloatExtreme(values, greatest) => State::FloatExtreme(each(values, groups), *greatest),
+            State::Any(_, start, _) => State::Any(groups.iter().map(|_| start()).collect(), *start, 0),
+        }
     }
 
     /// The results.
@@ -241,23 +285,48 @@ impl State {
     }
 }
 
+/// Shows the values that are not NULL, with their groups.
+#[inline]
+fn each<T: Copy>(values: &[T], nulls: Option<&[bool]>, groups: Option<&[u32]>, mut add: impl FnMut(usize, T)) {
+    match (nulls, groups) {
+        (None, None) => values.iter().for_each(|value| add(0, *value)),
+        (None, Some(groups)) => values.iter().zip(groups).for_each(|(value, group)| add(*group as usize, *value)),
+        (Some(nulls), None) => {
+            let known = values.iter().zip(nulls).filter(|(_, null)| !**null);
+            known.for_each(|(value, _)| add(0, *value));
+        }
+        (Some(nulls), Some(groups)) => {
+            let known = values.iter().zip(nulls).zip(groups).filter(|((_, null), _)| !**null);
+            known.for_each(|((value, _), group)| add(*group as usize, *value));
+        }
+    }
+}
+
+/// Counts rows.
+fn count(counts: &mut [i64], rows: usize, groups: Option<&[u32]>) {
+    match groups {
+        None => counts[0] += rows as i64,
+        Some(groups) => groups.iter().for_each(|group| counts[*group as usize] += 1),
+    }
+}
+
 /// Shows the rows to accumulators one by one.
 fn add_each(
     all: &mut [Box<dyn Accumulator>],
     bytes: &mut usize,
     call: &Call,
     batch: &Batch,
-    groups: &[u32],
+    groups: Option<&[u32]>,
 ) -> Result<()> {
     let vectors = call.arguments.iter().map(|argument| argument.evaluate(batch)).collect::<Result<Vec<_>>>()?;
     let mut values = Vec::with_capacity(vectors.len());
-    for (row, group) in groups.iter().enumerate() {
+    for row in 0..batch.rows {
         values.clear();
         values.extend(vectors.iter().zip(&call.arguments).map(|(vector, of)| vector.get(row, of.data_type())));
         if call.aggregate.strict && values.iter().any(Datum::is_null) {
             continue;
         }
-        let accumulator = &mut all[*group as usize];
+        let accumulator = &mut all[groups.map_or(0, |groups| groups[row] as usize)];
         let before = accumulator.memory();
         accumulator.add(&values)?;
         *bytes = (*bytes + accumulator.memory()).saturating_sub(before);

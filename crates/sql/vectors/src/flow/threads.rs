@@ -1,36 +1,51 @@
 //! A flow driven to its end, on several threads where there is enough to do.
 
-use super::{Flow, Host, Ledger, Order, Origin, Piece, Stop, push};
+use super::{Course, Flow, Host, Ledger, Order, Origin, Piece, Stop, push};
 use crate::batch::Batch;
 use pgtypes::{Error, state};
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// Pieces that the thread of the statement works on before it starts others: a thread costs as much as some of them.
-const ALONE: usize = 16;
+pub(super) const ALONE: usize = 16;
 /// Pieces that wait for a worker, for each of them.
 const WAITING: usize = 4;
 
 /// Adds a batch to a state, and returns the bytes that it holds then.
-type Add<'a, S> = &'a (dyn Fn(&mut S, &Batch) -> Result<usize, Error> + Sync);
+pub(super) type Add<'a, S> = &'a (dyn Fn(&mut S, &Batch) -> Result<usize, Error> + Sync);
 
 impl Flow {
     /// Runs the flow to its end into states that `start` makes: one, or one for each worker where the order is free.
     pub(super) fn drive<H: Host, S: Send>(
-        mut self,
+        self,
+        host: &mut H,
+        order: Order,
+        start: &(dyn Fn() -> S + Sync),
+        add: Add<'_, S>,
+    ) -> Result<Vec<S>, Stop<H::Error>> {
+        if let (Order::Free, Origin::Source(source)) = (order, &self.origin)
+            && let Some(states) = Flow::drive_shared(*source, host, &Work { course: &self.course, add, start })
+        {
+            return states;
+        }
+        self.drive_read(host, order, start, add)
+    }
+
+    /// The same, where the rows are read on this thread.
+    fn drive_read<H: Host, S: Send>(
+        self,
         host: &mut H,
         order: Order,
         start: &(dyn Fn() -> S + Sync),
         add: Add<'_, S>,
     ) -> Result<Vec<S>, Stop<H::Error>> {
         // The source stays on this thread; the stages are shared.
-        let origin = std::mem::replace(&mut self.origin, Origin::Made(VecDeque::new()));
+        let Flow { origin, course, .. } = self;
         let workers = if order == Order::Kept { host.workers().min(1) } else { host.workers() };
         let (ledger, enter, shared) = (host.ledger(), host.enter(), Shared::new(workers));
-        let work = Work { flow: &self, add, start };
+        let work = Work { course: &course, add, start };
         thread::scope(|scope| {
             let mut team = Team {
                 scope,
@@ -45,24 +60,27 @@ impl Flow {
             };
             let read = Flow::read(origin, host, &mut |piece| team.take(piece));
             let states = team.finish();
-            read?;
-            states
+            match (read, states) {
+                // The reader has only seen that a worker failed.
+                (Err(Stop::Row(_)), Err(error)) | (Err(error), _) => Err(error),
+                (Ok(()), states) => states,
+            }
         })
     }
 }
 
 /// What is done with each piece.
-struct Work<'a, S> {
-    flow: &'a Flow,
-    add: Add<'a, S>,
-    start: &'a (dyn Fn() -> S + Sync),
+pub(super) struct Work<'a, S> {
+    pub course: &'a Course,
+    pub add: Add<'a, S>,
+    pub start: &'a (dyn Fn() -> S + Sync),
 }
 
 impl<S> Work<'_, S> {
     /// Works on one piece. Returns the bytes that the state holds afterwards, unless nothing was added.
-    fn on(&self, piece: Box<dyn Piece>, state: &mut S) -> Result<Option<usize>, Error> {
+    pub fn on(&self, piece: Box<dyn Piece>, state: &mut S) -> Result<Option<usize>, Error> {
         let mut bytes = None;
-        push(&self.flow.stages, self.flow.decoded(piece)?, &mut |batch| {
+        push(&self.course.stages, self.course.decoded(piece)?, &mut |batch| {
             bytes = Some((self.add)(state, &batch)?);
             Ok::<(), Error>(())
         })?;
@@ -106,7 +124,7 @@ impl<'scope, S: Send, E> Team<'scope, '_, '_, S, E> {
             }
             (None, None) => return Err(Stop::Row(Error::new(state::INTERNAL_ERROR, "a flow has no state"))),
         }
-        self.ledger.hold(self.work.flow.held + self.shared.bytes()).map_err(Stop::Memory)
+        self.ledger.hold(self.work.course.held + self.shared.bytes()).map_err(Stop::Memory)
     }
 
     fn start_workers(&mut self) -> Result<(), Stop<E>> {

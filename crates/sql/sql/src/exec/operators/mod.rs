@@ -19,6 +19,8 @@ mod vectors;
 mod window;
 mod with;
 
+pub use scan::Logged;
+
 use super::scope::{PlanRows, Run, out_of_step};
 use crate::error::Result;
 use crate::plan::Plan;

@@ -1,7 +1,8 @@
 //! Operators over batches, inside a plan of rows.
 //!
 //! The plan below is translated when the first row is asked for. If a row fails before any has been returned, the plan runs again row by
-//! row: which error comes first, and whether one comes at all, is what the row executor says. So it is where memory ends.
+//! row: which error comes first, and whether one comes at all, is what the row executor says. So it is where memory ends. What is more than
+//! the statement may hold goes to temporary files, of which errors are the statement's.
 
 use super::super::scope::{PlanRows, Run};
 use super::Node;
@@ -10,6 +11,7 @@ use crate::cancel::Cancel;
 use crate::error::{Result, SqlError};
 use crate::memory::Memory;
 use crate::plan::{Expr, Plan, Scan};
+use crate::temporary::is_of_files;
 use crate::types::{Datum, Row, Styles, Type, memory};
 use crate::vectorize::{Context, Source, Translation, is_root, nodes, translate};
 use model::{TableId, Tables};
@@ -19,10 +21,13 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use vectors::Batch;
-use vectors::flow::{Flow, Host, Ledger, Piece, Stop};
+use vectors::flow::{Flow, Host, Ledger, Next, Piece, Stop, Work};
+use vectors::spill::{Spilling, TemporaryFiles};
 
 /// Rows of the row executor that become one batch.
 const ROWS: usize = 256;
+/// Bytes that operators over batches may hold, however little the statement may: some batches of each.
+const LEAST: usize = 1 << 20;
 
 /// The state of operators over batches.
 #[derive(Default)]
@@ -39,6 +44,7 @@ struct Running {
     types: Vec<Type>,
     counters: Vec<(usize, Arc<AtomicU64>)>,
     ledger: Arc<SqlLedger>,
+    files: Arc<dyn TemporaryFiles>,
     batch: Batch,
     /// The next row of the batch.
     at: usize,
@@ -87,6 +93,7 @@ impl VectorsState {
     /// Falls back to the row executor, unless rows have been returned or it would fare no better.
     fn stopped(&mut self, stop: Stop<SqlError>, has_returned: bool, plan: &Plan) -> Result<()> {
         match stop {
+            Stop::Row(error) if is_of_files(&error) => return Err(error.into()),
             Stop::Row(error) if has_returned => return Err(error.into()),
             Stop::Memory(error) if has_returned => return Err(error),
             Stop::Statement(error) => return Err(error),
@@ -129,9 +136,12 @@ impl Running {
                 Source::Rows(at, types) => SourceState::Rows(at, Node::new(nodes[at]), types.into()),
             });
         }
-        let ledger =
-            Arc::new(SqlLedger { memory: Mutex::new(run.exec.memory.rest()), cancel: run.exec.cancel.clone() });
-        let mut host = SqlHost { run, nodes, sources, ledger: ledger.clone() };
+        let ledger = Arc::new(SqlLedger {
+            memory: Mutex::new(run.exec.memory.rest_of_at_least(LEAST)),
+            cancel: run.exec.cancel.clone(),
+        });
+        let files = run.exec.temporary_files();
+        let mut host = SqlHost { run, nodes, sources, ledger: ledger.clone(), files: files.clone() };
         let started = Flow::start(operator, &mut host);
         let sources = host.sources;
         match started {
@@ -141,6 +151,7 @@ impl Running {
                 types,
                 counters,
                 ledger,
+                files,
                 batch: Batch::default(),
                 at: 0,
                 has_returned: false,
@@ -152,7 +163,8 @@ impl Running {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>, Stop<SqlError>> {
         while self.at >= self.batch.rows {
             let sources = std::mem::take(&mut self.sources);
-            let mut host = SqlHost { run, nodes: nodes(plan), sources, ledger: self.ledger.clone() };
+            let (ledger, files) = (self.ledger.clone(), self.files.clone());
+            let mut host = SqlHost { run, nodes: nodes(plan), sources, ledger, files };
             let next = self.flow.next(&mut host);
             self.sources = host.sources;
             match next? {
@@ -234,6 +246,7 @@ struct SqlHost<'a, 'r, 's, 'p> {
     nodes: Vec<&'p Plan>,
     sources: Vec<SourceState>,
     ledger: Arc<SqlLedger>,
+    files: Arc<dyn TemporaryFiles>,
 }
 
 impl Host for SqlHost<'_, '_, '_, '_> {
@@ -262,9 +275,13 @@ impl Host for SqlHost<'_, '_, '_, '_> {
         source: usize,
         visit: &mut dyn FnMut(Box<dyn Piece>) -> Result<(), Stop<SqlError>>,
     ) -> Result<(), Stop<SqlError>> {
-        if let SourceState::Table(rows) = &mut self.sources[source]
-            && let Some(read) = rows.read_columns(self.run, visit, Stop::Statement)
-        {
+        let all = &mut |next: &Next<'_, SqlError>| {
+            while let Some(piece) = next()? {
+                visit(piece)?;
+            }
+            Ok(())
+        };
+        if let Some(read) = self.share(source, all) {
             return read;
         }
         while let Some(piece) = self.next(source).map_err(Stop::Statement)? {
@@ -273,12 +290,24 @@ impl Host for SqlHost<'_, '_, '_, '_> {
         Ok(())
     }
 
+    fn share(&mut self, source: usize, work: &mut Work<'_, SqlError>) -> Option<Result<(), Stop<SqlError>>> {
+        match &mut self.sources[source] {
+            SourceState::Table(rows) => rows.share_columns(self.run, work, Stop::Statement),
+            SourceState::Rows(..) => None,
+        }
+    }
+
     fn ledger(&self) -> Arc<dyn Ledger<SqlError>> {
         self.ledger.clone()
     }
 
     fn workers(&self) -> usize {
         env::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    fn spilling(&self) -> Option<Spilling> {
+        // What is being moved counts, too: a part of it stays free.
+        Some(Spilling { files: self.files.clone(), bytes: self.ledger.memory().limit() / 4 * 3 })
     }
 
     fn enter(&self) -> Arc<dyn Fn() + Send + Sync> {

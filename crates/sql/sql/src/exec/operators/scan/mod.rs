@@ -23,6 +23,7 @@ use crate::types::{Datum, Row};
 use ahead::Ahead;
 use entry::EntryFilter;
 use model::{Columns, Direction, Key, RowBuf, RowRef, ScanEnd};
+pub use pushed::Logged;
 pub(super) use pushed::Pushed;
 use range::{Entries, Range};
 use std::collections::VecDeque;

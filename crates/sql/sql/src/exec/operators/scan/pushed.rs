@@ -25,6 +25,24 @@ pub struct Pushed {
     pub rest_columns: Option<Vec<usize>>,
 }
 
+/// What a scan of a whole table asks its engine for.
+#[derive(Debug)]
+pub struct Logged {
+    /// Conjuncts of the filter that the engine evaluates, by their positions.
+    pub conjuncts: Vec<usize>,
+    /// Columns that it returns; `None`: all.
+    pub columns: Option<Vec<u16>>,
+}
+
+impl Logged {
+    pub(in crate::exec) fn of(scan: &Scan, run: &mut Run<'_, '_>) -> Option<Logged> {
+        let Pushed { rest, rest_columns, .. } = run.push_down(scan).ok()?;
+        let all = scan.filter.as_ref().map_or(0, |filter| conjuncts(filter).len());
+        let pushed = (0..all).filter(|at| !rest.contains(at)).collect();
+        Some(Logged { conjuncts: pushed, columns: asked(scan, rest_columns.as_deref()) })
+    }
+}
+
 /// Columns to request in a scan of the table's rows, sorted; `None` means all.
 pub(super) fn asked(scan: &Scan, rest_columns: Option<&[usize]>) -> Option<Vec<u16>> {
     let mut columns: BTreeSet<usize> = rest_columns?.iter().copied().collect();

@@ -7,12 +7,15 @@ use crate::error::{Result, SqlError};
 use crate::exec::scope::Run;
 use crate::plan::Scan;
 use crate::storage::{decode_stored, stored_decimal};
-use crate::types::{Error, Row, Type, error};
-use model::columns::Values;
+use crate::types::{Error, Row, Scalar, Type, error};
+use model::columns::{Values, Vector};
 use model::{RowRef, ValueRef};
 use std::sync::Arc;
 use vectors::flow::Piece;
 use vectors::{Batch, Class, Column, Data};
+
+/// Returns the next rows; `None` behind the last.
+type Columns<'c, E> = dyn Fn() -> Result<Option<Box<dyn Piece>>, E> + Sync + 'c;
 
 const FIRST: usize = 64;
 const LARGEST: usize = vectors::BATCH_ROWS;
@@ -72,11 +75,12 @@ impl StoredRows {
         Ok(None)
     }
 
-    /// Shows all rows by column, if the engine stores columns and not all are wanted; `None` if it does not.
-    pub fn read_columns<E>(
+    /// Shows a call that returns the next rows by column, on any thread, if the engine stores columns and not all are wanted; `None` if it
+    /// does not.
+    pub fn share_columns<E>(
         &mut self,
         run: &mut Run<'_, '_>,
-        visit: &mut dyn FnMut(Box<dyn Piece>) -> Result<(), E>,
+        work: &mut dyn FnMut(&Columns<'_, E>) -> Result<(), E>,
         stop: fn(SqlError) -> E,
     ) -> Option<Result<(), E>> {
         let (asked, entries) = (self.asked.as_deref()?, self.entries.as_ref()?);
@@ -87,14 +91,15 @@ impl StoredRows {
         };
         let mut scan = model::Scan::table(entries.table).between(entries.lower.clone(), entries.upper.clone());
         (scan.filter, scan.columns) = (self.pushed.filter.as_ref(), pushed::as_columns(Some(asked)));
+        let layout = &self.layout;
         let columns = view.columns()?;
         let read = || {
             let batches = columns.scan_columns(scan).map_err(wrong)?;
-            let mut batch = model::columns::Batch::default();
-            while batches.next(&mut batch).map_err(wrong)? {
-                visit(Box::new(Columnar { batch: std::mem::take(&mut batch), layout: self.layout.clone() }))?;
-            }
-            Ok(())
+            work(&|| {
+                let mut batch = model::columns::Batch::default();
+                let is_one = batches.next(&mut batch).map_err(wrong)?;
+                Ok(is_one.then(|| Box::new(Columnar { batch, layout: layout.clone() }) as Box<dyn Piece>))
+            })
         };
         let result = read();
         self.entries = None;
@@ -139,18 +144,39 @@ impl Piece for Columnar {
         let mut columns: Vec<Column> = (0..self.layout.width).map(|_| Column::new(Type::BOOL)).collect();
         for (at, data_type, place) in &self.layout.columns {
             let (vector, mut column) = (self.batch.column(*place), Column::new(*data_type));
-            match (vector.values(), &mut column.data) {
-                // Wide integers are what they are, NULL or not.
-                (Values::Int(values), Data::Int(into)) if *data_type == Type::INT8 => {
-                    into.extend_from_slice(values);
-                    column.nulls = vector.is_null().contains(&true).then(|| vector.is_null().to_vec());
-                }
-                _ => (0..self.batch.len()).try_for_each(|row| push(&mut column, vector.get(row), *data_type))?,
+            if !copy(vector, *data_type, &mut column) {
+                (0..self.batch.len()).try_for_each(|row| push(&mut column, vector.get(row), *data_type))?;
             }
             columns[*at] = column;
         }
         Ok(Batch::new(self.batch.len(), columns))
     }
+}
+
+/// Copies values whose stored form is that of the column; `false` if one is not, or may not be.
+fn copy(vector: &Vector, data_type: Type, column: &mut Column) -> bool {
+    let in_range = |value: &i64| match data_type {
+        Type::INT8 => true,
+        Type::INT4 => i32::try_from(*value).is_ok(),
+        Type::INT2 => i16::try_from(*value).is_ok(),
+        _ => false,
+    };
+    match (vector.values(), &mut column.data) {
+        // A value that stands where the row has NULL may be out of range, too: then each is looked at.
+        (Values::Int(values), Data::Int(into)) if values.iter().all(in_range) => into.extend_from_slice(values),
+        (Values::Timestamp(values), Data::Int(into)) if data_type.scalar != Scalar::Time => {
+            into.extend_from_slice(values)
+        }
+        (Values::Date(values), Data::Int(into)) => into.extend(values.iter().map(|value| i64::from(*value))),
+        (Values::Float(values), Data::Float(into)) => into.extend_from_slice(values),
+        (Values::Bool(values), Data::Bool(into)) => into.extend_from_slice(values),
+        (Values::Text(values), Data::Text(into)) => {
+            (0..vector.is_null().len()).for_each(|row| into.push(values.get(row)))
+        }
+        _ => return false,
+    }
+    column.nulls = vector.is_null().contains(&true).then(|| vector.is_null().to_vec());
+    true
 }
 
 impl Piece for Stored {

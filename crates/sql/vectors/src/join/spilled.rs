@@ -1,0 +1,106 @@
+//! A join of sides that were written away by parts of their keys' hashes.
+
+use super::{Built, JoinRule, Table};
+use crate::batch::Batch;
+use crate::keys::Keys;
+use crate::spill::{Part, Partitions, Spilling, Stored};
+use pgtypes::{Error, Result};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A join, one part of the keys after the other.
+pub struct SpilledJoin {
+    rule: Arc<JoinRule>,
+    spilling: Spilling,
+    /// The parts of both sides, and how many times they were divided.
+    parts: Vec<(Part, Part, u32)>,
+    running: Option<(Box<Table>, Batches)>,
+    ready: VecDeque<Batch>,
+}
+
+type Batches = Box<dyn Iterator<Item = Result<Batch>> + Send>;
+
+/// The probing side on its way into parts.
+pub struct Probing {
+    rule: Arc<JoinRule>,
+    parts: Partitions,
+}
+
+impl Probing {
+    /// No rows.
+    pub fn new(rule: Arc<JoinRule>, spilling: &Spilling, level: u32) -> Probing {
+        Probing { rule, parts: Partitions::new(spilling, level) }
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// Errors of the keys, and of temporary files.
+    pub fn add(&mut self, batch: &Batch) -> Result<()> {
+        let keys = Keys::of(batch, &self.rule.probe)?;
+        self.parts.add(batch, &(0..batch.rows as u32).collect::<Vec<_>>(), |row| keys.hash(row))
+    }
+
+    /// Approximate bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.parts.memory()
+    }
+}
+
+impl SpilledJoin {
+    /// A join of the parts of the built side and of the probing side.
+    ///
+    /// # Errors
+    /// Errors of temporary files.
+    pub fn new(built: Vec<Part>, probing: Probing, spilling: Spilling) -> Result<SpilledJoin> {
+        let rule = probing.rule.clone();
+        let mut join = SpilledJoin { rule, spilling, parts: Vec::new(), running: None, ready: VecDeque::new() };
+        join.divide(built, probing, 1)?;
+        Ok(join)
+    }
+
+    fn divide(&mut self, built: Vec<Part>, probing: Probing, level: u32) -> Result<()> {
+        let both = built.into_iter().zip(probing.parts.finish()?);
+        // Without a row that probes there is none at all.
+        self.parts
+            .extend(both.filter(|(_, probing)| !probing.is_empty()).map(|(built, probing)| (built, probing, level)));
+        Ok(())
+    }
+
+    /// Builds the table of a part, or divides the part again.
+    fn start(&mut self, (built, probing, level): (Part, Part, u32)) -> Result<()> {
+        let mut table = Table::at(self.rule.clone(), Some(self.spilling.clone()), level);
+        built.batches().try_for_each(|batch| table.add(&batch?))?;
+        match table.finish()? {
+            Built::Table(table) => self.running = Some((table, Box::new(probing.batches()))),
+            Built::Parts(built) => {
+                let mut divided = Probing::new(self.rule.clone(), &self.spilling, level);
+                probing.batches().try_for_each(|batch| divided.add(&batch?))?;
+                self.divide(built, divided, level + 1)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stored for SpilledJoin {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            if let Some((table, batches)) = &mut self.running {
+                match batches.next() {
+                    Some(batch) => table.probe(&batch?, &mut |batch| {
+                        self.ready.push_back(batch);
+                        Ok::<(), Error>(())
+                    })?,
+                    None => self.running = None,
+                }
+                continue;
+            }
+            let Some(part) = self.parts.pop() else { return Ok(None) };
+            self.start(part)?;
+        }
+    }
+}
