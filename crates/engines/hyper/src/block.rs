@@ -268,6 +268,28 @@ impl Rows {
         Some((after, before))
     }
 
+    /// Copies columns of a row that has no versions: everybody sees what stands in place. Returns whether there is a row; `None` if
+    /// it has versions.
+    #[inline]
+    pub fn copy_unversioned(&self, slot: usize, columns: Columns<'_>, row: &mut RowBuf) -> Option<bool> {
+        if self.slots[slot].chain.is_some() {
+            return None;
+        }
+        let is_there = self.is_in_place(slot);
+        if is_there {
+            self.store.copy(slot, columns, row);
+        } else {
+            row.clear();
+        }
+        Some(is_there)
+    }
+
+    /// Returns whether the newest entry of a row's chain is a writer's.
+    #[inline]
+    pub fn is_owned_by(&self, slot: usize, writer: Option<&Arc<Writer>>) -> bool {
+        self.slots.get(slot).and_then(|it| it.chain.as_deref()).is_some_and(|head| head.is_of(writer))
+    }
+
     /// The newest entry of a row's chain.
     #[inline]
     pub fn head(&self, slot: usize) -> Option<&Undo> {

@@ -62,6 +62,9 @@ fn columns(
     let shown = |version: &Version<'_>, column: u16| {
         version.is_there().then(|| Met::shown(version.column(column), schema, column)).flatten()
     };
-    let chosen = looked_at.columns(width).chain(rest.columns(width)).take(Met::COLUMNS);
+    let mut chosen = Vec::new();
+    looked_at.each(width, |column| chosen.push(column));
+    rest.each(width, |column| chosen.push(column));
+    let chosen = chosen.into_iter().take(Met::COLUMNS);
     chosen.map(|column| ColumnChange { column, before: shown(before, column), after: shown(after, column) }).collect()
 }

@@ -195,7 +195,7 @@ pub struct Options {
     pub row_bytes: u64,
     /// Rows that one transaction may write, each counted once. Default: 1,000,000.
     pub write_set_rows: u64,
-    /// Keys and rows that one transaction may write, each write counted. Unit: bytes. Default: 1 GiB.
+    /// Keys, rows and changed columns that one transaction may write, each write counted. Unit: bytes. Default: 1 GiB.
     pub write_set_bytes: u64,
     /// Transactions open at once. Default: 10,000.
     pub transactions: u64,

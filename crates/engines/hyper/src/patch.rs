@@ -11,27 +11,42 @@ use smallvec::SmallVec;
 pub(crate) struct Patch<'d>(SmallVec<[(u16, RawValue<'d>); 8]>);
 
 impl<'d> Patch<'d> {
-    /// What a delta changes of the row in place. `None`: it touches the key, or one column twice, or does not fit the columns; a
+    /// Takes what a delta changes of the row in place. False: it touches the key, or one column twice, or does not fit the columns; a
     /// look at the whole row tells what comes of it.
-    pub fn of(delta: &'d Delta, schema: &Schema, rows: &Rows, slot: usize) -> Option<Patch<'d>> {
-        let (mut patch, mut seen) = (Patch::default(), ColumnSet::NONE);
+    #[inline]
+    pub fn fill(&mut self, delta: &'d Delta, schema: &Schema, rows: &Rows, slot: usize) -> bool {
+        let mut seen = ColumnSet::NONE;
         for (column, change) in delta.changes() {
-            let before = rows.store().column(*column)?.get(slot);
+            let Some(stored) = rows.store().column(*column) else { return false };
             if seen.has(*column) || is_of_key(schema, *column) {
-                return None;
+                return false;
             }
             seen = seen.with(ColumnSet::of(*column));
-            let after = changed(&schema.columns()[usize::from(*column)], before, change)?;
+            let before = stored.get(slot);
+            let Some(after) = changed(&schema.columns()[usize::from(*column)], before, change) else { return false };
             if after != before {
-                patch.0.push((*column, after));
+                self.0.push((*column, after));
             }
         }
-        Some(patch)
+        true
     }
 
     /// The columns that change.
     pub fn columns(&self) -> ColumnSet {
         self.0.iter().fold(ColumnSet::NONE, |set, (column, _)| set.with(ColumnSet::of(*column)))
+    }
+
+    /// Returns whether a text or a byte string changes.
+    pub fn has_bytes(&self) -> bool {
+        self.0.iter().any(|(_, new)| matches!(new, RawValue::Bytes(_)))
+    }
+
+    /// Bytes of the new values.
+    pub fn bytes(&self) -> usize {
+        self.0
+            .iter()
+            .map(|&(_, new)| if let RawValue::Bytes(bytes) = new { bytes.len() } else { size_of::<u64>() })
+            .sum()
     }
 
     /// Bytes of the row with its new values.
@@ -130,11 +145,16 @@ mod tests {
             let mut rows = block.write();
             let whole = schema.change(row.row(), &delta, &mut expected);
             let whole = whole.and_then(|()| schema.check_changed(&values_key(), &delta, expected.row()));
-            let Some(patch) = Patch::of(&delta, &schema, &rows, SLOT) else { continue };
+            let mut patch = Patch::default();
+            if !patch.fill(&delta, &schema, &rows, SLOT) {
+                continue;
+            }
             assert!(whole.is_ok(), "{delta:?}: {whole:?}");
             let changed: Vec<u16> =
                 (0..6).filter(|&column| row.row().raw(column.into()) != expected.row().raw(column.into())).collect();
-            assert_eq!(patch.columns().columns(6).collect::<Vec<_>>(), changed, "{delta:?}");
+            let mut columns = Vec::new();
+            patch.columns().each(6, |column| columns.push(column));
+            assert_eq!(columns, changed, "{delta:?}");
             assert_eq!(patch.row_bytes(rows.store(), SLOT), expected.bytes().len(), "{delta:?}");
             rows.patch(SLOT, &patch);
             rows.newest(SLOT).copy(Columns::All, &mut copied);

@@ -84,6 +84,9 @@ impl View<'_> {
                 backoff.pause();
                 continue;
             }
+            if let Some(found) = rows.copy_unversioned(slot, columns, row) {
+                return Ok(Read { found, is_own: false });
+            }
             if self.stops {
                 self.check_free(&rows, slot)?;
             }
@@ -95,7 +98,7 @@ impl View<'_> {
                     } else {
                         row.clear();
                     }
-                    return Ok(Read { found, is_own: rows.head(slot).is_some_and(|head| head.is_of(self.own)) });
+                    return Ok(Read { found, is_own: rows.is_owned_by(slot, self.own) });
                 }
                 Err(undecided) => undecided,
             };

@@ -64,6 +64,9 @@ impl View<'_> {
             if rows.key(slot) != Some(key) {
                 return Ok(false);
             }
+            if let Some(found) = rows.copy_unversioned(slot, columns, row) {
+                return Ok(found);
+            }
             if self.stops {
                 self.check_free(&rows, slot)?;
             }

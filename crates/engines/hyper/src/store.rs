@@ -148,9 +148,13 @@ impl Store {
                 let each = all.iter_mut().zip(row.raws());
                 each.fold(false, |moved, (column, value)| column.set(slot, value) | moved)
             }
-            Store::Columns(all) => columns
-                .columns(all.len())
-                .fold(false, |moved, column| all[usize::from(column)].set(slot, row.raw(usize::from(column))) | moved),
+            Store::Columns(all) => {
+                let (width, mut moved) = (all.len(), false);
+                columns.each(width, |column| {
+                    moved |= all[usize::from(column)].set(slot, row.raw(usize::from(column)));
+                });
+                moved
+            }
             Store::Rows(rows) => rows.set(slot, row.bytes()),
         }
     }
@@ -219,7 +223,7 @@ impl Store {
     pub fn prefetch(&self, slot: usize, columns: ColumnSet) {
         match self {
             Store::Columns(all) => {
-                columns.columns(all.len()).for_each(|column| all[usize::from(column)].data.prefetch(slot));
+                columns.each(all.len(), |column| all[usize::from(column)].data.prefetch(slot));
             }
             Store::Rows(rows) => prefetch(&rows.spans[slot], 1),
         }
@@ -343,9 +347,9 @@ impl Column {
     fn set_word(&mut self, slot: usize, word: u64) -> bool {
         let value = word as i64;
         match &mut self.data {
-            Data::Narrow1(values) if i8::try_from(value).is_ok() => values[slot] = value as i8,
-            Data::Narrow2(values) if i16::try_from(value).is_ok() => values[slot] = value as i16,
-            Data::Narrow4(values) if i32::try_from(value).is_ok() => values[slot] = value as i32,
+            Data::Narrow1(values) if i64::from(value as i8) == value => values[slot] = value as i8,
+            Data::Narrow2(values) if i64::from(value as i16) == value => values[slot] = value as i16,
+            Data::Narrow4(values) if i64::from(value as i32) == value => values[slot] = value as i32,
             Data::Wide(values) => values[slot] = value,
             Data::Floats(values) => values[slot] = f64::from_bits(word),
             Data::Heap(_) => unreachable!("rows are checked when they come in"),

@@ -51,18 +51,18 @@ impl ColumnSet {
         self.meets(ColumnSet::of(column))
     }
 
-    /// Its columns, of a table of so many.
-    pub fn columns(self, width: usize) -> impl Iterator<Item = u16> {
-        let mut rest = self.0 & !(1 << LAST);
-        let single = std::iter::from_fn(move || {
-            let column = rest.trailing_zeros() as u16;
-            (rest != 0).then(|| {
-                rest &= rest - 1;
-                column
-            })
-        });
-        let shared = if self.0 >> LAST == 0 { width as u16 } else { LAST as u16 };
-        single.take_while(move |&column| usize::from(column) < width).chain(shared..width as u16)
+    /// Visits its columns, of a table of so many, in their order.
+    #[inline]
+    pub fn each(self, width: usize, mut visit: impl FnMut(u16)) {
+        let of_table = if width < LAST as usize { (1 << width) - 1 } else { !(1 << LAST) };
+        let mut rest = self.0 & of_table;
+        while rest != 0 {
+            visit(rest.trailing_zeros() as u16);
+            rest &= rest - 1;
+        }
+        if self.0 >> LAST != 0 {
+            (LAST as u16..width as u16).for_each(visit);
+        }
     }
 
     /// The position of a column among its columns.
@@ -102,9 +102,7 @@ impl Image {
     pub fn fill(&mut self, store: &Store, slot: usize, columns: ColumnSet) {
         self.clear();
         self.columns = columns;
-        for column in columns.columns(store.width()) {
-            self.push(store.get(column, slot));
-        }
+        columns.each(store.width(), |column| self.push(store.get(column, slot)));
     }
 
     /// Copies the values of more columns out of a slot. Those that it has stay.
@@ -117,9 +115,9 @@ impl Image {
         }
         let before = std::mem::take(self);
         self.columns = before.columns.with(columns);
-        for column in self.columns.columns(store.width()) {
+        self.columns.each(store.width(), |column| {
             self.push(before.get(column).unwrap_or_else(|| store.get(column, slot)));
-        }
+        });
     }
 
     fn push(&mut self, value: RawValue<'_>) {
@@ -146,9 +144,11 @@ impl Image {
     /// Puts the values back. Returns whether the memory that the store takes may have changed.
     #[must_use]
     pub fn restore(&self, store: &mut Store, slot: usize) -> bool {
-        self.columns
-            .columns(store.width())
-            .fold(false, |moved, column| store.set(column, slot, self.get(column).expect("one of its columns")) | moved)
+        let mut moved = false;
+        self.columns.each(store.width(), |column| {
+            moved |= store.set(column, slot, self.get(column).expect("one of its columns"));
+        });
+        moved
     }
 
     /// Returns the bytes of memory that it takes beside itself.
@@ -253,16 +253,24 @@ impl Drop for Undo {
 mod tests {
     use super::*;
 
+    fn columns_of(set: ColumnSet, width: usize) -> Vec<u16> {
+        let mut columns = Vec::new();
+        set.each(width, |column| columns.push(column));
+        columns
+    }
+
     #[test]
     fn columns_come_in_order_and_have_positions() {
         let set = ColumnSet::of(2).with(ColumnSet::of(7)).with(ColumnSet::of(70));
-        let columns: Vec<u16> = set.columns(80).collect();
+        let columns = columns_of(set, 80);
         assert_eq!(columns, [2, 7].into_iter().chain(63..80).collect::<Vec<_>>());
         for (at, &column) in columns.iter().enumerate() {
             assert_eq!(set.position(column), Some(at));
         }
         assert_eq!(set.position(3), None);
-        assert_eq!(ColumnSet::ALL.columns(3).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(ColumnSet::of(63).columns(64).collect::<Vec<_>>(), [63]);
+        assert_eq!(columns_of(ColumnSet::ALL, 3), [0, 1, 2]);
+        assert_eq!(columns_of(ColumnSet::ALL, 64), (0..64).collect::<Vec<_>>());
+        assert_eq!(columns_of(ColumnSet::of(63), 64), [63]);
+        assert!(columns_of(ColumnSet::of(62), 62).is_empty(), "the table has no such column");
     }
 }

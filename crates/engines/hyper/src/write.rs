@@ -155,6 +155,9 @@ impl Hyper {
         key: &[u8],
         wanted: Wanted<'_>,
     ) -> std::result::Result<bool, Obstacle> {
+        if let Some(done) = self.change_claimed(core, table, key, wanted) {
+            return done;
+        }
         let guard = epoch::pin();
         // Most inserts find nothing: they look while they insert.
         let found = if matches!(wanted, Wanted::Insert(_)) { None } else { table.index.get(key, &guard) };
@@ -169,6 +172,25 @@ impl Hyper {
                 Ok(false)
             }
         }
+    }
+
+    /// Does what a statement wants with the row that the last write has claimed, without a look at the index; `None` if it is
+    /// another one. It stays where it is, since its owner has an entry in its chain (Y6, Y7).
+    #[inline]
+    fn change_claimed(
+        &self,
+        core: &mut Core,
+        table: &Table,
+        key: &[u8],
+        wanted: Wanted<'_>,
+    ) -> Option<std::result::Result<bool, Obstacle>> {
+        let last = core.worker().writes.last().filter(|last| last.table == table.id && *last.key == *key)?;
+        let place = last.place;
+        let mut rows = table.block(place.block).write();
+        if !rows.is_owned_by(place.slot as usize, core.writer.as_ref()) {
+            return None;
+        }
+        Some(self.change(core, &mut Claimed { table, rows: &mut rows, place, key }, wanted))
     }
 
     /// Does what a statement wants where its key has an index entry.
@@ -187,9 +209,11 @@ impl Hyper {
         let start = core.skips(table.id).map_or(core.start(), |since| since.min(core.start()));
         let view = View { start, ..core.view() };
         view.check_free(&rows, place.slot as usize).map_err(Obstacle::Refused)?;
-        // What the statement finds, and perhaps answers, rests on the version in place.
-        let seen = core.view().of(&rows, place.slot as usize).map(drop);
-        assert!(seen.is_ok(), "Y7: below an own entry, and in a free row, all is decided");
+        if rows.head(place.slot as usize).is_some() {
+            // What the statement finds, and perhaps answers, rests on the version in place.
+            let seen = core.view().of(&rows, place.slot as usize).map(drop);
+            assert!(seen.is_ok(), "Y7: below an own entry, and in a free row, all is decided");
+        }
         self.change(core, &mut Claimed { table, rows: &mut rows, place, key }, wanted)
     }
 
@@ -225,12 +249,15 @@ impl Hyper {
     /// Changes columns of a row that is there.
     fn update(&self, core: &mut Core, claimed: &mut Claimed<'_>, delta: &Delta) -> std::result::Result<(), Obstacle> {
         let slot = claimed.place.slot as usize;
-        let Some(patch) = Patch::of(delta, claimed.table.schema(), claimed.rows, slot) else {
+        let mut patch = Patch::default();
+        if !patch.fill(delta, claimed.table.schema(), claimed.rows, slot) {
             return self.update_whole(core, claimed, delta);
-        };
-        let row_bytes = patch.row_bytes(claimed.rows.store(), slot) as u64;
-        check_limit(LimitKind::RowBytes, self.options.row_limit(), row_bytes)?;
-        self.own(core, claimed, patch.columns(), claimed.key.len() as u64 + row_bytes)?;
+        }
+        if patch.has_bytes() {
+            let row_bytes = patch.row_bytes(claimed.rows.store(), slot) as u64;
+            check_limit(LimitKind::RowBytes, self.options.row_limit(), row_bytes)?;
+        }
+        self.own(core, claimed, patch.columns(), (claimed.key.len() + patch.bytes()) as u64)?;
         claimed.rows.patch(slot, &patch);
         Ok(())
     }
