@@ -163,6 +163,8 @@ impl Summary {
     fn as_value(self, schema: &Schema, column: u16, value: RawValue<'_>) -> Option<Value> {
         let kind = schema.columns().get(usize::from(column))?.kind;
         match self {
+            // A constant of another type than the column's is not shown: such a comparison is never true, and kept all the same.
+            Summary::Integer(_) if matches!(kind, ColumnType::Text | ColumnType::Bytes | ColumnType::Float) => None,
             Summary::Integer(integer) => Some(RawValue::Word(integer as u64).typed(kind).to_owned()),
             Summary::Float(float) => Some(Value::Float(float)),
             Summary::Hash(constant) => {
