@@ -1,6 +1,6 @@
 //! Groups and aggregates, by hashing.
 //!
-//! When the groups fill what may be held, rows of further groups are written away ([`spilled`]).
+//! When the groups fill what may be held, rows of further groups are written away (`spilled`).
 
 mod spilled;
 mod state;

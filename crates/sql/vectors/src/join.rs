@@ -1,6 +1,6 @@
 //! Joins by equal keys: the rows of one side in a hash table, in which those of the other side look for their partners.
 //!
-//! A side that does not fit is written away by parts of the keys' hashes, and so is the other side then ([`spilled`]).
+//! A side that does not fit is written away by parts of the keys' hashes, and so is the other side then (`spilled`).
 
 mod spilled;
 

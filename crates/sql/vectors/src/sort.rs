@@ -1,6 +1,6 @@
 //! Sorting.
 //!
-//! Rows that are more than may be held are written away as sorted runs, which are merged ([`merge`]).
+//! Rows that are more than may be held are written away as sorted runs, which are merged (`merge`).
 
 mod merge;
 
