@@ -13,6 +13,7 @@ use crate::undo::Undo;
 use crate::write::Wanted;
 use crate::writer::Write;
 use model::{Columns, Holder, Limit, LimitKind, OpenTransaction, Result, RowBuf};
+use wal::LogError;
 
 impl Wanted<'_> {
     /// About the bytes that it takes: none for what makes room, or changes nothing.
@@ -42,20 +43,42 @@ impl Hyper {
     fn find_memory(&self, core: &mut Core, table: &Table, key: &[u8], wanted: Wanted<'_>, needed: usize) -> Result<()> {
         core.worker().count_made(&self.memory.meter);
         self.shelves.free_spare(&self.memory.meter);
+        let mut actual = self.collected_with(needed);
+        if !self.fits(core, table, key, wanted, actual) && self.await_log_of_versions(core)? {
+            actual = self.collected_with(needed);
+        }
+        if self.fits(core, table, key, wanted, actual) {
+            return Ok(());
+        }
+        let kind = self.holder(core).map_or(LimitKind::Memory, LimitKind::MemoryHeld);
+        Err(Limit { kind, limit: self.memory.limit as u64, actual: actual as u64 }.into())
+    }
+
+    /// Collects, and returns the bytes that are left and needed.
+    fn collected_with(&self, needed: usize) -> usize {
         self.collect();
-        let actual = self.memory.collected().saturating_add(needed);
-        let fits = match wanted {
+        self.memory.collected().saturating_add(needed)
+    }
+
+    fn fits(&self, core: &Core, table: &Table, key: &[u8], wanted: Wanted<'_>, actual: usize) -> bool {
+        match wanted {
             _ if actual <= self.memory.limit => true,
             Wanted::Delete | Wanted::Lock(_) => actual <= self.memory.limit_of_deletes(),
             Wanted::Put(_) | Wanted::Insert(_) | Wanted::Update(_) => {
                 actual <= self.memory.limit_of_updates() && !self.grows(core, table, key, wanted)
             }
-        };
-        if fits {
-            return Ok(());
         }
-        let kind = self.holder(core).map_or(LimitKind::Memory, LimitKind::MemoryHeld);
-        Err(Limit { kind, limit: self.memory.limit as u64, actual: actual as u64 }.into())
+    }
+
+    /// Waits for the records of versions that are kept until these are durable (Y10): who has just deleted rows finds their memory.
+    /// False: none is kept.
+    fn await_log_of_versions(&self, core: &Core) -> Result<bool> {
+        let Some(log) = self.log.as_ref().filter(|_| self.shelves.garbage() > 0) else { return Ok(false) };
+        let position = log.appended();
+        core.log_wait(log, |caller| {
+            let is_over = || caller().is_some_and(|limit| limit.is_zero());
+            log.wait_durable_unless(position, &is_over)?.then_some(true).ok_or(LogError::Interrupted)
+        })
     }
 
     /// Returns whether a row will be longer than it is now.

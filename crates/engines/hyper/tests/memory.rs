@@ -132,6 +132,29 @@ fn open(disk: &SimDisk, memory_bytes: Option<usize>) -> Result<Hyper, Error> {
     Hyper::open(Arc::new(disk.clone()) as Arc<dyn Disk>, Options { log, memory_bytes, ..Options::default() })
 }
 
+/// Whoever is refused at the limit has waited for the log first, if versions are kept for it.
+#[test]
+fn memory_of_deleted_rows_is_there_for_the_next_statement() {
+    let db = open(&SimDisk::new(1, SimDiskOptions::default()), Some(8 << 20)).expect("a new database");
+    let table = db.create_table(Schema::bytes("t").u64_key().build().expect("a schema")).expect("a new table");
+    let how = Begin { durability: Some(Durability::None), ..Begin::default() };
+    let fill = |from: u64| {
+        (from..).find(|&id| {
+            let mut open = db.begin(how).expect("room for one more");
+            let put = open.put(table, &key(id as i64), RowBuf::from_bytes(&[7; 2000]).row());
+            put.and_then(|()| open.commit().map(drop)).is_err()
+        })
+    };
+    let full = fill(0).expect("there is a limit");
+    for id in 0..full / 2 {
+        let mut open = db.begin(how).expect("room for one more");
+        assert!(open.delete(table, &key(id as i64)).expect("deletes go on"));
+        open.commit().expect("deletes go on");
+    }
+    let again = fill(full).expect("there is a limit") - full;
+    assert!(again > full / 3, "{again} rows after {full}, of which half were deleted");
+}
+
 /// Versions go where nobody ever asks for durability.
 #[test]
 fn versions_do_not_wait_for_somebody_who_wants_durability() {
