@@ -28,7 +28,8 @@ struct Memory {
     _bytes: [MaybeUninit<u8>; RESERVE],
 }
 
-/// What is free of the reserve. Blocks have sizes of powers of two, and are aligned to their sizes or to pages.
+/// What is free of the reserve. Blocks have sizes of powers of two, and are aligned to their sizes or to pages; so the halves of a
+/// block are blocks.
 struct Blocks {
     /// Free blocks of each size.
     free: [Option<NonNull<FreeBlock>>; SIZES],
@@ -76,21 +77,21 @@ impl Reserve {
         let Some(size) = size_of_block(layout) else { return ptr::null_mut() };
         memory::set_reserve_in_use();
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = &mut blocks.free[place(size)];
-        if let Some(block) = *free {
-            // SAFETY: `release` has written it; whoever has the lock has all free blocks.
-            *free = unsafe { block.read() }.next;
-            blocks.count(|taken| taken + size);
-            return block.as_ptr().cast();
-        }
+        let free = blocks.take(size).or_else(|| self.take_unused(&mut blocks, size)).or_else(|| blocks.split(size));
+        let Some(block) = free else { return ptr::null_mut() };
+        blocks.count(|taken| taken + size);
+        block.as_ptr().cast()
+    }
+
+    /// A block of what has never been used.
+    fn take_unused(&self, blocks: &mut Blocks, size: usize) -> Option<NonNull<FreeBlock>> {
         let start = blocks.unused.next_multiple_of(size.min(ALIGNMENT));
         if start + size > RESERVE {
-            return ptr::null_mut();
+            return None;
         }
         blocks.unused = start + size;
-        blocks.count(|taken| taken + size);
         // SAFETY: within the memory.
-        unsafe { self.memory.get().cast::<u8>().add(start) }
+        NonNull::new(unsafe { self.memory.get().cast::<u8>().add(start) }.cast())
     }
 
     /// Takes a block back.
@@ -103,15 +104,47 @@ impl Reserve {
             return;
         };
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = &mut blocks.free[place(size)];
-        // SAFETY: no block is smaller or less aligned than this, and it is the caller's to give.
-        unsafe { block.write(FreeBlock { next: *free }) };
-        *free = Some(block);
+        blocks.put(block, size);
         blocks.count(|taken| taken.saturating_sub(size));
+        if blocks.taken == 0 {
+            // Whole again, whatever sizes the last ones had.
+            (blocks.free, blocks.unused) = ([None; SIZES], 0);
+        }
     }
 }
 
 impl Blocks {
+    /// Takes a free block of a size.
+    fn take(&mut self, size: usize) -> Option<NonNull<FreeBlock>> {
+        let free = &mut self.free[place(size)];
+        let block = (*free)?;
+        // SAFETY: `put` has written it; whoever has the lock has all free blocks.
+        *free = unsafe { block.read() }.next;
+        Some(block)
+    }
+
+    /// Takes a part of the smallest free block that is larger, and puts the other parts back: statements differ in the sizes that they
+    /// ask for, and what one of them has left must serve the next.
+    fn split(&mut self, size: usize) -> Option<NonNull<FreeBlock>> {
+        let larger = (place(size) + 1..SIZES).find(|&place| self.free[place].is_some())?;
+        let mut whole = 1 << (larger as u32 + SMALLEST);
+        let block = self.take(whole)?;
+        while whole > size {
+            whole /= 2;
+            // SAFETY: the second half of a block of twice this size.
+            self.put(unsafe { block.byte_add(whole) }, whole);
+        }
+        Some(block)
+    }
+
+    /// Adds a free block of a size.
+    fn put(&mut self, block: NonNull<FreeBlock>, size: usize) {
+        let free = &mut self.free[place(size)];
+        // SAFETY: no block is smaller or less aligned than this, and it is nobody else's.
+        unsafe { block.write(FreeBlock { next: *free }) };
+        *free = Some(block);
+    }
+
     fn count(&mut self, change: impl FnOnce(usize) -> usize) {
         self.taken = change(self.taken);
         memory::set_reserve_taken(self.taken);
@@ -236,6 +269,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What one statement has left in large blocks serves another one that wants small ones.
+    #[test]
+    fn free_blocks_of_the_reserve_serve_smaller_requests() {
+        static RESERVE_OF_TEST: Reserve = Reserve::new();
+        let reserve = &RESERVE_OF_TEST;
+        let (large, small) = (Layout::new::<[u8; SERVED]>(), Layout::new::<[u64; 3]>());
+        let all = || std::iter::from_fn(|| NonNull::new(reserve.allocate(large)));
+        let blocks: Vec<_> = all().collect();
+        assert!(blocks.len() == RESERVE / SERVED && reserve.allocate(small).is_null());
+        // SAFETY: blocks of these sizes, each given back once.
+        unsafe {
+            reserve.release(blocks[0].as_ptr(), large);
+            let parts: Vec<_> = (0..1000).map(|_| reserve.allocate(small)).collect();
+            let (first, last) = (blocks[0].addr().get(), blocks[0].addr().get() + SERVED);
+            assert!(parts.iter().all(|part| (first..last).contains(&part.addr()) && part.addr() % 8 == 0));
+            parts.iter().for_each(|part| part.write_bytes(1, 24));
+            parts.iter().for_each(|part| reserve.release(*part, small));
+            blocks[1..].iter().for_each(|block| reserve.release(block.as_ptr(), large));
+        }
+        assert_eq!(all().count(), blocks.len(), "whole again");
     }
 
     #[test]
