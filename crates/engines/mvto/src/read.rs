@@ -136,11 +136,6 @@ impl<C: Clock> Mvto<C> {
             Some(Own::Row(tuple)) => return Ok(copy(row_of(view, tuple.newest()))),
             None => {}
         }
-        if let Some(tuple) = scope.kept.as_deref().and_then(|kept| kept.find(id, key))
-            && let Seen::Version(version) = self.look(view, tuple, &epoch::pin())
-        {
-            return Ok(copy(row_of(view, version))); // Read for update again: it need not be looked up again.
-        }
         let is_found = self.visible(view, table, key, |tuple, found| {
             if let (Some(kept), Some(tuple)) = (scope.kept, tuple) {
                 kept.keep(id, tuple);

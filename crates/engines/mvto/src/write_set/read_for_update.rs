@@ -21,11 +21,6 @@ impl ReadForUpdate {
         }
     }
 
-    /// The tuple of a key, if it is kept.
-    pub fn find(&self, table: TableId, key: &[u8]) -> Option<&Tuple> {
-        self.0.iter().find(|(of, tuple)| *of == table && tuple.key() == key).map(|(_, tuple)| &**tuple)
-    }
-
     /// Takes the tuple of a key for the write, with its pin.
     pub fn take(&mut self, table: TableId, key: &[u8]) -> Option<Pinned> {
         let at = self.0.iter().position(|(of, tuple)| *of == table && tuple.key() == key)?;
