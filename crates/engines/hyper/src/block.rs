@@ -455,6 +455,11 @@ impl Rows {
         self.entries().map(Undo::memory).sum()
     }
 
+    /// Returns the bytes of its rows' keys.
+    pub fn key_bytes(&self) -> usize {
+        (0..self.slots()).filter_map(|slot| self.key(slot)).map(|key| key.len()).sum()
+    }
+
     /// Returns the number of entries in its chains.
     pub fn versions(&self) -> u64 {
         self.entries().count() as u64

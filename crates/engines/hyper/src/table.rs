@@ -246,7 +246,8 @@ impl Table {
         let sizes: Vec<u64> = weighed
             .map(|block| {
                 let rows = block.read();
-                if rows.is_free() { 0 } else { (rows.memory() + rows.memory_of_chains()) as u64 }
+                // Keys stand in the index entries, whatever their lengths.
+                if rows.is_free() { 0 } else { (rows.memory() + rows.memory_of_chains() + rows.key_bytes()) as u64 }
             })
             .collect();
         let rows = u64::from(count) * sizes.iter().sum::<u64>() / (sizes.len() as u64).max(1);

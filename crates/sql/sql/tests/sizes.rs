@@ -128,11 +128,12 @@ fn a_transaction_reads_what_earlier_statements_of_it_have_written() {
     assert_eq!(client.show("SELECT count(*) FROM t WHERE x = 1"), "3000");
 }
 
-/// What does not fit says where, how much, and what to set; the session lives on. An aggregate's DISTINCT holds each value once.
+/// What does not fit, and cannot be written away, says where, how much, and what to set; the session lives on. An aggregate's
+/// DISTINCT holds each value once.
 #[test]
 fn what_does_not_fit_names_the_operation_and_the_setting() {
     let mut client = Client::new(&database());
-    client.run("SET work_mem = '64kB'");
+    client.run("SET work_mem = '64kB'; SET enable_vectors = off");
     for (query, operator) in [
         ("SELECT i FROM generate_series(1, 5000) i ORDER BY i DESC", "a sort"),
         ("SELECT DISTINCT i FROM generate_series(1, 5000) i", "DISTINCT"),

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, databases};
+use common::{Client, databases, engines, open};
 
 fn on_each(test: impl Fn(&mut Client, &mut Client)) {
     for database in databases() {
@@ -147,7 +147,10 @@ fn figures_of_the_log_are_its_own() {
 
 #[test]
 fn sizes_are_those_of_rows_and_entries() {
-    on_each(|client, _| {
+    for subject in engines() {
+        // A table of hyper takes a block at least.
+        let least = if subject.name == "hyper" { 1 << 18 } else { 1000 };
+        let mut client = Client::new(&open(subject.store));
         client.run(
             "CREATE TABLE t (id int PRIMARY KEY, note text); CREATE INDEX tn ON t (note); CREATE TABLE small (id int)",
         );
@@ -165,7 +168,7 @@ fn sizes_are_those_of_rows_and_entries() {
         assert_eq!(number("pg_indexes_size('t')"), index);
         assert_eq!(number("pg_total_relation_size('t')"), table + index);
         assert_eq!(number("relpages FROM pg_class WHERE relname = 't'"), (table + 8191) / 8192);
-        assert!((1..1000).contains(&number("pg_table_size('small')")));
+        assert!((1..least).contains(&number("pg_table_size('small')")));
         let database = number("pg_database_size(current_database())");
         assert!(database >= empty + table + index, "{empty} {database}");
         let oid = number("oid FROM pg_database WHERE datname = 'postgres'");
@@ -174,7 +177,7 @@ fn sizes_are_those_of_rows_and_entries() {
         assert_eq!(client.show("SELECT pg_table_size(1::oid) IS NULL, pg_table_size('pg_class')"), "t|0");
         assert_eq!(client.fails("SELECT pg_relation_size('t', 'other')").code(), "22023");
         assert_eq!(client.fails("SELECT pg_database_size('nowhere')").code(), "3D000");
-    });
+    }
 }
 
 #[test]
