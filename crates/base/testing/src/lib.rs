@@ -10,5 +10,5 @@ mod ran;
 pub mod reference;
 
 pub use directory::Directory;
-pub use programs::{has, say, skip, text, version};
+pub use programs::{has, psql, say, skip, text, version};
 pub use ran::Ran;

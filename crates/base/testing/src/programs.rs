@@ -39,3 +39,24 @@ pub fn version(program: impl AsRef<OsStr>) -> String {
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+/// psql that connects to a port, without decoration and start-up file.
+pub fn psql(port: u16) -> Command {
+    let mut command = Command::new("psql");
+    command.args([
+        "-X",
+        "-A",
+        "-t",
+        "-q",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-h",
+        "127.0.0.1",
+        "-U",
+        "postgres",
+        "-d",
+        "postgres",
+    ]);
+    command.args(["-p", &port.to_string()]);
+    command
+}

@@ -81,21 +81,7 @@ fn ask(reference: &Reference, query: &str) -> Vec<String> {
 }
 
 fn psql(reference: &Reference) -> Command {
-    let mut command = Command::new("psql");
-    command.args([
-        "-X",
-        "-A",
-        "-t",
-        "-q",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-h",
-        "127.0.0.1",
-        "-U",
-        "postgres",
-        "-d",
-        "postgres",
-    ]);
-    command.args(["-p", &reference.port.to_string()]).env("LC_ALL", "C.UTF-8");
+    let mut command = testing::psql(reference.port);
+    command.env("LC_ALL", "C.UTF-8");
     command
 }

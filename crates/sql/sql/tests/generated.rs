@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::Client;
+use common::{Client, Random};
 use seriatim_sql::database::Database;
 use seriatim_sql::session::Status;
 use std::collections::BTreeMap;
@@ -139,30 +139,6 @@ const WORDS: &[&str] = &[
     "not", "and", "'", "\"", "$1", ".", "[", "]", "values", "having", "over", "row", "array", "distinct", "lateral",
     "union", ";", "--", "/*",
 ];
-
-/// SplitMix64: the same numbers for the same seed, everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
-        from[self.below(from.len())]
-    }
-}
 
 /// A function, an operator or an aggregate of the catalog.
 struct Routine {

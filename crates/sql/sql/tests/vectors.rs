@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Client, databases};
+use common::{Client, Random, databases};
 use env::{Disk, Operation, SimDisk, SimDiskOptions};
 use seriatim_sql::database::{Database, Options};
 use std::sync::Arc;
@@ -15,30 +15,6 @@ use testing::{Directory, has};
 const ROWS: usize = 15_000;
 /// Random queries of one run.
 const QUERIES: usize = 120;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len())]
-    }
-}
 
 /// Tables with values at the edges of their types, NULLs and equal values of different forms.
 fn fill(database: &Arc<Database>, rows: usize) {

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
+pub use testing::psql;
 use testing::{skip, text};
 
 /// A server that accepts connections.
@@ -123,27 +124,6 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// psql that connects to a port, without decoration and start-up file.
-pub fn psql(port: u16) -> Command {
-    let mut command = Command::new("psql");
-    command.args([
-        "-X",
-        "-A",
-        "-t",
-        "-q",
-        "-v",
-        "ON_ERROR_STOP=1",
-        "-h",
-        "127.0.0.1",
-        "-U",
-        "postgres",
-        "-d",
-        "postgres",
-    ]);
-    command.args(["-p", &port.to_string()]);
-    command
 }
 
 /// The Python with psycopg 3 that `make clients` sets up.
