@@ -2,11 +2,10 @@
 
 use crate::begin::Transaction;
 use crate::{Reason, Silo};
-use model::retry::{self, Failure};
 use model::{
     Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Interactive, Invalid, Item, Key,
     LogPosition, Pending, Program, Reexecutable, Result, Retry, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd,
-    Schema, TableId, Tables, Timestamp,
+    Schema, TableId, Tables, Timestamp, run_interactively,
 };
 use parts::index::prefetch::SIDE_BY_SIDE;
 use std::ops::{ControlFlow, Deref};
@@ -74,6 +73,11 @@ impl<H: Deref<Target = Silo> + Send> Finish for Transaction<H> {
     /// Nothing to do: what it stands on is decided when it commits, or was when it began.
     fn start(&mut self) -> Result<()> {
         self.poison.clone().map_or(Ok(()), Err)
+    }
+
+    fn check_reads(&mut self) -> Result<()> {
+        self.start()?;
+        Transaction::check_reads(self)
     }
 
     /// No effect: nothing is durable here.
@@ -165,28 +169,13 @@ impl Interactive for Silo {
 }
 
 impl Reexecutable for Silo {
-    /// The error of a body counts only if what the body had read still held at one moment: a body that ran on two
-    /// states gets another attempt.
+    /// A body that ran on two states gets another attempt, also if it failed: see [`Finish::check_reads`].
     fn execute<P: Program>(
         &self,
         program: &mut P,
         how: Begin,
         retry: &mut dyn Retry,
     ) -> std::result::Result<(P::Output, Committed), P::Error> {
-        let done = retry::run(retry, |_| {
-            let mut transaction = Transaction::begin(self, how)?;
-            let outcome = program.run(&mut transaction);
-            if let Some(error) = transaction.poison.clone() {
-                return Err(error.into());
-            }
-            match outcome {
-                Ok(output) => Ok((output, transaction.finish()?)),
-                Err(error) => {
-                    transaction.check_reads()?;
-                    Err(Failure::Final(error))
-                }
-            }
-        });
-        done.map_err(Failure::into_error)
+        run_interactively(self, program, how, retry)
     }
 }

@@ -84,14 +84,14 @@ pub trait Interactive: Send + Sync + 'static {
         self.wait_durable(rests_on)
     }
 
-    /// Ends a transaction whose body has run: commits it, or aborts it durably if the body failed.
+    /// Ends a transaction whose body has run: commits it, or aborts it durably if the body failed on reads that hold.
     ///
     /// # Errors
     /// The engine's abort, whatever the body made of that; the body's error; [`Error::Fault`] as for
     /// [`Interactive::abort_durably`].
     fn conclude<T, E: From<Error>>(
         &self,
-        transaction: impl Finish,
+        mut transaction: impl Finish,
         outcome: std::result::Result<T, E>,
     ) -> std::result::Result<(T, Committed), Failure<Error, E>> {
         if let Some(error) = transaction.poison().cloned() {
@@ -100,6 +100,7 @@ pub trait Interactive: Send + Sync + 'static {
         match outcome {
             Ok(output) => Ok((output, transaction.commit()?)),
             Err(error) => {
+                transaction.check_reads()?;
                 self.abort_durably(transaction)?;
                 Err(Failure::Final(error))
             }

@@ -256,6 +256,9 @@ impl Finish for Box<dyn Transaction> {
     fn supervised(&mut self) -> Option<&mut dyn Supervised> {
         (**self).supervised()
     }
+    fn check_reads(&mut self) -> Result<()> {
+        (**self).check_reads()
+    }
     fn skips_locked(&mut self) -> Option<&mut dyn SkipsLocked> {
         (**self).skips_locked()
     }

@@ -77,6 +77,15 @@ pub trait Finish {
     /// Same as the first access.
     fn start(&mut self) -> Result<()>;
 
+    /// Checks whether all that it has read holds at one moment: what a caller concludes from its reads, and does not commit,
+    /// counts only then. Nothing to do for an engine whose transactions read one state.
+    ///
+    /// # Errors
+    /// The conflict; the transaction is aborted.
+    fn check_reads(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Sets what its acknowledgement waits for. No effect in an engine without a log.
     fn set_durability(&mut self, durability: Durability);
 

@@ -171,6 +171,10 @@ impl Finish for Observed {
         Some(self)
     }
 
+    fn check_reads(&mut self) -> Result<()> {
+        self.recorder().inner().check_reads()
+    }
+
     fn skips_locked(&mut self) -> Option<&mut dyn SkipsLocked> {
         self.recorder().inner().skips_locked()?;
         Some(self)
