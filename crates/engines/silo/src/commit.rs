@@ -11,7 +11,7 @@
 use crate::begin::{Conflict, Transaction};
 use crate::reclaim::look_after;
 use crate::tid::{Tid, Word};
-use crate::worker::{LeafRead, Place, Worker, count, follow};
+use crate::worker::{LeafRead, Place, Read, Worker, count, follow};
 use crate::write_set::{Value, Write};
 use crate::{Reason, Silo};
 use model::{Committed, LogPosition, SerialPoint, Target, Timestamp};
@@ -147,15 +147,20 @@ impl Silo {
 
 /// Finds or makes a record for each written key.
 fn place(worker: &mut Worker) {
-    let Worker { writes, leaves, locked, .. } = worker;
+    let Worker { writes, leaves, reads, locked, .. } = worker;
     for &at in locked.iter() {
         if writes.entries[at as usize].record.is_none() {
             let bytes = writes.value(at as usize).flatten().map_or(0, <[u8]>::len);
             let write = &mut writes.entries[at as usize];
             let table = write.table;
-            let changed = |change: LeafChange<'_>| follow(leaves, table, &change);
+            let mut was_read = false;
+            let changed = |change: LeafChange<'_>| was_read |= follow(leaves, table, &change);
             let (record, is_made) = table.index.get_or_insert(&write.key, bytes, changed);
             (write.record, write.is_made) = (Some(record), is_made);
+            if was_read {
+                // Until it is locked, another transaction may fill it, which no count tells (S5).
+                reads.push(Read { record, word: Word::new(Tid::ZERO, true), table: table.id });
+            }
         }
     }
 }

@@ -169,19 +169,23 @@ impl Place {
 }
 
 /// Takes a change that the transaction itself has made to a leaf into what it remembers of it: a count that was right
-/// until then becomes the count after. One that another transaction has changed before stays, and will fail (S5).
-pub(crate) fn follow(leaves: &mut Vec<LeafRead>, table: TableRef, change: &LeafChange<'_>) {
+/// until then becomes the count after. One that another transaction has changed before stays, and will fail (S5). Returns
+/// whether there was one.
+pub(crate) fn follow(leaves: &mut Vec<LeafRead>, table: TableRef, change: &LeafChange<'_>) -> bool {
+    let mut follows = false;
     for at in 0..leaves.len() {
         let leaf = &leaves[at];
         let is_it = leaf.count == change.before && leaf.table.id == table.id && (change.covered)(leaf.place.key());
         if !is_it {
             continue;
         }
+        follows = true;
         leaves[at].count = change.after;
         if let (Place::From(_), Some(low)) = (&leaves[at].place, change.split) {
             leaves.push(LeafRead { table, place: Place::From(Some(Key::from_bytes(low))), count: change.after });
         }
     }
+    follows
 }
 
 /// Workers between transactions, and how many are not.
