@@ -47,7 +47,8 @@
 //!   epoch of S3. So TIDs of one record grow, and epochs order transactions: whatever depends on another has its epoch
 //!   or a later one.
 //! - **S5** A leaf whose count is as it was noted has received no key since, and covers what it covered; a transaction
-//!   moves its notes on by its own changes, if these are of exactly the count that it noted.
+//!   moves its notes on by its own changes, if these are of exactly the count that it noted. It then notes the record that it
+//!   has made, too: whoever fills that first raises no count.
 //! - **S6** When an epoch becomes the snapshot epoch, all transactions of it and of earlier ones are installed.
 //! - **S7** A version is kept until no snapshot, open or to come, reads below the epoch in which it was replaced.
 //! - **S8** A record or a table that has left its index is freed when every transaction that began before has ended.
@@ -64,7 +65,7 @@
 //! | S2 | `commit.rs` `lock` | `paper`; `lock_in_order_of_writing` |
 //! | S3 | by the order of `commit.rs` `commit` | `loom_tid`, `conformance` (histories); `skip_validation` |
 //! | S4 | `tid.rs` `next_in`, `commit.rs` `install` | `paper`; `tid_not_advanced` |
-//! | S5 | by the index's L1 to L3, from which L5 follows | `conformance` (histories), `paper`; `skip_leaves`, `follow_nothing`, `follow_whatever_was_seen` |
+//! | S5 | by the index's L1 to L3, from which L5 follows | `conformance` (histories), `paper`; `shuttle_engine`; `skip_leaves`, `follow_nothing`, `follow_whatever_was_seen`, `forget_a_made_record` |
 //! | S6, S7 | `epochs.rs` `advance`, `reclaim.rs` `look_at` | `snapshots`, `shuttle_engine`; `snapshot_of_the_present`, `prune_one_epoch_too_many` |
 //! | S8, S9 | `reclaim.rs` `look_at`, `store.rs` `remove` | `conformance` (what is left), `snapshots`, `shuttle_engine` |
 //! | S10 | by the cases of `reclaim.rs` `look_at` | `snapshots`, `shuttle_engine`; `remove_before_the_epoch_ends` |

@@ -87,3 +87,30 @@ fn sums_are_kept_and_nothing_is_left() {
 fn sums_are_kept_where_places_are_claimed() {
     shuttle::check_random(|| run(true), 500);
 }
+
+/// One transaction finds a key absent and adds to it, and another one sets it: it may fill the record that the first has made.
+fn add_to_nothing() {
+    const KEY: u64 = 3;
+    let (engine, table) = with_registers(Options { has_small_nodes: true, ..options() });
+    let adder = thread::spawn({
+        let engine = engine.clone();
+        move || {
+            let mut open = begin(&engine, Mode::ReadWrite);
+            let there = get(&mut open, table, KEY).expect("reads do not fail").unwrap_or(0);
+            put(&mut open, table, KEY, there + 1).expect("nothing is refused before commit");
+            open.commit().is_ok()
+        }
+    });
+    let mut open = begin(&engine, Mode::ReadWrite);
+    put(&mut open, table, KEY, 10).expect("nothing is refused before commit");
+    open.commit().expect("it has read nothing");
+    let added = adder.join().expect("no panic");
+    let value = get(&mut begin(&engine, Mode::ReadWrite), table, KEY).expect("nobody in the way");
+    let serial = if added { [Some(10), Some(11)] } else { [Some(10); 2] };
+    assert!(serial.contains(&value), "{value:?}, added: {added}");
+}
+
+#[test]
+fn a_record_that_another_has_filled_is_noticed() {
+    shuttle::check_pct(add_to_nothing, 500, 2);
+}
