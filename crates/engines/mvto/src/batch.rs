@@ -149,13 +149,20 @@ impl<C: Clock> Mvto<C> {
     /// Goes on from the first attempt as if the procedure had been submitted by itself.
     fn complete<P: Procedure>(&self, job: Job<P>) -> Completed<P> {
         let Job { mut program, how, mut retry, mut first, .. } = job;
-        let done = retry::run(&mut *retry, |_| match first.take() {
+        let mut attempt = || match first.take() {
             Some(attempt) => attempt,
             None => {
                 let mut transaction = self.begin_procedure(program.footprint(), how)?;
                 let outcome = program.run(&mut transaction);
                 self.conclude(transaction, outcome)
             }
+        };
+        let done = retry::run(&mut *retry, |_| {
+            attempt().inspect_err(|failure| {
+                if matches!(failure, Failure::Conflict(_)) {
+                    self.expect_conflicts();
+                }
+            })
         });
         done.map_err(Failure::into_error)
     }

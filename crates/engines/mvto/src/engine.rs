@@ -99,6 +99,8 @@ pub(crate) struct SiteShared {
     pub single_reads: AtomicU64,
     pub replaced: AtomicU64,
     pub collected: AtomicU64,
+    /// Procedures that are still to own first, since one of the site's was aborted by a conflict. A guess, changed by anybody.
+    pub wary: AtomicU64,
 }
 
 /// Adds to a count that nobody else changes, and returns the sum.

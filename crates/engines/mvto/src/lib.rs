@@ -193,7 +193,7 @@ pub use {
     doors::{Handle, Transaction},
     engine::{Mvto, Stats},
     model::RetryPolicy,
-    options::Options,
+    options::{Options, OwnFirst},
     reason::Reason,
     recover::RecoveryReport,
     wal::Pace,

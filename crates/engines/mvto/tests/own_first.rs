@@ -8,7 +8,7 @@ use model::{
     Access, Begin, Declared, Error, Finish, Footprint, Key, Malformed, Mode, Procedure, Program, Result, Storage,
     TableId, Touch,
 };
-use seriatim_mvto::Options;
+use seriatim_mvto::{Options, OwnFirst};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use support::{
     Engine, begin, begin_as, begin_beside_the_lane, delete, engine_and_clock, get, impatient, insert, now, put,
@@ -22,6 +22,11 @@ struct Count {
     touch: Touch,
     between: Box<dyn FnMut() + Send>,
     end: End,
+}
+
+/// Nobody waits for another, and every procedure owns first that can.
+fn always() -> Options {
+    Options { own_first: OwnFirst::Always, ..impatient() }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,11 +129,32 @@ fn is_owned(engine: &Engine, table: TableId, key: u64) -> bool {
     }
 }
 
+/// Where nobody was in the way it begins as usual; once a procedure has met a conflict, those behind it own first, for a while.
+#[test]
+fn conflicts_make_it_wary() {
+    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20)]);
+    let owns = || {
+        let engine_of_body = engine.clone();
+        let (seen, look) = std::sync::mpsc::channel();
+        let body = count(table, &[1, 2]).with(move || _ = seen.send(is_owned(&engine_of_body, table, 1)));
+        (call(&engine, body).is_ok(), look.recv().expect("the body has run"))
+    };
+    assert_eq!(owns(), (true, false));
+    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut owner, table, 2, 21).expect("nobody in the way");
+    assert_eq!(owns(), (false, false));
+    owner.commit().expect("nobody in the way");
+    for _ in 0..100 {
+        assert_eq!(owns(), (true, true));
+    }
+    assert_eq!(owns(), (true, false));
+}
+
 /// M3: from its begin on, whoever is above waits for what it will write, and for nothing else. Without that, a reader in the middle
 /// of the body would make it abort.
 #[test]
 fn readers_above_wait_for_all_that_it_may_write() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20), (3, 30)]);
+    let (engine, _, table) = with_registers(always(), &[(1, 10), (2, 20), (3, 30)]);
     let look = {
         let engine = engine.clone();
         move || {
@@ -144,7 +170,7 @@ fn readers_above_wait_for_all_that_it_may_write() {
 /// A reader below, which has begun before, reads what was there.
 #[test]
 fn readers_below_do_not_wait() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20)]);
+    let (engine, _, table) = with_registers(always(), &[(1, 10), (2, 20)]);
     let mut older = begin_beside_the_lane(&engine);
     let (send, receive) = std::sync::mpsc::channel();
     let look = move || send.send(get(&mut older, table, 1).expect("no wait")).expect("the test listens");
@@ -156,7 +182,7 @@ fn readers_below_do_not_wait() {
 /// Its timestamp lies above the stamp that a single read has left ahead of the clock.
 #[test]
 fn a_stamp_ahead_of_the_clock_is_waited_out() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20)]);
+    let (engine, _, table) = with_registers(always(), &[(1, 10), (2, 20)]);
     for round in 0..5 {
         assert_eq!(single_read(&engine, table, 1), Some(10 + round));
         call(&engine, count(table, &[1, 2])).expect("it commits");
@@ -172,7 +198,7 @@ fn a_stamp_ahead_of_the_clock_is_waited_out() {
 /// Somebody has one of the rows: the others are given up, and it begins as usual, where it waits or aborts as every transaction.
 #[test]
 fn on_a_refusal_it_owns_nothing_and_begins_as_usual() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20), (3, 30)]);
+    let (engine, _, table) = with_registers(always(), &[(1, 10), (2, 20), (3, 30)]);
     let mut owner = begin_as(&engine, Mode::OwnAtStatement);
     put(&mut owner, table, 2, 21).expect("nobody in the way");
     let look = {
@@ -192,7 +218,7 @@ fn on_a_refusal_it_owns_nothing_and_begins_as_usual() {
 #[test]
 fn absent_rows_are_written_as_usual() {
     for storage in [Storage::Ordered, Storage::Hash] {
-        let (engine, _) = engine_and_clock(impatient());
+        let (engine, _) = engine_and_clock(always());
         let table = engine.create_table(registers("registers", storage)).expect("a new table");
         assert_eq!(call(&engine, count(table, &[1])).expect("alone"), [None]);
         assert_eq!(call(&engine, count(table, &[1, 2])).expect("alone"), [Some(1), None]);
@@ -210,7 +236,7 @@ fn absent_rows_are_written_as_usual() {
 /// Whatever the end, no row is left behind: not the unwritten, nor those of a body that fails or panics.
 #[test]
 fn every_end_gives_the_rows_up() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20)]);
+    let (engine, _, table) = with_registers(always(), &[(1, 10), (2, 20)]);
     for end in [End::Nothing, End::Refuse, End::Panic] {
         let called = catch_unwind(AssertUnwindSafe(|| call(&engine, count(table, &[1, 2]).ending(end))));
         match (end, called) {
@@ -229,7 +255,7 @@ fn every_end_gives_the_rows_up() {
 /// one has replaced.
 #[test]
 fn what_it_has_not_written_counts_as_read() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20), (3, 30)]);
+    let (engine, _, table) = with_registers(always(), &[(1, 10), (2, 20), (3, 30)]);
     let mut deleter = begin(&engine);
     assert!(delete(&mut deleter, table, 3).expect("buffered"));
     deleter.commit().expect("nobody in the way");
@@ -252,7 +278,7 @@ fn what_it_has_not_written_counts_as_read() {
 /// It reads its own writes, and what it owns before it has written it; the version that it replaces is collected.
 #[test]
 fn it_reads_what_it_owns_and_what_it_has_written() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20)]);
+    let (engine, _, table) = with_registers(always(), &[(1, 10), (2, 20)]);
     assert_eq!(call(&engine, count(table, &[1, 2, 1])).expect("alone"), [Some(10), Some(20), Some(11)]);
     engine.collect();
     let stats = engine.stats();
@@ -262,7 +288,7 @@ fn it_reads_what_it_owns_and_what_it_has_written() {
 /// A table that is dropped while it runs is there until it has ended.
 #[test]
 fn a_dropped_table_is_there_until_it_has_ended() {
-    let (engine, _, table) = with_registers(impatient(), &[(1, 10), (2, 20)]);
+    let (engine, _, table) = with_registers(always(), &[(1, 10), (2, 20)]);
     let drop_it = {
         let engine = engine.clone();
         move || engine.drop_table("registers").expect("it is there")
@@ -279,7 +305,7 @@ fn a_dropped_table_is_there_until_it_has_ended() {
 #[test]
 fn others_begin_as_usual() {
     let rows: Vec<(u64, u64)> = (0..40).map(|key| (key, key)).collect();
-    let (engine, _, table) = with_registers(Options { write_set_rows: 40, ..impatient() }, &rows);
+    let (engine, _, table) = with_registers(Options { write_set_rows: 40, ..always() }, &rows);
     let free = |keys: &[u64]| {
         let (engine, keys) = (engine.clone(), keys.to_vec());
         move || assert!(keys.iter().all(|&key| !is_owned(&engine, table, key)))

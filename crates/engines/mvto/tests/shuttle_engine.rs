@@ -17,7 +17,7 @@ use model::{
     Result, RowBuf, SerialPoint, Storage, TableId, Touch,
 };
 use parts::epoch;
-use seriatim_mvto::{Mvto, Options};
+use seriatim_mvto::{Mvto, Options, OwnFirst};
 use shuttle::thread;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,7 +31,7 @@ const SITES: usize = 2;
 /// Nobody gives up waiting (time does not pass under the checker, so a lost wake-up is a deadlock), and a few versions of a
 /// row are too many.
 fn options() -> Options {
-    Options { wait_limit: Duration::MAX, sites: SITES, versions: 4, ..Options::default() }
+    Options { wait_limit: Duration::MAX, sites: SITES, versions: 4, own_first: OwnFirst::Always, ..Options::default() }
 }
 
 /// An engine whose next transaction is at site 0, in every run: sites are taken in turn, and the turn outlives the engine.

@@ -8,7 +8,7 @@ pub use conformance::statements;
 
 use env::{Clock, SimClock};
 use model::{Begin, Columns, Error, Finish, Interactive, Key, Mode, RowBuf, Storage, TableId};
-use seriatim_mvto::{Mvto, Options, RetryPolicy, Transaction};
+use seriatim_mvto::{Mvto, Options, OwnFirst, RetryPolicy, Transaction};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -39,6 +39,7 @@ pub fn options_for(knobs: &conformance::Knobs) -> Options {
         transactions: bytes(knobs.transactions, default.transactions),
         tables: bytes(knobs.tables, default.tables),
         memory_bytes: knobs.memory_bytes.map(|bytes| bytes as usize),
+        own_first: OwnFirst::Always,
         ..small
     }
 }
