@@ -5,13 +5,11 @@
 //!
 //! | engine | paper | door | what it needs of the interface |
 //! | --- | --- | --- | --- |
-//! | [`bohm`] | Faleiro and Abadi, VLDB 2015 | `Declared` | many submissions at once, kinds of writes in footprints, [`model::Error::NotYet`], input logs |
 //! | [`dur`] | Pandey, thesis 2016 (PXDUR) | `Interactive` | a commit that is decided later: [`model::Pending`]; positions of a total order |
 //! | [`ssn`] | Pandey, thesis 2016 (TSAsR); Wang et al., DaMoN 2015 | `Interactive` | capabilities that may be absent: it has neither savepoints nor tables; no serial points |
 //! | [`morty`] | Burke et al., EuroSys 2023 | `Reexecutable` | bodies that stop and run again from a longer read log; draws that repeat |
 #![forbid(unsafe_code)]
 
-pub mod bohm;
 pub mod dur;
 pub mod morty;
 pub mod ssn;

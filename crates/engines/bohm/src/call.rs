@@ -1,0 +1,228 @@
+//! Calls: submitted procedures in their places, and the slots that planning fills in for them.
+
+use crate::job::Job;
+use crate::position::Position;
+use crate::state::CallState;
+use crate::version::{Content, Version, VersionRef};
+use model::{Footprint, FootprintEntry, TableId, Touch};
+use parts::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
+use parts::sync::cell::UnsafeCell;
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
+
+/// A submitted procedure. It lives in its batch, at an address that does not change once the batch is sealed.
+pub(crate) struct Call {
+    /// Drawn when the batch is sealed (B1).
+    pub position: Position,
+    pub footprint: Footprint,
+    /// Whether the footprint was found by a trial run: then it may miss.
+    pub is_guess: bool,
+    /// Whether writes are refused.
+    pub is_read_only: bool,
+    /// One for each key of the footprint, in its order.
+    pub slots: Box<[Slot]>,
+    pub state: CallState,
+    /// Taken when it is complete.
+    job: UnsafeCell<Option<Box<dyn Job>>>,
+}
+
+// SAFETY: the job is used by the thread that executes the call, and by no other (B6); everything else is atomic or set
+// before the call is shared.
+unsafe impl Sync for Call {}
+
+/// A key of a footprint.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub table: TableId,
+    /// Index of the first entry of the key in the footprint.
+    entry: u32,
+    pub actions: Actions,
+    /// Which planner owns the key.
+    pub planner: u8,
+    /// A [`Content`]: what the attempt under way has drafted. `Relaxed`: handed on with the state of the call.
+    draft: AtomicU8,
+    /// The placeholder of a key that is written, or the version that is read; null: the key is absent. Set by the
+    /// planner, and published by the barrier of the batch (B3).
+    version: AtomicPtr<Version>,
+}
+
+/// What a footprint allows to be done to a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Actions(u8);
+
+impl Actions {
+    fn bit(touch: Touch) -> u8 {
+        match touch {
+            Touch::Read => 1,
+            Touch::Insert => 2,
+            Touch::Update => 4,
+            Touch::Delete => 8,
+            Touch::Overwrite => 16,
+            Touch::Any => 32,
+        }
+    }
+
+    /// As [`Footprint::covers`] of one entry.
+    fn of(declared: Touch) -> Actions {
+        let bit = Actions::bit;
+        Actions(match declared {
+            Touch::Any => u8::MAX,
+            Touch::Update => bit(Touch::Update) | bit(Touch::Overwrite) | bit(Touch::Read),
+            Touch::Insert | Touch::Delete => bit(declared) | bit(Touch::Read),
+            Touch::Read | Touch::Overwrite => bit(declared),
+        })
+    }
+
+    #[inline]
+    pub fn allow(self, touch: Touch) -> bool {
+        self.0 & Actions::bit(touch) != 0
+    }
+
+    #[inline]
+    pub fn write(self) -> bool {
+        self.0 & !Actions::bit(Touch::Read) != 0
+    }
+}
+
+impl Slot {
+    /// The slots of a footprint. `planner_of` tells which planner owns a key.
+    pub fn all(footprint: &Footprint, planner_of: impl Fn(&FootprintEntry) -> u8) -> Box<[Slot]> {
+        let mut slots: Vec<Slot> = Vec::with_capacity(footprint.keys().len());
+        for (at, entry) in footprint.keys().iter().enumerate() {
+            let actions = Actions::of(entry.touch);
+            match slots.last_mut() {
+                Some(last) if last.table == entry.table && footprint.keys()[last.entry as usize].key == entry.key => {
+                    last.actions.0 |= actions.0;
+                }
+                _ => slots.push(Slot {
+                    table: entry.table,
+                    entry: at as u32,
+                    actions,
+                    planner: planner_of(entry),
+                    draft: AtomicU8::new(Content::Empty as u8),
+                    version: AtomicPtr::default(),
+                }),
+            }
+        }
+        slots.into_boxed_slice()
+    }
+
+    #[inline]
+    pub fn key<'f>(&self, footprint: &'f Footprint) -> &'f [u8] {
+        &footprint.keys()[self.entry as usize].key
+    }
+
+    #[inline]
+    pub fn version(&self) -> Option<VersionRef> {
+        VersionRef::from_pointer(self.version.load(Relaxed))
+    }
+
+    #[inline]
+    pub fn set_version(&self, version: Option<VersionRef>) {
+        self.version.store(version.map_or(ptr::null_mut(), VersionRef::pointer), Relaxed);
+    }
+
+    /// The placeholder of a key that is written.
+    #[inline]
+    pub fn placeholder(&self) -> VersionRef {
+        self.version().expect("B3: a batch is executed when every written key has its placeholder")
+    }
+
+    /// The version that the call reads: the one below its own placeholder, or the newest one.
+    #[inline]
+    pub fn read_version(&self) -> Option<VersionRef> {
+        if self.actions.write() { self.placeholder().previous() } else { self.version() }
+    }
+
+    #[inline]
+    pub fn draft(&self) -> Content {
+        Content::from_number(self.draft.load(Relaxed))
+    }
+
+    /// Replaces the draft, and frees what the one before held.
+    #[inline]
+    pub fn set_draft(&self, row: Option<&[u8]>) {
+        let placeholder = self.placeholder();
+        placeholder.discard(self.draft());
+        let content = row.map_or(Content::Absent, |row| placeholder.draft(row));
+        self.draft.store(content as u8, Relaxed);
+    }
+
+    /// Takes the draft back.
+    #[inline]
+    pub fn forget_draft(&self) {
+        let draft = self.draft();
+        if draft != Content::Empty {
+            self.placeholder().discard(draft);
+            self.draft.store(Content::Empty as u8, Relaxed);
+        }
+    }
+}
+
+impl Call {
+    pub fn new(job: Box<dyn Job>, footprint: Footprint, slots: Box<[Slot]>, is_guess: bool) -> Call {
+        Call {
+            position: Position::START,
+            is_guess,
+            is_read_only: job.is_read_only(),
+            footprint,
+            slots,
+            state: CallState::default(),
+            job: UnsafeCell::new(Some(job)),
+        }
+    }
+
+    /// The slot of a key, if the footprint has it.
+    #[inline]
+    pub fn slot(&self, table: TableId, key: &[u8]) -> Option<&Slot> {
+        let order = |slot: &Slot| slot.table.cmp(&table).then_with(|| slot.key(&self.footprint).cmp(key));
+        self.slots.binary_search_by(order).ok().map(|at| &self.slots[at])
+    }
+
+    /// Slots of keys that are written.
+    pub fn written(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(|slot| slot.actions.write())
+    }
+
+    /// Lets the thread that executes the call use its job.
+    ///
+    /// # Safety
+    /// The caller has begun the call and neither completed nor put it back (B6), and is not in this method already.
+    pub unsafe fn with_job<T>(&self, work: impl FnOnce(&mut dyn Job) -> T) -> T {
+        self.job.with_mut(|job| {
+            // SAFETY: the caller's promise.
+            let job = unsafe { &mut *job };
+            work(&mut **job.as_mut().expect("B6: a job is taken when its call is complete"))
+        })
+    }
+
+    /// Takes the job of a call that is about to be complete.
+    ///
+    /// # Safety
+    /// As [`Call::with_job`].
+    pub unsafe fn take_job(&self) -> Box<dyn Job> {
+        // SAFETY: the caller's promise.
+        self.job.with_mut(|job| unsafe { (*job).take() }).expect("B6: a job is taken once")
+    }
+}
+
+/// A call by its address. Whoever has one executes a batch that keeps the call's from being freed
+/// ([`crate::pipeline`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallRef(NonNull<Call>);
+
+impl CallRef {
+    pub fn new(call: *const Call) -> CallRef {
+        CallRef(NonNull::new(call.cast_mut()).expect("every version has a producer"))
+    }
+}
+
+impl Deref for CallRef {
+    type Target = Call;
+
+    #[inline]
+    fn deref(&self) -> &Call {
+        // SAFETY: as the type says.
+        unsafe { self.0.as_ref() }
+    }
+}

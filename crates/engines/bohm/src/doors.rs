@@ -1,0 +1,73 @@
+//! The declared door: procedures are submitted with their footprints, and their tickets are resolved by the threads
+//! that execute.
+
+use crate::Bohm;
+use crate::call::Call;
+use crate::job::{Job, Task};
+use crate::read::{Boundary, Trial};
+use model::{
+    BatchEntry, Begin, Committed, Declared, FootprintChecked, LogPosition, Mode, Pending, Procedure, Program, Retry,
+    Ticket,
+};
+use parts::promise::promise;
+
+impl Bohm {
+    /// Makes a call of a procedure, with its footprint; or resolves its ticket at once.
+    fn prepare<P: Procedure>(
+        &self,
+        procedure: P,
+        how: Begin,
+        retry: Box<dyn Retry + Send>,
+    ) -> (Option<Call>, Ticket<P>) {
+        if how.mode == Mode::Snapshot {
+            return (None, self.read_snapshot(procedure, how));
+        }
+        let (promise, ticket) = promise();
+        let job: Box<dyn Job> = Box::new(Task::new(procedure, how, retry, promise));
+        let mut trial = Trial::new(Boundary::new(&self.shared), job.draws());
+        let call = match job.footprint(&mut trial) {
+            Ok(footprint) => self.shared.call(job, footprint, trial.was_touched),
+            Err(error) => Err((job, error)),
+        };
+        let call = call.map_err(|(job, error)| job.give_up(error)).ok();
+        (call, ticket)
+    }
+
+    /// Runs a procedure at the end of the last complete batch, in the calling thread. It waits for nobody.
+    fn read_snapshot<P: Procedure>(&self, procedure: P, how: Begin) -> Ticket<P> {
+        let mut trial = Trial::new(Boundary::new(&self.shared), how.draws);
+        let place = match trial.state.pin() {
+            Ok(pinned) => self.shared.pipeline.readers.place(pinned),
+            Err(error) => return Pending::ready(Err(error.into())),
+        };
+        let outcome = FootprintChecked::new(procedure).run(&mut trial);
+        let committed = Committed { serial_point: Some(place.serial_point()), log_position: LogPosition::ZERO };
+        Pending::ready(outcome.map(|output| (output, committed)))
+    }
+}
+
+impl Declared for Bohm {
+    /// Mode [`Mode::Snapshot`] reads the state at the end of the last complete batch, and is run in the call. The wait
+    /// limit has no effect: what is waited for is executed. A procedure that declares no more than it reads has a place
+    /// like all others.
+    ///
+    /// A footprint that missed is found again, at the end of the batch, by the thread that executed it, which asks
+    /// `retry` before: others may wait behind that. Procedures of one caller keep their order if their footprints do
+    /// not miss.
+    ///
+    /// A callback on a ticket is called by a thread that executes: it must not submit, since it may wait for room that
+    /// it makes itself.
+    fn submit<P: Procedure>(&self, procedure: P, how: Begin, retry: Box<dyn Retry + Send>) -> Ticket<P> {
+        let (call, ticket) = self.prepare(procedure, how, retry);
+        self.shared.intake.submit(call);
+        ticket
+    }
+
+    /// One place behind the other. There is no limit: what does not fit into the queue waits for room.
+    fn submit_batch<P: Procedure>(&self, batch: Vec<BatchEntry<P>>) -> Vec<Ticket<P>> {
+        let prepare = |BatchEntry { procedure, how, retry }| self.prepare(procedure, how, retry);
+        let (calls, tickets): (Vec<_>, Vec<_>) = batch.into_iter().map(prepare).unzip();
+        self.shared.intake.submit(calls.into_iter().flatten());
+        tickets
+    }
+}

@@ -1,0 +1,251 @@
+//! Execution: bodies run in any order that their reads allow, and fill their placeholders.
+
+use crate::attempt::{Attempt, panicked};
+use crate::call::CallRef;
+use crate::job::Job;
+use crate::pipeline::Batch;
+use crate::position::Position;
+use crate::read::{Evaluated, Trial};
+use crate::state::Begun;
+use crate::version::{Content, VersionRef};
+use crate::{Shared, ensure};
+use model::Error;
+use parts::sync::atomic::Ordering::Relaxed;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// One executing thread.
+pub(crate) struct Executor<'e> {
+    pub shared: &'e Shared,
+    number: usize,
+    /// The batch that it is in.
+    batch: u64,
+    /// Calls of that batch that it has completed, and not counted yet.
+    finished: u64,
+    /// Evaluations under way, one within the other.
+    depth: usize,
+    /// Calls to run before others can: an evaluation that was too deep goes on here.
+    stack: Vec<CallRef>,
+    missed: Vec<Missed>,
+    executed: u64,
+}
+
+/// A procedure whose footprint has missed. Its batch is not complete before it is submitted again or has failed.
+struct Missed {
+    job: Box<dyn Job>,
+    error: Error,
+    batch: u64,
+}
+
+/// How an attempt ended.
+enum Ended {
+    Commit,
+    Fail,
+    Miss(Error),
+    Panic,
+}
+
+impl<'e> Executor<'e> {
+    pub fn new(shared: &'e Shared, number: usize) -> Executor<'e> {
+        Executor { shared, number, batch: 0, finished: 0, depth: 0, stack: Vec::new(), missed: Vec::new(), executed: 0 }
+    }
+
+    /// Executes batches until the engine is closed.
+    pub fn run(mut self) {
+        while let Some(batch) = self.shared.pipeline.enter_next(self.number, self.batch) {
+            self.execute(&batch);
+        }
+    }
+
+    fn execute(&mut self, batch: &Batch) {
+        self.batch = batch.number;
+        let mut deferred: Vec<CallRef> = Vec::new();
+        loop {
+            let calls = batch.take();
+            if calls.is_empty() {
+                break;
+            }
+            for call in calls.iter().map(|call| CallRef::new(call)) {
+                if self.drive(call).is_some() {
+                    deferred.push(call);
+                }
+            }
+        }
+        while !deferred.is_empty() {
+            let mut blocked_on = None;
+            deferred.retain(|&call| {
+                let blocked = self.drive(call);
+                blocked_on = blocked.or(blocked_on);
+                blocked.is_some()
+            });
+            if let Some(on) = blocked_on {
+                self.count_finished();
+                on.state.wait(&self.shared.waits);
+            }
+        }
+        self.run_missed_again();
+        self.count_finished();
+        self.shared.counts.executed[self.number].store(self.executed, Relaxed);
+    }
+
+    /// Evaluates a call, and first what it rests on. Returns who executes what it must wait for.
+    fn drive(&mut self, call: CallRef) -> Option<CallRef> {
+        self.stack.push(call);
+        while let Some(&top) = self.stack.last() {
+            match self.evaluate(top) {
+                None => _ = self.stack.pop(),
+                Some(on) if on.state.is_complete() => {}
+                Some(on) if on.state.is_unprocessed() => self.stack.push(on),
+                Some(on) => {
+                    self.stack.clear();
+                    return Some(on);
+                }
+            }
+        }
+        None
+    }
+
+    /// Sees to it that a version that is read at a position has its row. Fails with the call that must run first.
+    #[inline]
+    pub fn make_ready(&mut self, version: VersionRef, position: Position) -> Result<(), CallRef> {
+        if version.content() != Content::Empty {
+            return Ok(());
+        }
+        self.evaluate_producer(version, position)
+    }
+
+    #[cold]
+    fn evaluate_producer(&mut self, version: VersionRef, position: Position) -> Result<(), CallRef> {
+        let producer = version.producer();
+        ensure(producer.position <= position, "B7: only what stands before a call is evaluated for it");
+        if self.depth >= self.shared.options.depth {
+            return Err(producer);
+        }
+        self.depth += 1;
+        let blocked_on = self.evaluate(producer);
+        self.depth -= 1;
+        match blocked_on {
+            Some(on) => Err(on),
+            None => {
+                ensure(version.content() != Content::Empty, "B6: a complete call has filled its placeholders");
+                Ok(())
+            }
+        }
+    }
+
+    /// Executes a call that nobody has. Returns `None` if it is complete, else the call that must run first.
+    fn evaluate(&mut self, call: CallRef) -> Option<CallRef> {
+        match call.state.begin() {
+            Begun::Complete => return None,
+            Begun::Busy => return Some(call),
+            Begun::Mine => {}
+        }
+        let (ended, blocked_on) = self.attempt(call);
+        let commits = matches!(ended, Ended::Commit);
+        if let Some(on) = blocked_on.or_else(|| self.fill(call, commits)) {
+            call.written().for_each(|slot| slot.forget_draft());
+            call.state.put_back(&self.shared.waits);
+            return Some(on);
+        }
+        call.written().for_each(|slot| slot.placeholder().publish(slot.draft()));
+        // SAFETY: begun above, and neither completed nor put back.
+        let job = unsafe { call.take_job() };
+        call.state.complete(&self.shared.waits);
+        self.executed += 1;
+        self.end(call, job, ended);
+        None
+    }
+
+    /// Runs the body once. Returns how it ended, and what it must wait for if it has stopped.
+    fn attempt(&mut self, call: CallRef) -> (Ended, Option<CallRef>) {
+        let run = |job: &mut dyn Job| {
+            let mut attempt = Attempt::new(self, call, job.draws());
+            let outcome = catch_unwind(AssertUnwindSafe(|| job.run(&mut attempt)));
+            let Attempt { poison, blocked_on, .. } = attempt;
+            let ended = match (poison, outcome) {
+                (Some(error), _) => Ended::Miss(error),
+                (None, Ok(true)) => Ended::Commit,
+                (None, Ok(false)) => Ended::Fail,
+                (None, Err(_)) => Ended::Panic,
+            };
+            (ended, blocked_on)
+        };
+        // SAFETY: begun by the caller, and neither completed nor put back.
+        unsafe { call.with_job(run) }
+    }
+
+    /// Has the placeholders that the body left, and all of a body that does not commit, repeat the row below. Returns
+    /// what that must wait for.
+    fn fill(&mut self, call: CallRef, commits: bool) -> Option<CallRef> {
+        for slot in call.written() {
+            if commits && slot.draft() != Content::Empty {
+                continue;
+            }
+            let Some(below) = slot.placeholder().previous() else {
+                slot.set_draft(None);
+                continue;
+            };
+            if let Err(on) = self.make_ready(below, call.position) {
+                return Some(on);
+            }
+            slot.set_draft(below.row(below.content()));
+        }
+        None
+    }
+
+    /// Ends a call whose versions are there.
+    fn end(&mut self, call: CallRef, job: Box<dyn Job>, ended: Ended) {
+        let batch = call.position.batch();
+        match ended {
+            Ended::Commit | Ended::Fail => job.complete(call.position),
+            Ended::Panic => job.give_up(panicked(call)),
+            // It counts as finished once it is submitted again.
+            Ended::Miss(error) => return self.missed.push(Missed { job, error, batch }),
+        }
+        self.finish(batch);
+    }
+
+    fn finish(&mut self, batch: u64) {
+        if batch == self.batch {
+            self.finished += 1;
+        } else {
+            self.shared.pipeline.finish(batch, 1);
+        }
+    }
+
+    fn count_finished(&mut self) {
+        self.shared.pipeline.finish(self.batch, std::mem::take(&mut self.finished));
+    }
+
+    /// Submits again what has missed, with the footprint that a trial run finds at the end of this batch.
+    fn run_missed_again(&mut self) {
+        while let Some(Missed { mut job, error, batch }) = self.missed.pop() {
+            self.shared.counts.missed.fetch_add(1, Relaxed);
+            if !job.again(&error) {
+                job.give_up(error);
+            } else {
+                match self.footprint_again(&*job) {
+                    Ok(footprint) => match self.shared.call(job, footprint, true) {
+                        Ok(call) => self.shared.intake.submit_again(call),
+                        Err((job, error)) => job.give_up(error),
+                    },
+                    Err(error) => job.give_up(error),
+                }
+            }
+            self.finish(batch);
+        }
+    }
+
+    fn footprint_again(&mut self, job: &dyn Job) -> model::Result<model::Footprint> {
+        loop {
+            let position = Position::end_of(self.batch);
+            let state = Evaluated { executor: self, position, blocked_on: None };
+            let mut trial = Trial::new(state, job.draws());
+            let found = job.footprint(&mut trial);
+            let Some(on) = trial.state.blocked_on else { return found };
+            if let Some(on) = self.drive(on) {
+                self.count_finished();
+                on.state.wait(&self.shared.waits);
+            }
+        }
+    }
+}

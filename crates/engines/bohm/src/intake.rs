@@ -1,0 +1,107 @@
+//! The intake: what has been submitted and is in no batch yet. Its order is the order of positions.
+
+use crate::call::Call;
+use parts::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::PoisonError;
+
+/// The queue in front of the sequencer. A submitter takes its latch once for each submission, or for each batch of
+/// them.
+pub(crate) struct Intake {
+    queue: Mutex<Queue>,
+    /// For the sequencer: there is something to seal.
+    work: Condvar,
+    /// For submitters: there is room again.
+    room: Condvar,
+    limit: usize,
+}
+
+#[derive(Default)]
+struct Queue {
+    calls: Vec<Call>,
+    /// Calls whose footprint missed: they come first.
+    again: Vec<Call>,
+    is_closed: bool,
+    /// Whether the sequencer sleeps.
+    is_awaited: bool,
+    /// Submitters that sleep.
+    crowd: usize,
+}
+
+/// What the sequencer does next.
+pub(crate) enum Taken {
+    /// Seals these, first those again.
+    Calls { again: Vec<Call>, calls: Vec<Call> },
+    /// Nothing is left, and nothing comes but what runs again.
+    Closed,
+}
+
+impl Intake {
+    pub fn new(limit: usize) -> Intake {
+        Intake { queue: Mutex::default(), work: Condvar::new(), room: Condvar::new(), limit }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends calls in their order; waits while the queue is full.
+    pub fn submit(&self, calls: impl IntoIterator<Item = Call>) {
+        let mut queue = self.lock();
+        for call in calls {
+            while queue.calls.len() >= self.limit {
+                self.wake(&mut queue);
+                queue.crowd += 1;
+                queue = self.room.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue.crowd -= 1;
+            }
+            queue.calls.push(call);
+        }
+        self.wake(&mut queue);
+    }
+
+    /// Appends a call whose footprint has missed. Never waits: executing threads must not.
+    pub fn submit_again(&self, call: Call) {
+        let mut queue = self.lock();
+        queue.again.push(call);
+        self.wake(&mut queue);
+    }
+
+    /// Lets the sequencer end once nothing is left.
+    pub fn close(&self) {
+        let mut queue = self.lock();
+        queue.is_closed = true;
+        self.wake(&mut queue);
+    }
+
+    fn wake(&self, queue: &mut Queue) {
+        if std::mem::take(&mut queue.is_awaited) {
+            self.work.notify_one();
+        }
+    }
+
+    /// Returns whether nothing waits to be sealed.
+    pub fn is_empty(&self) -> bool {
+        let queue = self.lock();
+        queue.calls.is_empty() && queue.again.is_empty()
+    }
+
+    /// Takes everything; waits for something if `may_wait`. The sequencer.
+    pub fn take(&self, may_wait: bool) -> Taken {
+        let mut queue = self.lock();
+        loop {
+            let has_work = !queue.calls.is_empty() || !queue.again.is_empty();
+            if has_work || !may_wait {
+                if queue.crowd > 0 {
+                    self.room.notify_all();
+                }
+                let Queue { calls, again, .. } = &mut *queue;
+                return Taken::Calls { again: std::mem::take(again), calls: std::mem::take(calls) };
+            }
+            if queue.is_closed {
+                return Taken::Closed;
+            }
+            queue.is_awaited = true;
+            queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

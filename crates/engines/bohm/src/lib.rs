@@ -1,0 +1,438 @@
+//! Order in advance, as in BOHM. In memory: nothing is durable.
+//!
+//! # The idea
+//! Procedures are put into an order before any of them runs: their *position* in a log. A position is a timestamp that
+//! nobody draws from a counter. *Planners* then place, for every key that a procedure declares to write, a version
+//! without a row, a *placeholder*, on top of the key's versions; and for every key that it declares to read they leave
+//! a reference to the version below its position. So before a body runs, it is decided what it reads and what reads it.
+//! *Executing threads* run the bodies in any order: one that reads a placeholder runs its producer first.
+//!
+//! ```text
+//! log        T1 writes x     T2 reads x, writes y     T3 overwrites x
+//! planning   x: [T1 _]       y: [T2 _]  T2.x -> T1    x: [T3 _] -> [T1 _]
+//! execution  T3 (needs nothing) | T2 -> runs T1 first, x: [T3 9] -> [T1 5] | T2, y: [T2 6]
+//! ```
+//!
+//! There are no locks, no validation, no tracked reads, and no aborts but those that a body asks for: a read writes
+//! nothing that others see, and a writer never waits for a reader.
+//!
+//! # Batches
+//! Threads meet once for each batch and never for a procedure. A batch is what has come in while the one before was
+//! being planned: with few clients it is short, so nobody waits for it to fill; under load it grows up to
+//! [`Options::batch`]. Planner 0 is the *sequencer*: it seals batches. A key has one planner, by its hash, which alone
+//! changes the key's versions. Execution of a batch begins when all planners have passed its *barrier*, and overlaps
+//! with planning of the next ones. All threads sleep when they have nothing to do.
+//!
+//! # The promise
+//! Strictly serializable: a procedure is sealed after it was submitted, and its ticket is resolved after it has run, so
+//! positions increase with real time. A procedure of [`model::Mode::Snapshot`] is *serializable, not strict*: it reads
+//! the state at the end of the last complete batch, waits for nothing, and delays nobody. [`Bohm::settle`] brings
+//! snapshots up to date.
+//!
+//! # Phantoms
+//! A declared range is walked as of the position when the body runs. Every key that an earlier procedure writes has its
+//! record and its placeholder in the index before the batch is executed, and keys of later ones are skipped by their
+//! position.
+//!
+//! # Footprints that are guesses
+//! A footprint that the arguments do not tell is found by a trial run on the state at the end of the last complete
+//! batch. In its place the body is held to it. If it touches another key, its placeholders repeat the rows below, and
+//! it is submitted again with the footprint that a trial run finds at the end of its batch; [`Stats::missed`] counts
+//! that. Where no trial run was needed, such a touch is a mistake of the procedure ([`model::Invalid::Undeclared`]).
+//!
+//! # Invariants
+//! - **B1** Positions follow the order of the intake, and a position is given once.
+//! - **B2** One planner makes the records of a key and places its versions, in the order of positions.
+//! - **B3** A batch is executed after all planners have planned it, and batches are planned in their order.
+//! - **B4** A read returns the version that begins below its position and ends at or above it. A version ends where the
+//!   next one begins.
+//! - **B5** A version is written by the thread that executes its producer, published once, and immutable from then on.
+//! - **B6** At any time one thread at most executes a call, and what it does is published once: all placeholders, then
+//!   the state.
+//! - **B7** A call is evaluated, or waited for, only for the sake of one behind it. So nobody waits in a circle.
+//! - **B8** A version is freed when the batch that replaced it is at or below the low-water mark: complete, with all
+//!   before it, and no thread reads at a position in it or below.
+//! - **B9** A record leaves its index when it has no row and its batch is at or below the mark, and is freed when the
+//!   batch that was planned then is.
+//! - **B10** Readers behind a complete batch find no placeholder.
+//!
+//! # Where they are asserted
+//! In constant time, in all builds where nothing else is said. On executing threads a broken invariant stops the
+//! process: a panic would be taken for one of the body.
+//!
+//! | | asserted | tests; mutants |
+//! | --- | --- | --- |
+//! | B1 | by the latch of `pipeline.rs` `seal` | `conformance` (histories of procedures) |
+//! | B2 | `plan.rs` `place`, `store.rs` `insert` | `paper` |
+//! | B3 | `pipeline.rs` `pass_barrier`, `call.rs` `placeholder` | `conformance`; `skip_a_placeholder`, `execute_before_planned` |
+//! | B4 | `attempt.rs` `make_ready`, `plan.rs` `collect_below` | `paper`; `end_at_the_version_itself` |
+//! | B5 | `version.rs` `publish` | `paper` |
+//! | B6 | `state.rs` `leave`, `execute.rs` `evaluate_producer` | `loom_state`; `lose_the_row_below`, `sleep_on` |
+//! | B7 | `execute.rs` `evaluate_producer` | `paper` |
+//! | B8 | `plan.rs` `collect_below`, `pipeline.rs` `batch` | `paper`; `free_one_batch_early` |
+//! | B9 | `store.rs` `remove` | `paper` |
+//! | B10 | `read.rs` `make_ready` | `paper` |
+//!
+//! # Doors
+//! [`model::Declared`]; and [`model::Reexecutable`] for loading and rare work: a trial run whose reads a procedure
+//! repeats in its place before it writes. No open transactions: there is no place for a transaction whose writes are
+//! not known.
+//!
+//! # What is deliberately absent
+//! - Durability. The log of procedures is kept in memory, and a batch is forgotten when it is complete.
+//! - Tables that are dropped; a limit on memory.
+//! - Threads that move between planning and execution: their numbers are fixed by [`Options`].
+//!
+//! # From the paper to code
+//! Faleiro, Abadi, *Rethinking Serializable Multiversion Concurrency Control*, VLDB 2015.
+//!
+//! | section | here | test |
+//! | --- | --- | --- |
+//! | 3.1 overview | this tour | |
+//! | 3.2.1 timestamps | `intake.rs`, `pipeline.rs` `seal` | `conformance` |
+//! | 3.2.2 placeholders | `plan.rs` `place`, `version.rs` | `paper`: `placeholders_are_placed_before_execution` |
+//! | 3.2.3 read and write sets | `plan.rs` `plan`, `call.rs` | `paper`: `a_read_finds_the_version_below_its_position` |
+//! | 3.2.4 batching | `pipeline.rs` | `shuttle_engine` |
+//! | 3.3.1 evaluation | `execute.rs`, `state.rs` | `paper`: `a_long_chain_is_evaluated_from_its_end`, `loom_state` |
+//! | 3.3.2 collection | `plan.rs` `collect`, `pipeline.rs` `low_water` | `paper`: `a_row_that_is_written_again_..` |
+//!
+//! *Deviations:* a batch has no fixed size; the record of a key is found in the house's index, which planners share,
+//! and not in a table of each planner; an evaluation within evaluations ends at a depth, and is then made from a list;
+//! a version carries room for a row as long as the longest of its table so far, since its row is not known when it is
+//! placed.
+
+mod attempt;
+mod call;
+mod doors;
+mod execute;
+mod intake;
+mod job;
+mod pipeline;
+mod plan;
+mod pool;
+mod position;
+mod programs;
+mod read;
+mod readers;
+mod record;
+pub mod state;
+mod store;
+mod version;
+
+use call::{Call, Slot};
+use execute::Executor;
+use intake::Intake;
+use job::{Job, Marker};
+use model::{Error, Footprint, Limit, LimitKind, Result, Schema, Storage, TableId};
+use parts::CachePadded;
+use parts::promise::promise;
+use parts::sync::Mutex;
+use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use parts::sync::thread::{self, JoinHandle};
+use parts::wait::WaitTable;
+use pipeline::Pipeline;
+use plan::Planner;
+use record::RecordRef;
+use std::sync::{Arc, PoisonError};
+use store::Tables;
+
+/// Places at which executing threads sleep for each other.
+const WAIT_SHARDS: usize = 16;
+/// Planners at most: a key's planner is a byte.
+const MOST_PLANNERS: usize = 64;
+
+/// Batches after which [`Bohm::collect`] gives up.
+const COLLECTING_BATCHES: usize = 100;
+
+/// A database in memory whose procedures are ordered before they run.
+pub struct Bohm {
+    shared: Arc<Shared>,
+    threads: Mutex<Threads>,
+}
+
+#[derive(Default)]
+struct Threads {
+    planners: Vec<JoinHandle<Planner>>,
+    executors: Vec<JoinHandle<()>>,
+}
+
+/// What the threads share.
+pub(crate) struct Shared {
+    options: Options,
+    tables: Tables,
+    intake: Intake,
+    pipeline: Pipeline,
+    waits: WaitTable,
+    counts: Counts,
+}
+
+/// Counters, each written by one thread unless it is rare.
+struct Counts {
+    executed: Box<[CachePadded<AtomicU64>]>,
+    garbage: Box<[CachePadded<AtomicU64>]>,
+    missed: AtomicU64,
+}
+
+/// The knobs. Every limit ends in a named error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads that plan, each for its share of the keys: 1 to 64. Default: 1.
+    pub planners: usize,
+    /// Threads that execute: at least 1. Default: 1.
+    pub executors: usize,
+    /// Procedures of one batch, at most: 1 to 131,072. A batch is what has come in while the one before was planned, so
+    /// that few clients do not wait for a batch to fill. Default: 1,024.
+    pub batch: usize,
+    /// Batches that are planned or executed at a time: at least 1. Default: 4.
+    pub run_ahead: usize,
+    /// Procedures that wait to be sealed; beyond it a submission waits. Default: 16,384.
+    pub queue: usize,
+    /// Procedures that one thread evaluates within each other, at most: each takes the stack that its body needs.
+    /// Default: 32.
+    pub depth: usize,
+    /// Snapshots and trial runs open at once. Default: 1,024.
+    pub readers: usize,
+    /// Longest key. Unit: bytes. Default: 8,192.
+    pub key_bytes: u64,
+    /// Longest row. Unit: bytes. Default: 1 MiB; at most 4 GiB.
+    pub row_bytes: u64,
+    /// Keys that one footprint may write. Default: 1,000,000.
+    pub write_set_rows: u64,
+    /// Tables. Default: 1,000.
+    pub tables: usize,
+    /// Whether the nodes of ordered tables hold four records: for tests, to which splits and merges are then common.
+    /// Default: false.
+    pub has_small_nodes: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            planners: 1,
+            executors: 1,
+            batch: 1024,
+            run_ahead: 4,
+            queue: 16_384,
+            depth: 32,
+            readers: 1024,
+            key_bytes: 8192,
+            row_bytes: 1 << 20,
+            write_set_rows: 1_000_000,
+            tables: 1000,
+            has_small_nodes: false,
+        }
+    }
+}
+
+/// Counters since the engine was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Batches that were sealed.
+    pub batches: u64,
+    /// Procedures that have run to their end, whether or not they committed. Counted when a thread leaves a batch.
+    pub executed: u64,
+    /// Footprints, found by a trial run, that missed.
+    pub missed: u64,
+    /// Versions that were placed, and records that left their index, that are not looked after yet.
+    pub garbage: u64,
+    /// Keys in the indexes: those with a row, and those whose absence is still recorded.
+    pub records: u64,
+    /// Snapshots and trial runs that are open.
+    pub readers: u64,
+}
+
+impl Bohm {
+    /// An empty database, with its threads. Dropping it waits for what was submitted.
+    pub fn new(options: Options) -> Bohm {
+        let options = options.within_bounds();
+        let (planners, executors) = (options.planners, options.executors);
+        let counters = |count: usize| (0..count).map(|_| CachePadded::default()).collect();
+        let shared = Arc::new(Shared {
+            tables: Tables::new(options.tables),
+            intake: Intake::new(options.queue),
+            pipeline: Pipeline::new(planners, executors, options.run_ahead as u64, options.readers),
+            waits: WaitTable::new(WAIT_SHARDS),
+            counts: Counts { executed: counters(executors), garbage: counters(planners), missed: AtomicU64::new(0) },
+            options,
+        });
+        let plan = |number: usize| {
+            let planner = Planner::new(shared.clone(), number as u8);
+            thread::spawn(move || stop_on_panic(|| planner.run()))
+        };
+        let execute = |number: usize| {
+            let shared = shared.clone();
+            thread::spawn(move || stop_on_panic(|| Executor::new(&shared, number).run()))
+        };
+        let threads =
+            Threads { planners: (0..planners).map(plan).collect(), executors: (0..executors).map(execute).collect() };
+        Bohm { shared, threads: Mutex::new(threads) }
+    }
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// [`model::Invalid::TableExists`], [`LimitKind::Tables`].
+    pub fn create_table(&self, schema: Schema) -> Result<TableId> {
+        self.shared.tables.create(schema, self.shared.options.has_small_nodes)
+    }
+
+    /// All tables, oldest first.
+    pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        self.shared.tables.all().map(|table| (table.id, table.schema.clone())).collect()
+    }
+
+    /// Waits until everything is complete that was submitted before: snapshots that begin afterwards see it.
+    pub fn settle(&self) {
+        self.shared.settle();
+    }
+
+    /// Frees what nobody reads any more, as planning does all the time: for an engine that idles. Returns what is left:
+    /// nothing, unless somebody submits or reads meanwhile.
+    pub fn collect(&self) -> u64 {
+        // What leaves its index in one batch is freed in one after the next, once the threads have left that.
+        for _ in 0..COLLECTING_BATCHES {
+            self.settle();
+            if self.stats().garbage == 0 {
+                break;
+            }
+        }
+        self.stats().garbage
+    }
+
+    /// Returns the counters.
+    pub fn stats(&self) -> Stats {
+        let Shared { tables, pipeline, counts, .. } = &*self.shared;
+        let sum = |counters: &[CachePadded<AtomicU64>]| counters.iter().map(|counter| counter.load(Relaxed)).sum();
+        Stats {
+            batches: pipeline.last_sealed(),
+            executed: sum(&counts.executed),
+            missed: counts.missed.load(Relaxed),
+            garbage: sum(&counts.garbage),
+            records: tables.all().map(|table| table.index.len() as u64).sum(),
+            readers: pipeline.readers.open(),
+        }
+    }
+}
+
+impl Drop for Bohm {
+    fn drop(&mut self) {
+        self.shared.intake.close();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        threads.executors.into_iter().for_each(|thread| _ = thread.join());
+        let mut planners: Vec<Planner> = threads.planners.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        planners.iter_mut().for_each(Planner::dispose);
+        // The pools last: the versions are in them.
+        let pools: Vec<_> = planners.into_iter().map(|planner| planner.pool).collect();
+        let shared = Arc::get_mut(&mut self.shared).expect("the threads have ended");
+        shared.tables.all_mut().for_each(|table| table.index.drain(free));
+        drop(pools);
+    }
+}
+
+/// Frees a record that its last owner has taken out, and what its versions hold outside of their pool.
+fn free(record: std::ptr::NonNull<record::Record>) {
+    // SAFETY: taken out of the index of an engine whose threads have ended.
+    unsafe {
+        let mut next = Some(record.as_ref().newest());
+        while let Some(version) = next {
+            next = version.previous();
+            version.end_life();
+        }
+        RecordRef::of(record.as_ref()).free();
+    }
+}
+
+impl Shared {
+    /// Makes a call of a job and its footprint.
+    fn call(
+        &self,
+        job: Box<dyn Job>,
+        footprint: Footprint,
+        is_guess: bool,
+    ) -> std::result::Result<Call, (Box<dyn Job>, Error)> {
+        match self.check(&footprint) {
+            Ok(()) => {
+                let slots = Slot::all(&footprint, |entry| store::planner_of(entry, self.options.planners));
+                Ok(Call::new(job, footprint, slots, is_guess))
+            }
+            Err(error) => Err((job, error)),
+        }
+    }
+
+    fn check(&self, footprint: &Footprint) -> Result<()> {
+        let limit = self.options.key_bytes.min(u64::from(u32::MAX));
+        for entry in footprint.keys() {
+            self.tables.find(entry.table)?.schema.check_key(&entry.key)?;
+            check_limit(LimitKind::KeyBytes, limit, entry.key.len() as u64)?;
+        }
+        for range in footprint.ranges() {
+            let schema = &self.tables.find(range.table)?.schema;
+            if schema.storage() == Storage::Hash {
+                return Err(model::Invalid::NotOrdered { table: schema.name().into() }.into());
+            }
+        }
+        let written = footprint.keys().iter().filter(|entry| entry.touch.writes()).count() as u64;
+        check_limit(LimitKind::WriteSetRows, self.options.write_set_rows, written)
+    }
+
+    /// Waits until everything is complete that was submitted before.
+    fn settle(&self) {
+        let (promise, batch) = promise();
+        self.intake.submit([Call::new(Box::new(Marker(promise)), Footprint::default(), Box::default(), false)]);
+        self.pipeline.wait_complete(batch.wait());
+    }
+}
+
+fn check_limit(kind: LimitKind, limit: u64, actual: u64) -> Result<()> {
+    if actual <= limit { Ok(()) } else { Err(Limit { kind, limit, actual }.into()) }
+}
+
+impl Options {
+    fn within_bounds(self) -> Options {
+        Options {
+            planners: self.planners.clamp(1, MOST_PLANNERS),
+            executors: self.executors.max(1),
+            batch: self.batch.clamp(1, position::BATCH_LIMIT),
+            run_ahead: self.run_ahead.max(1),
+            queue: self.queue.max(1),
+            ..self
+        }
+    }
+}
+
+impl std::fmt::Debug for Bohm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bohm").field("options", &self.shared.options).finish_non_exhaustive()
+    }
+}
+
+/// Stops the process if an invariant does not hold. A panic would be taken for one of the body that is executed.
+#[inline]
+pub(crate) fn ensure(holds: bool, invariant: &str) {
+    if !holds {
+        broken(invariant);
+    }
+}
+
+#[cold]
+fn broken(invariant: &str) -> ! {
+    eprintln!("a bug of the engine bohm: {invariant}");
+    std::process::abort()
+}
+
+/// Stops the process if a thread of the engine panics: others would wait for it for ever.
+fn stop_on_panic<T>(body: impl FnOnce() -> T) -> T {
+    struct Running(bool);
+    impl Drop for Running {
+        fn drop(&mut self) {
+            // Shuttle reports a panic, and drops threads unfinished.
+            if self.0 && cfg!(not(feature = "shuttle")) {
+                broken("one of its threads has panicked");
+            }
+        }
+    }
+    let mut running = Running(true);
+    let output = body();
+    running.0 = false;
+    output
+}

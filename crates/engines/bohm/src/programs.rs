@@ -1,0 +1,284 @@
+//! The door for programs, which have no footprint: a trial run on a settled state finds their reads and writes, and a
+//! procedure repeats the reads in its place before it writes.
+//!
+//! Beyond the paper, for loading, for audits and for rare transactions: a program whose reads have changed runs again.
+
+use crate::Bohm;
+use crate::read::{Boundary, Trial};
+use model::{
+    Abort, AbortClass, Access, Begin, Columns, Committed, Declared, Delta, Direction, Draws, Duplicate, Error,
+    Footprint, FootprintEntry, Invalid, Item, Key, LogPosition, Malformed, Mode, Procedure, Program, Reexecutable,
+    Result, Retry, RowBuf, RowRef, Scan, ScanEnd, TableId, Target, Timestamp, Touch,
+    retry::{self, Failure},
+};
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow, RangeBounds};
+
+/// A row, or its absence, under a key.
+type Rows = BTreeMap<(TableId, Key), Option<RowBuf>>;
+
+/// What a range held.
+#[derive(Debug)]
+struct SeenRange {
+    table: TableId,
+    lower: Bound<Key>,
+    upper: Bound<Key>,
+    direction: Direction,
+    /// Keys and rows, one behind the other, each with its length.
+    rows: Vec<u8>,
+}
+
+/// A trial run: reads the state, keeps writes to itself, and notes both.
+struct Recorded<'e> {
+    trial: Trial<'e, Boundary<'e>>,
+    reads: Rows,
+    ranges: Vec<SeenRange>,
+    writes: Rows,
+    is_read_only: bool,
+}
+
+/// Repeats what a trial run has read, and writes what it has written if all is as it was.
+#[derive(Debug)]
+struct Repeat {
+    reads: Rows,
+    ranges: Vec<SeenRange>,
+    writes: Rows,
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn put_item(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
+    put_bytes(out, key);
+    put_bytes(out, row.bytes());
+}
+
+impl Recorded<'_> {
+    /// Reads a whole row: the own one, or the state's, which is noted.
+    fn whole(&mut self, table: TableId, key: &[u8]) -> Result<Option<RowBuf>> {
+        let place = (table, Key::from_bytes(key));
+        if let Some(known) = self.writes.get(&place).or_else(|| self.reads.get(&place)) {
+            return Ok(known.clone());
+        }
+        let mut row = RowBuf::new();
+        let found = self.trial.read(table, key, Columns::All, &mut row)?.then_some(row);
+        self.reads.insert(place, found.clone());
+        Ok(found)
+    }
+
+    fn write(&mut self, table: TableId, key: &[u8], row: Option<RowBuf>) -> Result<()> {
+        if self.is_read_only {
+            return Err(Invalid::ReadOnly.into());
+        }
+        self.trial.state.shared.tables.find(table)?.schema.check_key(key)?;
+        self.writes.insert((table, Key::from_bytes(key)), row);
+        Ok(())
+    }
+
+    fn check_row(&self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        let schema = &self.trial.state.shared.tables.find(table)?.schema;
+        schema.check_key(key)?;
+        Ok(schema.check_row(key, row)?)
+    }
+
+    /// The rows of a range in the order of a scan, with the own writes.
+    fn merged(&mut self, scan: &Scan<'_>) -> Result<Vec<(Key, RowBuf)>> {
+        let whole = Scan { filter: None, columns: Columns::All, examine: None, ..scan.clone() };
+        let mut rows: BTreeMap<Key, RowBuf> = BTreeMap::new();
+        let mut seen = Vec::new();
+        self.trial.scan(&whole, &mut |item| {
+            put_item(&mut seen, item.key, item.row);
+            rows.insert(Key::from_bytes(item.key), RowBuf::from_bytes(item.row.bytes()));
+            ControlFlow::Continue(())
+        })?;
+        let Scan { table, lower, upper, direction, .. } = whole;
+        for ((_, key), row) in self.writes.iter().filter(|((of, _), _)| *of == table) {
+            if !(lower.as_ref(), upper.as_ref()).contains(key) {
+                continue;
+            }
+            match row {
+                Some(row) => _ = rows.insert(key.clone(), row.clone()),
+                None => _ = rows.remove(key),
+            }
+        }
+        self.ranges.push(SeenRange { table, lower, upper, direction, rows: seen });
+        let forward = rows.into_iter();
+        Ok(if direction == Direction::Forward { forward.collect() } else { forward.rev().collect() })
+    }
+}
+
+impl Access for Recorded<'_> {
+    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
+        row.clear();
+        self.trial.state.shared.tables.find(table)?.schema.check_columns(columns)?;
+        let found = self.whole(table, key)?;
+        if let Some(found) = &found {
+            crate::read::copy(found.bytes(), columns, row);
+        }
+        Ok(found.is_some())
+    }
+
+    fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.check_row(table, key, row)?;
+        self.write(table, key, Some(RowBuf::from_bytes(row.bytes())))
+    }
+
+    fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
+        self.check_row(table, key, row)?;
+        if self.whole(table, key)?.is_some() {
+            let schema = self.trial.state.shared.tables.find(table)?.schema.clone();
+            return Err(Duplicate { table: schema, key: key.into() }.into());
+        }
+        self.write(table, key, Some(RowBuf::from_bytes(row.bytes())))
+    }
+
+    fn update(&mut self, table: TableId, key: &[u8], delta: &Delta) -> Result<bool> {
+        let Some(before) = self.whole(table, key)? else { return Ok(false) };
+        let schema = self.trial.state.shared.tables.find(table)?.schema.clone();
+        let mut after = RowBuf::new();
+        schema.change(before.row(), delta, &mut after)?;
+        schema.check_changed(key, delta, after.row())?;
+        self.write(table, key, Some(after))?;
+        Ok(true)
+    }
+
+    fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        let is_there = self.whole(table, key)?.is_some();
+        if is_there {
+            self.write(table, key, None)?;
+        }
+        Ok(is_there)
+    }
+
+    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        self.trial.state.shared.tables.find(scan.table)?.schema.check_scan(scan)?;
+        let mut shown = RowBuf::new();
+        for (examined, (key, row)) in (1..).zip(self.merged(scan)?) {
+            let mut flow = ControlFlow::Continue(());
+            if scan.filter.is_none_or(|filter| filter.matches(row.row())) {
+                crate::read::copy(row.bytes(), scan.columns, &mut shown);
+                flow = visit(Item { key: &key, row: shown.row() });
+            }
+            if flow.is_break() || scan.examine.is_some_and(|most| examined >= most) {
+                return Ok(ScanEnd::Stopped(key));
+            }
+        }
+        Ok(ScanEnd::Finished)
+    }
+
+    fn draws(&mut self) -> Option<&mut Draws> {
+        self.trial.draws()
+    }
+}
+
+impl Program for Repeat {
+    type Output = ();
+    type Error = Error;
+
+    fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> Result<()> {
+        let mut row = RowBuf::new();
+        for ((table, key), seen) in &self.reads {
+            let found = access.read(*table, key, Columns::All, &mut row)?;
+            if found.then_some(&row) != seen.as_ref() {
+                return Err(changed(Target::Key(key.clone())));
+            }
+        }
+        for SeenRange { table, lower, upper, direction, rows } in &self.ranges {
+            let (lower, upper, direction) = (lower.clone(), upper.clone(), *direction);
+            let scan = Scan { direction, ..Scan::table(*table).between(lower.clone(), upper.clone()) };
+            let mut now = Vec::new();
+            access.scan(&scan, &mut |item| {
+                put_item(&mut now, item.key, item.row);
+                ControlFlow::Continue(())
+            })?;
+            if now != *rows {
+                return Err(changed(Target::Range(lower, upper)));
+            }
+        }
+        for ((table, key), row) in &self.writes {
+            match row {
+                Some(row) => access.put(*table, key, row.row())?,
+                None => _ = access.delete(*table, key)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Procedure for Repeat {
+    const NAME: &'static str = "repeat of a trial run";
+
+    /// Never logged: it stands for one run of one program.
+    fn encode_arguments(&self, _: &mut Vec<u8>) {}
+
+    fn decode_arguments(_: &[u8]) -> std::result::Result<Repeat, Malformed> {
+        Err(Malformed)
+    }
+
+    fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> Result<Footprint> {
+        let read = self.reads.keys().map(|(table, key)| (table, key, Touch::Read));
+        let written = self.writes.keys().map(|(table, key)| (table, key, Touch::Any));
+        let entry =
+            |(table, key, touch): (&TableId, &Key, Touch)| FootprintEntry { table: *table, key: key.clone(), touch };
+        let keys: Footprint = read.chain(written).map(entry).collect();
+        let ranges = self.ranges.iter().map(|range| (range.table, range.lower.clone(), range.upper.clone()));
+        Ok(ranges.fold(keys, |footprint, (table, lower, upper)| footprint.reads_range(table, lower, upper)))
+    }
+}
+
+fn changed(target: Target) -> Error {
+    let abort = Abort {
+        class: AbortClass::ReadWrite,
+        rule: "trial-outdated",
+        explanation: "what the trial run had read was changed before the place of the transaction",
+        table: None,
+        target,
+        transaction: Timestamp(0),
+        other: None,
+        met: None,
+    };
+    abort.into()
+}
+
+impl Bohm {
+    fn try_program<P: Program>(
+        &self,
+        program: &mut P,
+        how: Begin,
+    ) -> std::result::Result<(P::Output, Committed), Failure<Error, P::Error>> {
+        if how.mode != Mode::Snapshot {
+            self.settle();
+        }
+        let mut trial = Trial::new(Boundary::new(&self.shared), how.draws.map(Draws::restarted));
+        let place = self.shared.pipeline.readers.place(trial.state.pin()?);
+        let is_read_only = matches!(how.mode, Mode::ReadOnly | Mode::Snapshot);
+        let none = Rows::new;
+        let mut run = Recorded { trial, reads: none(), ranges: Vec::new(), writes: none(), is_read_only };
+        // A body that fails has seen one state, which was the latest when it began.
+        let output = program.run(&mut run).map_err(Failure::Final)?;
+        let Recorded { trial, reads, ranges, writes, .. } = run;
+        drop(trial);
+        if writes.is_empty() {
+            let committed = Committed { serial_point: Some(place.serial_point()), log_position: LogPosition::ZERO };
+            return Ok((output, committed));
+        }
+        let repeat = Repeat { reads, ranges, writes };
+        let ((), committed) = self.call(repeat, Begin::default(), |_: u32, _: &Error| false)?;
+        Ok((output, committed))
+    }
+}
+
+impl Reexecutable for Bohm {
+    /// Waits for what was submitted before, runs the program on that state, and has a procedure repeat its reads in its
+    /// place. A program that writes nothing ends with the trial run.
+    fn execute<P: Program>(
+        &self,
+        program: &mut P,
+        how: Begin,
+        retry: &mut dyn Retry,
+    ) -> std::result::Result<(P::Output, Committed), P::Error> {
+        retry::run(retry, |_| self.try_program(program, how)).map_err(Failure::into_error)
+    }
+}

@@ -1,0 +1,55 @@
+//! The battery that every engine passes, on BOHM: with one planner and one executing thread, and with many of both.
+
+mod common;
+
+use common::{Many, OneAndOne};
+
+conformance::battery! {
+    OneAndOne: procedures programs tickets;
+    lacks anomalies "no open transactions: procedures are declared",
+    lacks definitions "tables are created, and never dropped",
+    lacks durability "in memory only",
+    lacks histories "no open transactions: those of procedures are judged in their group",
+    lacks limits "no open transactions: tests/paper.rs has the limits",
+    lacks memory "nothing is counted",
+    lacks mistakes "no open transactions: tests/paper.rs has the mistakes",
+    lacks rows "no open transactions",
+    lacks savepoints "a body is run to its end",
+    lacks serial_points "no open transactions: positions are judged in the group procedures",
+    lacks snapshots "no open transactions: tests/paper.rs has the snapshots",
+    lacks twin "no open transactions",
+    lacks views "a body is run by one thread",
+    lacks waits "no procedure waits for an open transaction",
+}
+
+mod many {
+    use super::Many;
+
+    mod battery {
+        use super::Many;
+
+        macro_rules! parts {
+            ($($group:ident: $($part:ident)+;)+) => {
+                $(mod $group {
+                    use super::Many;
+
+                    $(#[test]
+                    fn $part() {
+                        conformance::$group::$part::<Many>();
+                    })+
+                })+
+            };
+        }
+
+        parts! {
+            procedures: a_procedure_commits_what_it_wrote opposite_transfers_conserve_the_sum reconnaissance_is_verified
+                concurrent_procedures_are_serializable;
+            programs: a_program_commits_what_it_wrote a_program_that_fails_has_no_effect a_mistake_is_not_retried
+                every_addition_counts_once concurrent_programs_are_serializable;
+            tickets: other_threads_take_the_tickets the_order_of_a_caller_is_kept a_chain_of_procedures_is_not_awaited
+                every_ticket_calls_back a_dropped_ticket_withdraws_nothing a_procedure_that_fails_has_no_effect
+                batches_are_procedures_one_by_one batches_pass_money_on an_undeclared_write_is_refused
+                draws_are_the_same_in_every_attempt a_log_of_calls_runs_again;
+        }
+    }
+}

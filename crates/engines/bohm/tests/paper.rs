@@ -1,0 +1,382 @@
+//! What the paper says of the protocol, and what this engine adds, claim by claim.
+#![cfg(not(feature = "shuttle"))]
+
+#[path = "common/body.rs"]
+mod body;
+
+use body::{Do, Gate, call, open, output, overwrite, read, remove, snapshot, step, submit};
+use conformance::registers::{all, delete, get, put, range, registers};
+use model::{
+    AbortClass, Access, BatchEntry, Begin, Columns, Declared, Error, Footprint, Invalid, Key, LimitKind, Mode, RowBuf,
+    RowRef, Storage, TableId, Ticket, Touch,
+};
+use seriatim_bohm::{Bohm, Options};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::thread;
+
+fn together(engine: &Bohm, procedures: Vec<Do>) -> Vec<Ticket<Do>> {
+    let entry = |procedure| {
+        let retry = Box::new(|_: u32, error: &Error| -> bool { panic!("nothing to retry: {error}") });
+        BatchEntry { procedure, how: Begin::default(), retry }
+    };
+    engine.submit_batch(procedures.into_iter().map(entry).collect())
+}
+
+/// A procedure that holds its thread, and touches nothing.
+fn holding(pass: impl Fn() + Send + Sync + 'static) -> Do {
+    Do::new(Footprint::default(), move |_| {
+        pass();
+        Ok(0)
+    })
+}
+
+fn two_executors() -> Options {
+    Options { executors: 2, ..Options::default() }
+}
+
+/// 3.2.2: the version of a write is there before the write is executed.
+#[test]
+fn placeholders_are_placed_before_execution() {
+    let (engine, table) = open(Options::default());
+    let (gate, pass) = Gate::new();
+    let held = submit(&engine, holding(pass));
+    gate.wait();
+    let later = submit(&engine, overwrite(table, 1, 5));
+    while engine.stats().records == 0 {
+        thread::yield_now(); // Planning goes on while the only executing thread is held.
+    }
+    assert!(!later.is_ready());
+    gate.open();
+    assert_eq!((output(held.wait()), output(later.wait())), (0, 5));
+}
+
+/// 3.2.3: a read finds the version below its position, whatever is written behind it.
+#[test]
+fn a_read_finds_the_version_below_its_position() {
+    for options in [Options::default(), Options { planners: 3, executors: 3, batch: 2, ..Options::default() }] {
+        let (engine, table) = open(options);
+        let procedures = (0..100).flat_map(|n| [overwrite(table, 1, n), read(table, 1), read(table, 2)]).collect();
+        let read: Vec<u64> = together(&engine, procedures).into_iter().map(|ticket| output(ticket.wait())).collect();
+        let expected: Vec<u64> = (0..100).flat_map(|n| [n, n, 0]).collect();
+        assert_eq!(read, expected);
+    }
+}
+
+/// 3.3.1, write dependencies: a write that reads nothing does not wait for the writes before it.
+#[test]
+fn a_blind_write_runs_before_the_write_below_it() {
+    let (engine, table) = open(two_executors());
+    let (gate, pass) = Gate::new();
+    let slow = Do::new(Footprint::default().touches(table, 1u64, Touch::Overwrite), move |mut access| {
+        pass();
+        put(&mut access, table, 1, 10).map(|()| 10)
+    });
+    let slow = submit(&engine, slow);
+    gate.wait();
+    assert_eq!(call(&engine, overwrite(table, 1, 20)), 20, "it completes while the one below is held");
+    assert_eq!(call(&engine, read(table, 1)), 20);
+    gate.open();
+    assert_eq!(output(slow.wait()), 10);
+    assert_eq!(call(&engine, read(table, 1)), 20);
+}
+
+/// 3.3.1, read dependencies: what another thread executes is handed back, and other procedures go on meanwhile.
+#[test]
+fn a_reader_of_what_another_thread_executes_is_handed_back() {
+    let (engine, table) = open(two_executors());
+    let (gate, pass) = Gate::new();
+    let slow = Do::new(Footprint::default().touches(table, 1u64, Touch::Overwrite), move |mut access| {
+        pass();
+        put(&mut access, table, 1, 10).map(|()| 10)
+    });
+    let slow = submit(&engine, slow);
+    gate.wait();
+    let mut tickets = together(&engine, vec![step(table, 1, 4), overwrite(table, 2, 7), read(table, 2)]);
+    assert_eq!(output(tickets.pop().expect("three").wait()), 7, "it does not wait for the one before it");
+    assert_eq!(output(tickets.pop().expect("three").wait()), 7);
+    gate.open();
+    assert_eq!(output(slow.wait()), 10);
+    assert_eq!(output(tickets.pop().expect("three").wait()), 34);
+}
+
+/// 3.3.1: a chain is evaluated from its end by recursion, and goes on from a list where that would be too deep.
+#[test]
+fn a_long_chain_is_evaluated_from_its_end() {
+    for depth in [0, 2, 32] {
+        let (engine, table) = open(Options { executors: 2, depth, ..Options::default() });
+        let (gate, pass) = Gate::new();
+        // The thread that is held has taken the first links of the chain too.
+        let mut procedures = vec![holding(pass)];
+        procedures.extend((0..300).map(|n| step(table, 1, n)));
+        let mut tickets = together(&engine, procedures);
+        gate.wait();
+        let expected = (0..300).fold(0_u64, |before, n| before.wrapping_mul(3).wrapping_add(n));
+        assert_eq!(output(tickets.pop().expect("the last link").wait()), expected, "depth {depth}");
+        gate.open();
+        assert!(tickets.into_iter().all(|ticket| ticket.wait().is_ok()));
+    }
+}
+
+/// A body that fails leaves the row below in each of its placeholders, also where that one is executed later.
+#[test]
+fn a_body_that_fails_repeats_the_row_below() {
+    let (engine, table) = open(Options::default());
+    let fails = || {
+        let footprint = Footprint::default().touches(table, 1u64, Touch::Overwrite).writes(table, 2u64);
+        Do::new(footprint, move |mut access| {
+            put(&mut access, table, 1, 99)?;
+            put(&mut access, table, 2, 99)?;
+            Err(Invalid::ReadOnly.into())
+        })
+    };
+    let tickets = together(
+        &engine,
+        vec![
+            overwrite(table, 1, 5),
+            fails(),
+            read(table, 1),
+            step(table, 1, 1),
+            fails(),
+            read(table, 1),
+            read(table, 2),
+        ],
+    );
+    let seen: Vec<Option<u64>> = tickets.into_iter().map(|ticket| ticket.wait().ok().map(|done| done.0)).collect();
+    assert_eq!(seen, [Some(5), None, Some(5), Some(16), None, Some(16), Some(0)]);
+    engine.collect();
+    assert_eq!(engine.stats().records, 1, "the key that was never written is gone");
+}
+
+/// What is declared to be written, and is not, stays as it was.
+#[test]
+fn a_declared_write_that_is_not_made_changes_nothing() {
+    let (engine, table) = open(Options::default());
+    let nothing = Do::new(Footprint::default().writes(table, 1u64).writes(table, 2u64), |_| Ok(0));
+    let tickets = together(&engine, vec![overwrite(table, 1, 5), nothing, read(table, 1), read(table, 2)]);
+    let seen: Vec<u64> = tickets.into_iter().map(|ticket| output(ticket.wait())).collect();
+    assert_eq!(seen, [5, 0, 5, 0]);
+}
+
+/// A panic of a body is its abort; the thread goes on.
+#[test]
+fn a_body_that_panics_has_no_effect() {
+    let (engine, table) = open(Options::default());
+    let panics = Do::new(Footprint::default().writes(table, 1u64), move |mut access| {
+        put(&mut access, table, 1, 99)?;
+        panic!("a mistake of the body")
+    });
+    let tickets = together(&engine, vec![overwrite(table, 1, 5), panics, read(table, 1)]);
+    let ended: Vec<_> = tickets.into_iter().map(|ticket| ticket.wait().map(|done| done.0)).collect();
+    assert!(matches!(ended[..], [Ok(5), Err(_), Ok(5)]), "{ended:?}");
+    let error = ended[1].as_ref().expect_err("it has panicked");
+    assert!(error.abort().is_some_and(|abort| abort.rule == "panicked"), "{error}");
+}
+
+/// 3.3.2: what nobody reads any more is collected while batches go on.
+#[test]
+fn a_row_that_is_written_again_and_again_keeps_no_versions() {
+    let (engine, table) = open(Options { batch: 8, ..Options::default() });
+    for round in 0..50 {
+        together(&engine, (0..40).map(|n| step(table, n % 4, round)).collect()).into_iter().for_each(|it| {
+            output(it.wait());
+        });
+        // Four batches are on their way at most, of eight placeholders, and one more is collected a batch later.
+        assert!(engine.stats().garbage <= 8 * 8, "{:?}", engine.stats());
+    }
+    assert_eq!((engine.collect(), engine.stats().records), (0, 4));
+    (0..4).for_each(|key| assert_eq!(call(&engine, remove(table, key)), 1));
+    assert_eq!((engine.collect(), engine.stats().records), (0, 0));
+    assert_eq!(call(&engine, step(table, 1, 7)), 7, "the key is free again");
+}
+
+/// Rows of any length come back, also where a later version of the key is longer or shorter.
+#[test]
+fn rows_of_every_length_come_back() {
+    let (engine, table) = open(Options::default());
+    let store = |length: usize| {
+        let footprint = Footprint::default().touches(table, 1u64, Touch::Update);
+        Do::new(footprint, move |access| {
+            let mut before = RowBuf::new();
+            access.read(table, &Key::from_u64(1), Columns::All, &mut before)?;
+            let row = vec![length as u8; length];
+            access.put(table, &Key::from_u64(1), RowRef::new(&[7; 2000]))?;
+            access.put(table, &Key::from_u64(1), RowRef::new(&row))?;
+            let mut own = RowBuf::new();
+            assert!(access.read(table, &Key::from_u64(1), Columns::All, &mut own)? && own.bytes() == row);
+            Ok(before.bytes().len() as u64)
+        })
+    };
+    let lengths = [0, 8, 32, 33, 1024, 1025, 100_000, 3, 5000, 0];
+    let tickets = together(&engine, lengths.map(store).into());
+    let seen: Vec<u64> = tickets.into_iter().map(|ticket| output(ticket.wait())).collect();
+    assert_eq!(seen[1..], lengths[..9].iter().map(|&length| length as u64).collect::<Vec<_>>());
+    assert_eq!(engine.collect(), 0);
+}
+
+/// A snapshot reads the end of the last complete batch at once, and goes on reading it while its rows are replaced.
+#[test]
+fn a_snapshot_waits_for_nobody_and_keeps_what_it_reads() {
+    let (engine, table) = open(Options::default());
+    call(&engine, overwrite(table, 1, 5));
+    call(&engine, overwrite(table, 2, 6));
+    engine.settle();
+    let (gate, pass) = Gate::new();
+    let held = submit(&engine, holding(pass));
+    gate.wait();
+    let waiting = submit(&engine, overwrite(table, 1, 50));
+    assert_eq!(output(snapshot(&engine, read(table, 1))), 5, "while everything else waits");
+    gate.open();
+    output(held.wait());
+    output(waiting.wait());
+    engine.settle();
+    let (gate, pass) = Gate::new();
+    let twice =
+        Do::new(Footprint::default().reads_range(table, Bound::Unbounded, Bound::Unbounded), move |mut access| {
+            let first = get(&mut access, table, 1)?;
+            pass();
+            assert_eq!(all(&mut access, table)?, [(1, 50), (2, 6)]);
+            assert_eq!(get(&mut access, table, 1)?, first);
+            Ok(first.unwrap_or_default())
+        });
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| output(snapshot(&engine, twice)));
+        gate.wait();
+        for n in 0..100 {
+            call(&engine, overwrite(table, 1, n));
+        }
+        call(&engine, remove(table, 2));
+        engine.collect();
+        assert!(engine.stats().garbage > 0 && engine.stats().readers == 1);
+        gate.open();
+        assert_eq!(reader.join().expect("no panic"), 50);
+    });
+    assert_eq!((engine.collect(), engine.stats().records), (0, 1));
+}
+
+/// A declared range shows the keys below its position, with the own writes, and no others.
+#[test]
+fn a_range_shows_what_stands_below_its_position() {
+    for has_small_nodes in [false, true] {
+        let (engine, table) = open(Options { planners: 2, executors: 2, has_small_nodes, ..Options::default() });
+        let scan = |own: u64| {
+            let bounds = (Bound::Included(Key::from_u64(0)), Bound::Excluded(Key::from_u64(1000)));
+            let footprint = Footprint::default().reads_range(table, bounds.0, bounds.1);
+            Do::new(footprint.writes(table, own).writes(table, 0u64), move |mut access| {
+                put(&mut access, table, own, 1)?;
+                delete(&mut access, table, 0)?;
+                let seen = range(&mut access, table, Bound::Included(0), Bound::Excluded(1000))?;
+                assert!(seen.contains(&(own, 1)) && seen.iter().all(|(key, _)| *key != 0), "{seen:?}");
+                delete(&mut access, table, own)?;
+                Ok(range(&mut access, table, Bound::Included(0), Bound::Excluded(1000))?.len() as u64)
+            })
+        };
+        let procedures = (1..50).flat_map(|n| [overwrite(table, 10 * n, n), overwrite(table, 0, n), scan(10 * n + 1)]);
+        let seen = together(&engine, procedures.collect()).into_iter().skip(2).step_by(3);
+        let seen: Vec<u64> = seen.map(|ticket| output(ticket.wait())).collect();
+        assert_eq!(seen, (1..50).collect::<Vec<u64>>());
+        assert_eq!((engine.collect(), engine.stats().records), (0, 49));
+    }
+}
+
+/// Adds one to the register at which register 0 points.
+fn follow(table: TableId) -> Do {
+    let at = move |mut access: &mut dyn Access| get(&mut access, table, 0).map(Option::unwrap_or_default);
+    let footprint =
+        move |access: &mut dyn Access| Ok(Footprint::default().reads(table, 0u64).writes(table, at(access)?));
+    Do::guessing(footprint, move |mut access| {
+        let at = at(access)?;
+        let value = get(&mut access, table, at)?.unwrap_or_default();
+        put(&mut access, table, at, value + 1).map(|()| at)
+    })
+}
+
+/// A footprint that a trial run guessed wrong is found again, and counted.
+#[test]
+fn a_wrong_guess_runs_again() {
+    let (engine, table) = open(Options::default());
+    call(&engine, overwrite(table, 0, 1));
+    engine.settle();
+    let (gate, pass) = Gate::new();
+    let held = submit(&engine, holding(pass));
+    gate.wait();
+    let moved = submit(&engine, overwrite(table, 0, 2));
+    let patient = |_: u32, error: &Error| {
+        assert!(error.abort().is_some_and(|abort| abort.class == AbortClass::Footprint), "{error}");
+        true
+    };
+    let guess = engine.submit(follow(table), Begin::default(), Box::new(patient));
+    let impatient = engine.submit(follow(table), Begin::default(), Box::new(|_: u32, _: &Error| false));
+    gate.open();
+    output(held.wait());
+    output(moved.wait());
+    assert_eq!(output(guess.wait()), 2);
+    let gave_up = impatient.wait().expect_err("it may not run again");
+    assert!(gave_up.abort().is_some_and(|abort| abort.rule == "footprint-missed"), "{gave_up}");
+    assert_eq!((call(&engine, read(table, 1)), call(&engine, read(table, 2))), (0, 1));
+    assert_eq!(engine.stats().missed, 2);
+}
+
+/// What was submitted is executed before the engine ends.
+#[test]
+fn the_engine_ends_after_what_was_submitted() {
+    let (engine, table) = open(Options { planners: 2, executors: 2, batch: 4, ..Options::default() });
+    let mut tickets = together(&engine, (0..100).map(|n| step(table, n % 3, n)).collect());
+    tickets.push(engine.submit(follow(table), Begin::default(), Box::new(|_: u32, _: &Error| true)));
+    drop(Arc::into_inner(engine).expect("nobody else has it"));
+    assert!(tickets.into_iter().all(|ticket| ticket.wait().is_ok()));
+}
+
+fn error(engine: &Bohm, procedure: Do) -> Error {
+    submit(engine, procedure).wait().expect_err("it is refused")
+}
+
+/// Every limit is a named error of its procedure.
+#[test]
+fn limits_are_named() {
+    let options =
+        Options { tables: 2, write_set_rows: 2, key_bytes: 10, row_bytes: 8, readers: 1, ..Options::default() };
+    let (engine, table) = open(options);
+    let is = |error: Error, kind: LimitKind| assert!(matches!(&error, Error::Limit(it) if it.kind == kind), "{error}");
+    let three = (0..3).fold(Footprint::default(), |footprint, key: u64| footprint.writes(table, key));
+    is(error(&engine, Do::new(three, |_| Ok(0))), LimitKind::WriteSetRows);
+    let long = Do::new(Footprint::default().writes(table, 1u64), move |access| {
+        access.put(table, &Key::from_u64(1), RowRef::new(b"nine byte")).map(|()| 0)
+    });
+    is(error(&engine, long), LimitKind::RowBytes);
+    let bytes = model::Schema::bytes("bytes").build().expect("a good schema");
+    let bytes = engine.create_table(bytes).expect("room for a second one");
+    let long = Footprint::default().reads(bytes, Key::from_bytes(b"eleven byte"));
+    is(error(&engine, Do::new(long, |_| Ok(0))), LimitKind::KeyBytes);
+    is(engine.create_table(registers("third", Storage::Hash)).expect_err("two are enough"), LimitKind::Tables);
+    let outer = engine.clone();
+    let nested = Do::new(Footprint::default(), move |_| snapshot(&outer, read(table, 1)).map(|done| done.0));
+    is(snapshot(&engine, nested).expect_err("one reader is open"), LimitKind::Transactions);
+    assert_eq!(engine.stats().readers, 0);
+}
+
+/// Mistakes of the caller are errors of the procedure, before or while it runs.
+#[test]
+fn mistakes_are_named() {
+    let (engine, table) = open(Options::default());
+    let hash = engine.create_table(registers("hash", Storage::Hash)).expect("a new table");
+    let is =
+        |error: Error, expected: Invalid| assert!(matches!(&error, Error::Invalid(it) if *it == expected), "{error}");
+    is(error(&engine, read(TableId(9), 1)), Invalid::UnknownTable { table: "number 9".into() });
+    let short = Footprint::default().reads(table, Key::from_bytes(b"short"));
+    is(error(&engine, Do::new(short, |_| Ok(0))), Invalid::Key { table: "registers".into() });
+    let unordered = Footprint::default().reads_range(hash, Bound::Unbounded, Bound::Unbounded);
+    is(error(&engine, Do::new(unordered, |_| Ok(0))), Invalid::NotOrdered { table: "hash".into() });
+    let writes = overwrite(table, 1, 1);
+    let how = Begin { mode: Mode::ReadOnly, ..Begin::default() };
+    let refused = engine.submit(writes.clone(), how, Box::new(|_: u32, _: &Error| false)).wait();
+    is(refused.expect_err("it may not write"), Invalid::ReadOnly);
+    is(snapshot(&engine, writes).expect_err("a snapshot does not write"), Invalid::ReadOnly);
+    let duplicate = Do::new(Footprint::default().touches(table, 1u64, Touch::Insert), move |access| {
+        access.insert(table, &Key::from_u64(1), RowBuf::from_bytes(&[0; 8]).row()).map(|()| 0)
+    });
+    call(&engine, duplicate.clone());
+    assert!(matches!(error(&engine, duplicate), Error::Duplicate(_)));
+    let exists = engine.create_table(registers("hash", Storage::Hash)).expect_err("the name is taken");
+    is(exists, Invalid::TableExists { table: "hash".into() });
+}
