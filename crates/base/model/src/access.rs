@@ -1,6 +1,6 @@
 //! Operations of a transaction body.
 
-use crate::{Columns, Delta, Draws, Error, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
+use crate::{Columns, Delta, Draws, Error, Extreme, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::ops::ControlFlow;
 
 /// The reads and writes of one transaction. A transaction reads its own writes.
@@ -63,6 +63,16 @@ pub trait Access {
     /// Visits the rows of a range in order until the visitor breaks. The whole range up to where it stopped is
     /// protected: no phantom can appear in it.
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd>;
+
+    /// Copies the columns of a scan of a row with the least or the greatest value of a column, and returns its key; `None` if no row
+    /// of the scan has a value. Of several such rows, any. [`Scan::direction`] and [`Scan::examine`] have no effect.
+    ///
+    /// The answer is protected, and by an engine that can, nothing else: other rows of the range may come, go and change as long as
+    /// none is further out.
+    fn extreme(&mut self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
+        let found = of.find_by_scan(scan, row, |scan, visit| self.scan(scan, visit))?;
+        Ok(found.map(|(key, _)| key))
+    }
 
     /// Random numbers and the time of this transaction ([`crate::Begin::draws`]). `None`: it was begun without.
     fn draws(&mut self) -> Option<&mut Draws> {
@@ -128,6 +138,9 @@ macro_rules! forward {
             }
             fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
                 (**self).scan(scan, visit)
+            }
+            fn extreme(&mut self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
+                (**self).extreme(scan, of, row)
             }
             fn draws(&mut self) -> Option<&mut Draws> {
                 (**self).draws()

@@ -16,8 +16,8 @@ mod registry;
 mod transaction;
 
 pub use capabilities::{
-    LogUsage, OpenTransaction, ReadView, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots, Supervised,
-    Tables, Usage,
+    Extremes, LogUsage, OpenTransaction, ReadView, Savepoint, Savepoints, SharedReads, SkipsLocked, Snapshots,
+    Supervised, Tables, Usage,
 };
 pub use declared::{AsDeclared, BatchEntry, Completed, Declared, FootprintChecked, Procedure, Ticket};
 pub use footprint::{Footprint, FootprintEntry, FootprintRange, Guarded, Touch};

@@ -22,6 +22,7 @@ mod access;
 mod doors;
 mod draws;
 mod error;
+mod extreme;
 pub mod history;
 mod key;
 mod malformed;
@@ -41,14 +42,15 @@ pub use access::{Access, Program};
 pub use codec::Reader as Decoder;
 pub use doors::columns;
 pub use doors::{
-    AnyProcedure, AsDeclared, AsReexecutable, BatchEntry, Begin, Committed, Completed, Declared, Engine, Finish,
-    Footprint, FootprintChecked, FootprintEntry, FootprintRange, Got, Guarded, Interactive, Later, LogUsage,
+    AnyProcedure, AsDeclared, AsReexecutable, BatchEntry, Begin, Committed, Completed, Declared, Engine, Extremes,
+    Finish, Footprint, FootprintChecked, FootprintEntry, FootprintRange, Got, Guarded, Interactive, Later, LogUsage,
     LoggedCall, Mode, NameTaken, OpenTransaction, Pending, Procedure, ReadView, Reexecutable, Registry, Savepoint,
     Savepoints, SharedReads, SkipsLocked, Snapshots, Store, Supervised, Tables, Ticket, Touch, Transaction,
     UnknownCall, Usage, encode_call, read_alone, run_interactively,
 };
 pub use draws::Draws;
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Holder, Invalid, Limit, LimitKind, Result, Target};
+pub use extreme::Extreme;
 pub use key::{Key, KeyReader, write_raw_key};
 pub use malformed::Malformed;
 pub use met::{ColumnChange, Met, RowChange, Words};

@@ -51,6 +51,11 @@ impl<'v> BlockScan<'v> {
         BlockScan { table, view, scan, columns, types, next: AtomicU64::new(0), parts, walk }
     }
 
+    /// Returns whether it takes block after block, and not the keys of a range.
+    pub fn is_by_block(&self) -> bool {
+        self.walk.is_none()
+    }
+
     /// Copies the rows of a part of a block.
     fn fill(&self, part: u64, batch: &mut Batch) {
         let per_block = parts_of_block(self.table);
@@ -91,7 +96,8 @@ impl<'v> BlockScan<'v> {
         Ok(())
     }
 
-    fn passes(&self, version: &Version<'_>) -> bool {
+    /// Returns whether the filter is true of a version.
+    pub fn passes(&self, version: &Version<'_>) -> bool {
         let all = self.table.schema().columns();
         let value = |column: u16| version.column(column).typed(all[usize::from(column)].kind);
         self.scan.filter.is_none_or(|filter| filter.evaluate_with(&value) == Some(true))
@@ -111,7 +117,7 @@ impl<'v> BlockScan<'v> {
     }
 
     /// The slots whose rows are there and pass.
-    fn choose(&self, rows: &Rows, range: Range<usize>) -> Vec<u32> {
+    pub fn choose(&self, rows: &Rows, range: Range<usize>) -> Vec<u32> {
         let mut chosen: Vec<u32> = range
             .map(|slot| slot as u32)
             .filter(|&slot| rows.there(slot as usize / 64) >> (slot % 64) & 1 != 0)

@@ -5,7 +5,7 @@ use crate::read::View;
 use crate::undo::ColumnSet;
 use crate::{Hyper, Reason};
 use model::{
-    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Finish, Got, Interactive, Item, Key,
+    Access, Begin, Columns, Committed, Delta, Draws, Durability, Error, Extreme, Finish, Got, Interactive, Item, Key,
     LogPosition, Mode, OpenTransaction, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
     SharedReads, SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
@@ -60,6 +60,10 @@ impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         self.statement(|open| open.scan_range(scan, visit))
+    }
+
+    fn extreme(&mut self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
+        self.statement(|open| open.find_extreme(scan, of, row))
     }
 
     fn draws(&mut self) -> Option<&mut Draws> {

@@ -60,6 +60,7 @@
 //! | 2.5 indexes | `table.rs`, `write.rs` |
 //! | 2.6 scans | `column_scan.rs`, `block.rs` `versioned` |
 //! | 2.7 threads | `order.rs`, the latches of `block.rs` |
+//! | 4.4 false aborts | beyond: logged least and greatest values, `extreme.rs` |
 //!
 //! *Deviations:* a version's timestamp is its writer's status word, so that a commit is seen whole; entries are cut off under
 //! latches and used again at once; a key's index entry and slot survive a deletion until it is collected, instead of a
@@ -77,6 +78,7 @@ mod commit;
 mod doors;
 mod durability;
 mod explain;
+mod extreme;
 mod growing;
 #[cfg(loom)]
 #[doc(hidden)]

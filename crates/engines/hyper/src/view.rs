@@ -3,11 +3,12 @@
 use crate::Hyper;
 use crate::begin::Transaction;
 use crate::column_scan::BlockScan;
+use crate::extreme;
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
 use crate::skips::Skips;
 use model::columns::{Batches, ColumnReads};
-use model::{Columns, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
+use model::{Columns, Extreme, Extremes, Item, Key, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
 use parts::sync::Mutex;
 use std::ops::{ControlFlow, Deref};
 use std::sync::PoisonError;
@@ -90,6 +91,20 @@ impl ReadView for SharedView<'_> {
 
     fn columns(&self) -> Option<&dyn ColumnReads> {
         Some(self)
+    }
+
+    fn extremes(&self) -> Option<&dyn Extremes> {
+        Some(self)
+    }
+}
+
+impl Extremes for SharedView<'_> {
+    fn extreme(&self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
+        let table = self.engine.table(scan.table)?;
+        extreme::check(table, scan, of)?;
+        let found = self.view.extreme(table, scan, of, row).expect("it stops nowhere");
+        self.logged(table.id, |log| self.engine.log_extreme(log, scan, of, &found));
+        Ok(found.map(|(key, _)| key))
     }
 }
 

@@ -7,8 +7,8 @@ use env::Randomness;
 use model::columns::{Batch, batches};
 use model::twin::Twin;
 use model::{
-    Access, Begin, ColumnType, Columns, Comparison, Direction, Finish, Interactive, Key, Mode, Predicate, RowBuf, Scan,
-    Schema, SharedReads, TableId, Value, ValueRef,
+    Access, Begin, ColumnType, Columns, Comparison, Direction, Extreme, Finish, Interactive, Key, Mode, Predicate,
+    RowBuf, Scan, Schema, SharedReads, TableId, Value, ValueRef,
 };
 use seriatim_hyper::{Hyper, Options, Transaction, Validation};
 use std::collections::BTreeMap;
@@ -190,6 +190,29 @@ fn batches_of(open: &mut impl SharedReads, scan: Scan<'_>, width: usize) -> Vec<
     rows
 }
 
+/// All keys.
+const EVERYTHING: (Bound<Key>, Bound<Key>) = (Bound::Unbounded, Bound::Unbounded);
+
+/// The least or greatest value, as a text by which equal ones are equal.
+fn extreme_of<T: Access + SharedReads>(open: &mut T, scan: &Scan<'_>, of: Extreme, by_view: bool) -> Option<String> {
+    let mut row = RowBuf::new();
+    let found = if by_view {
+        let view = open.read_view().expect("nobody in the way");
+        view.extremes().expect("it protects them").extreme(scan, of, &mut row)
+    } else {
+        open.extreme(scan, of, &mut row)
+    };
+    found.expect("reads do not fail").map(|_| equal(row.get(0)))
+}
+
+fn equal(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Float(value) if value.is_nan() => "NaN".to_owned(),
+        ValueRef::Float(value) if value == 0.0 => "0".to_owned(),
+        value => shown(value),
+    }
+}
+
 /// Changes rows of the engine and of the twin alike.
 fn churn(source: &mut Source, (open, twin): (&mut Transaction<&Hyper>, &mut Twin), table: TableId, count: u64) {
     for _ in 0..count {
@@ -232,6 +255,13 @@ fn scans_of_rows_and_columns_return_what_the_twin_does() {
                     let expected = rows_of(twin, &scan(), columns.len());
                     assert_eq!(rows_of(open, &scan(), columns.len()), expected, "{:?}, {replay}", scan());
                     assert_eq!(batches_of(open, scan(), columns.len()), expected, "{:?}, {replay}", scan());
+                    let of = Extreme { column: source.column().0, is_greatest: source.one_in(2) };
+                    let columns = [of.column];
+                    let scan = || scan().columns(Columns::Some(&columns));
+                    let (mut row, by_view) = (RowBuf::new(), source.one_in(2));
+                    let expected = twin.extreme(&scan(), of, &mut row).expect("it never fails");
+                    let expected = expected.map(|_| equal(row.get(0)));
+                    assert_eq!(extreme_of(open, &scan(), of, by_view), expected, "{of:?} of {:?}, {replay}", scan());
                 }
             }
             if source.one_in(3) {
@@ -308,8 +338,10 @@ fn read_beside_changes(engine: &Hyper, source: &mut Source, replay: &str) -> (bo
         }
     }
     other.commit().expect("it has read nothing");
-    // Something to commit, which nobody else looks at.
-    open.put(table, &key(1000), source.row(1000).row()).expect("nobody in the way");
+    // Something to commit, which nobody else looks at: no range goes so far, and NULL is neither least nor greatest.
+    let mut nothing = [ValueRef::Null; TYPES.len() + 1];
+    nothing[0] = ValueRef::Int(1000);
+    open.put(table, &key(1000), RowBuf::from_values(&nothing).row()).expect("nobody in the way");
     let aborted = open.commit().is_err();
     let mut late = begin(engine, Mode::ReadOnly);
     let after: Vec<_> = questions.iter().map(|it| it.ask(&mut late, table)).collect();
@@ -326,6 +358,8 @@ enum Question {
     Point(u64, Vec<u16>),
     /// By rows up to so many hits, or by columns.
     Range((Bound<Key>, Bound<Key>), Option<Predicate>, Vec<u16>, Option<usize>, Direction),
+    /// The least or greatest value, by either door.
+    Extreme((Bound<Key>, Bound<Key>), Option<Predicate>, Extreme, bool),
 }
 
 impl Question {
@@ -335,6 +369,11 @@ impl Question {
         }
         let upper = if source.one_in(2) { Bound::Excluded(key(999)) } else { Bound::Included(key(source.below(KEYS))) };
         let filter = (!source.one_in(5)).then(|| source.predicate(2));
+        if source.one_in(4) {
+            let of = Extreme { column: source.column().0, is_greatest: source.one_in(2) };
+            let (lower, upper) = if source.one_in(2) { (source.bound(), upper) } else { EVERYTHING };
+            return Question::Extreme((lower, upper), filter, of, source.one_in(2));
+        }
         let hits = source.one_in(2).then(|| 1 + source.below(3) as usize);
         let direction = source.pick(&[Direction::Forward, Direction::Backward]);
         Question::Range((source.bound(), upper), filter, source.columns(), hits, direction)
@@ -346,6 +385,13 @@ impl Question {
                 let mut row = RowBuf::new();
                 let found = open.read(table, &key(*id), Columns::Some(columns), &mut row).expect("reads do not fail");
                 found.then(|| (0..columns.len()).map(|at| shown(row.get(at))).collect()).into_iter().collect()
+            }
+            Question::Extreme((lower, upper), filter, of, by_view) => {
+                let columns = [of.column];
+                let scan = Scan { filter: filter.as_ref(), ..Scan::table(table) };
+                let scan = scan.between(lower.clone(), upper.clone()).columns(Columns::Some(&columns));
+                let found = extreme_of(open, &scan, *of, *by_view);
+                found.into_iter().map(|value| vec![value]).collect()
             }
             Question::Range((lower, upper), filter, columns, hits, direction) => {
                 let scan = Scan { filter: filter.as_ref(), direction: *direction, ..Scan::table(table) };

@@ -371,6 +371,12 @@ fn explain_names_what_is_logged() {
             assert_eq!(logged(&mut client, "SELECT count(*) FROM k"), expect("all rows, no columns"));
             let two = "SELECT * FROM k WHERE a = 3 AND x IS NULL";
             assert_eq!(logged(&mut client, two), expect("((a = 3) AND (x IS NULL)), all columns"));
+            let least = "SELECT min(b) FROM t WHERE a > 10";
+            assert_eq!(logged(&mut client, least), expect("(a > 10) with b below the least, columns b"));
+            let greatest = "SELECT max(x) FROM k";
+            assert_eq!(logged(&mut client, greatest), expect("all rows with x above the greatest, columns x"));
+            let by_row = "SELECT min(b) FROM t WHERE length(x) > 2";
+            assert_eq!(logged(&mut client, by_row), expect("all rows, columns b, x"));
         }
     }
 }

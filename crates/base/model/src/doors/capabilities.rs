@@ -2,7 +2,7 @@
 //! keeps the default method, and the caller decides what to do without.
 
 use super::columns::ColumnReads;
-use crate::{Columns, Item, Key, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
+use crate::{Columns, Extreme, Item, Key, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,6 +80,20 @@ pub trait ReadView: Sync {
     fn columns(&self) -> Option<&dyn ColumnReads> {
         None
     }
+
+    /// Least and greatest values, if the engine protects them better than by a scan.
+    fn extremes(&self) -> Option<&dyn Extremes> {
+        None
+    }
+}
+
+/// Least and greatest values of columns: what is protected is the answer, and not the range that was searched.
+pub trait Extremes {
+    /// Same as [`crate::Access::extreme`].
+    ///
+    /// # Errors
+    /// Same as [`crate::Access`].
+    fn extreme(&self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>>;
 }
 
 impl<V: ReadView + ?Sized> ReadView for Box<V> {
@@ -93,6 +107,10 @@ impl<V: ReadView + ?Sized> ReadView for Box<V> {
 
     fn columns(&self) -> Option<&dyn ColumnReads> {
         (**self).columns()
+    }
+
+    fn extremes(&self) -> Option<&dyn Extremes> {
+        (**self).extremes()
     }
 }
 

@@ -105,6 +105,7 @@ impl Binder<'_, '_> {
             path: Path::All,
             filter: None,
             wanted: None,
+            extreme: None,
             with_key,
             for_update: false,
             rules: super::index_rules(self.names, table)?,

@@ -227,6 +227,10 @@ impl<'c> Describer<'c> {
             1 => texts.concat(),
             _ => format!("({})", texts.join(" AND ")),
         };
+        let beyond = logged.extreme.map_or_else(String::new, |of| {
+            let (side, end) = if of.is_greatest { ("above", "greatest") } else { ("below", "least") };
+            format!(" with {} {side} the {end}", scan.table.columns[usize::from(of.column)].name)
+        });
         let columns = match logged.columns.as_deref() {
             None => "all columns".to_owned(),
             Some([]) => "no columns".to_owned(),
@@ -236,7 +240,7 @@ impl<'c> Describer<'c> {
                 format!("columns {}", names.join(", "))
             }
         };
-        format!("{predicate}, {columns}")
+        format!("{predicate}{beyond}, {columns}")
     }
 
     fn path(&mut self, table: &Table, path: &Path, names: &[String]) -> Node {

@@ -53,7 +53,7 @@ struct Running {
 }
 
 enum SourceState {
-    Table(StoredRows),
+    Table(Box<StoredRows>),
     Rows(usize, Node, Arc<[Type]>),
 }
 
@@ -131,7 +131,7 @@ impl Running {
                     let of = std::ptr::from_ref(scan).addr();
                     let Some(place) = pushed.iter().position(|(address, _)| *address == of) else { return Ok(None) };
                     let Some((_, pushed)) = pushed.remove(place) else { return Ok(None) };
-                    SourceState::Table(StoredRows::new(scan, pushed, run).map_err(Stop::Statement)?)
+                    SourceState::Table(Box::new(StoredRows::new(scan, pushed, run).map_err(Stop::Statement)?))
                 }
                 Source::Rows(at, types) => SourceState::Rows(at, Node::new(nodes[at]), types.into()),
             });

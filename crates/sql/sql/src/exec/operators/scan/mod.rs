@@ -133,6 +133,10 @@ impl ScanState {
         self.entry_filter = EntryFilter::new(scan);
         if self.ranges.iter().any(|range| matches!(range, Range::Between(entries) if !entries.index)) {
             self.columns = pushed::asked(scan, self.pushed.rest_columns.as_deref());
+            if let Some(batch) = self.pushed.only_extreme(scan, self.columns.as_deref(), run)? {
+                self.batch = batch;
+                self.ranges.clear();
+            }
         } else if !scan.for_update && self.pushed.filter.is_none() {
             // Rows that are found one by one are read whole, unless they are wide and little of them is asked for.
             let asked = pushed::asked(scan, self.pushed.rest_columns.as_deref());

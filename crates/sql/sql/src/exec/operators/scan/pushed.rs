@@ -5,13 +5,14 @@
 //! are evaluated here, over the rows that the engine returns.
 
 use super::super::super::scope::Run;
+use super::Batch;
 use crate::definition::Table;
 use crate::error::Result;
 use crate::plan::{Comparison, Expr, ExprKind, Scan};
 use crate::storage::{column_type, engine_value_of, is_ordered_as_stored};
 use crate::types::{Datum, Type};
 pub(super) use crate::vectorize::conjuncts;
-use model::{Columns, Predicate, Value};
+use model::{Columns, Extreme, Predicate, RowBuf, Value};
 use std::collections::BTreeSet;
 
 /// Division of a scan's work between engine and operator.
@@ -32,14 +33,49 @@ pub struct Logged {
     pub conjuncts: Vec<usize>,
     /// Columns that it returns; `None`: all.
     pub columns: Option<Vec<u16>>,
+    /// What it looks for, if no other row counts.
+    pub extreme: Option<Extreme>,
 }
 
 impl Logged {
     pub(in crate::exec) fn of(scan: &Scan, run: &mut Run<'_, '_>) -> Option<Logged> {
-        let Pushed { rest, rest_columns, .. } = run.push_down(scan).ok()?;
+        let pushed = run.push_down(scan).ok()?;
+        let extreme = pushed.extreme(scan).filter(|_| run.protects_extremes());
+        let Pushed { rest, rest_columns, .. } = pushed;
         let all = scan.filter.as_ref().map_or(0, |filter| conjuncts(filter).len());
         let pushed = (0..all).filter(|at| !rest.contains(at)).collect();
-        Some(Logged { conjuncts: pushed, columns: asked(scan, rest_columns.as_deref()) })
+        Some(Logged { conjuncts: pushed, columns: asked(scan, rest_columns.as_deref()), extreme })
+    }
+}
+
+impl Pushed {
+    /// What the engine may look for instead of all rows: it evaluates the whole filter.
+    fn extreme(&self, scan: &Scan) -> Option<Extreme> {
+        scan.extreme.filter(|_| self.rest.is_empty())
+    }
+
+    /// The row with the least or greatest value, if no other is looked at, and the engine protects it better than a scan. `None`: the scan
+    /// has to run.
+    pub(super) fn only_extreme(
+        &self,
+        scan: &Scan,
+        asked: Option<&[u16]>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<Batch>> {
+        let Some(of) = self.extreme(scan) else { return Ok(None) };
+        let Some(shared) = run.exec.transaction.shared_reads() else { return Ok(None) };
+        let view = shared.read_view()?;
+        let Some(extremes) = view.extremes() else { return Ok(None) };
+        let request = model::Scan {
+            filter: self.filter.as_ref(),
+            columns: as_columns(asked),
+            ..model::Scan::table(scan.table.storage.id())
+        };
+        let (mut row, mut batch) = (RowBuf::new(), Batch::default());
+        if let Some(key) = extremes.extreme(&request, of, &mut row)? {
+            batch.push(&key, row.bytes());
+        }
+        Ok(Some(batch))
     }
 }
 
@@ -64,6 +100,11 @@ pub(super) fn as_columns(asked: Option<&[u16]>) -> Columns<'_> {
 }
 
 impl Run<'_, '_> {
+    fn protects_extremes(&mut self) -> bool {
+        let view = self.exec.transaction.shared_reads().and_then(|shared| shared.read_view().ok());
+        view.is_some_and(|view| view.extremes().is_some())
+    }
+
     /// Divides the filter of a scan that starts now: parameters and columns of enclosing rows have values.
     pub(in crate::exec::operators) fn push_down(&mut self, scan: &Scan) -> Result<Pushed> {
         let Some(filter) = &scan.filter else {

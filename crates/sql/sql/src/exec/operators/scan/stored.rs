@@ -28,6 +28,8 @@ pub struct StoredRows {
     asked: Option<Vec<u16>>,
     layout: Arc<Layout>,
     size: usize,
+    /// The only row that counts.
+    only: Option<super::Batch>,
 }
 
 /// Which columns stored rows have, and where.
@@ -50,16 +52,20 @@ impl StoredRows {
     pub fn new(scan: &Scan, pushed: Pushed, run: &mut Run<'_, '_>) -> Result<StoredRows> {
         count_scan(scan, run);
         let asked = pushed::asked(scan, pushed.rest_columns.as_deref());
+        let only = pushed.only_extreme(scan, asked.as_deref(), run)?;
         let entries = match run.ranges(scan)?.pop_front() {
-            Some(super::Range::Between(entries)) => Some(entries),
+            Some(super::Range::Between(entries)) if only.is_none() => Some(entries),
             _ => None,
         };
         let layout = Arc::new(Layout::new(scan, &pushed, asked.as_deref()));
-        Ok(StoredRows { entries, layout, asked, pushed, size: FIRST })
+        Ok(StoredRows { entries, layout, asked, pushed, size: FIRST, only })
     }
 
     /// The next rows; `None` behind the last.
     pub fn next(&mut self, run: &mut Run<'_, '_>) -> Result<Option<Box<dyn Piece>>> {
+        if let Some(only) = self.only.take().filter(|only| !only.ends.is_empty()) {
+            return Ok(Some(Box::new(self.piece(only))));
+        }
         let mut batch = super::Batch::default();
         while let Some(entries) = &mut self.entries {
             run.exec.check_cancel()?;

@@ -1,0 +1,197 @@
+//! Least and greatest values of a column, of which the answer is logged and not the search.
+//!
+//! Section 4.4 names the aborts that a logged search costs: whoever reads `min(x)` of a range has read every row of it, and any insert
+//! aborts. Here the log says that no row of the predicate has a value beyond the one found, and that the row found is as it was.
+//! Everything else may change.
+//!
+//! A whole table is searched block by block, the values in place by one loop over a column.
+
+use crate::Hyper;
+use crate::begin::Transaction;
+use crate::block::{Rows, Version};
+use crate::column_scan::BlockScan;
+use crate::predicates::{PredicateLog, looked_at};
+use crate::read::View;
+use crate::store::{Column, Data};
+use crate::table::Table;
+use crate::undo::{ColumnSet, Undecided};
+use crate::wait::Refusal;
+use model::{ColumnType, Columns, Extreme, Key, Predicate, Result, RowBuf, Scan, Value};
+use std::ops::{Deref, Range};
+
+/// A row with the value that was looked for.
+pub(crate) type Found = Option<(Key, Value)>;
+
+/// A search over blocks.
+struct Search<'s, 'v> {
+    of: Extreme,
+    kind: ColumnType,
+    table: &'v Table,
+    view: View<'v>,
+    scan: &'s Scan<'v>,
+    blocks: &'s BlockScan<'v>,
+    found: Found,
+    row: &'s mut RowBuf,
+}
+
+/// Why a search does not go on in a block.
+enum Stopped {
+    Undecided(Undecided),
+    Refused(Refusal, Key),
+}
+
+impl From<Undecided> for Stopped {
+    fn from(undecided: Undecided) -> Stopped {
+        Stopped::Undecided(undecided)
+    }
+}
+
+impl<'v> View<'v> {
+    /// Finds a row of a scan with the least or greatest value of a column, and copies the columns of the scan.
+    ///
+    /// # Errors
+    /// It stops at a row.
+    pub fn extreme(
+        &self,
+        table: &'v Table,
+        scan: &Scan<'v>,
+        of: Extreme,
+        row: &mut RowBuf,
+    ) -> std::result::Result<Found, (Refusal, Key)> {
+        let blocks = BlockScan::new(table, *self, scan.clone());
+        if !blocks.is_by_block() {
+            return of.find_by_scan(scan, row, |scan, visit| self.scan(table, scan, visit));
+        }
+        row.clear();
+        let kind = table.schema().columns()[usize::from(of.column)].kind;
+        let mut search = Search { of, kind, table, view: *self, scan, blocks: &blocks, found: None, row };
+        for block in (0..table.blocks.count()).filter_map(|number| table.blocks.get(number)) {
+            loop {
+                let looked = search.look_at(&block.read());
+                match looked {
+                    Ok(()) => break,
+                    // What was found so far is the snapshot's all the same.
+                    Err(Stopped::Undecided(undecided)) => drop(undecided.0.status.decided()),
+                    Err(Stopped::Refused(refusal, key)) => return Err((refusal, key)),
+                }
+            }
+        }
+        Ok(search.found)
+    }
+}
+
+impl Search<'_, '_> {
+    fn look_at(&mut self, rows: &Rows) -> std::result::Result<(), Stopped> {
+        let all = 0..rows.slots();
+        let versioned = if self.table.layout.has_synopses { rows.versioned() } else { all.clone() };
+        self.look_in_place(rows, 0..versioned.start);
+        self.look_in_place(rows, versioned.end..all.end);
+        for slot in versioned {
+            if self.view.stops {
+                let named = |refusal| Stopped::Refused(refusal, rows.key(slot).cloned().unwrap_or_default());
+                self.view.check_free(rows, slot).map_err(named)?;
+            }
+            let version = self.view.of(rows, slot)?;
+            if version.is_there() && self.blocks.passes(&version) {
+                self.offer(rows, slot, &version);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at slots without versions.
+    fn look_in_place(&mut self, rows: &Rows, range: Range<usize>) {
+        let chosen = self.blocks.choose(rows, range);
+        let column = rows.store().column(self.of.column).expect("columns were checked when the scan began");
+        if let Some(slot) = furthest(column, &chosen, self.of) {
+            self.offer(rows, slot, &rows.newest(slot));
+        }
+    }
+
+    fn offer(&mut self, rows: &Rows, slot: usize, version: &Version<'_>) {
+        let value = version.column(self.of.column).typed(self.kind);
+        if self.of.is_further(value, self.found.as_ref().map(|(_, value)| value)) {
+            let key = rows.key(slot).expect("a row has a key").clone();
+            version.copy(self.scan.columns, self.row);
+            self.found = Some((key, value.to_owned()));
+        }
+    }
+}
+
+/// The slot with the value that is furthest out, of those that have one.
+fn furthest(column: &Column, slots: &[u32], of: Extreme) -> Option<usize> {
+    let known = slots.iter().map(|&slot| slot as usize).filter(|&slot| !column.is_null(slot));
+    match column.data() {
+        Data::Narrow1(values) => furthest_by(known, of, |slot| i64::from(values[slot])),
+        Data::Narrow2(values) => furthest_by(known, of, |slot| i64::from(values[slot])),
+        Data::Narrow4(values) => furthest_by(known, of, |slot| i64::from(values[slot])),
+        Data::Wide(values) => furthest_by(known, of, |slot| values[slot]),
+        Data::Heap(heap) => furthest_by(known, of, |slot| heap.get(slot)),
+        Data::Floats(_) => known.reduce(|best, slot| {
+            let value = |slot| column.get(slot).typed(ColumnType::Float);
+            if value(slot).compare(value(best)) == Some(of.further()) { slot } else { best }
+        }),
+    }
+}
+
+fn furthest_by<V: Ord>(
+    mut slots: impl Iterator<Item = usize>,
+    of: Extreme,
+    value: impl Fn(usize) -> V,
+) -> Option<usize> {
+    let first = slots.next()?;
+    let mut best = (first, value(first));
+    for slot in slots {
+        let next = value(slot);
+        let is_further = if of.is_greatest { next > best.1 } else { next < best.1 };
+        if is_further {
+            best = (slot, next);
+        }
+    }
+    Some(best.0)
+}
+
+/// Checks that a search can be made.
+pub(crate) fn check(table: &Table, scan: &Scan<'_>, of: Extreme) -> Result<()> {
+    table.schema().check_scan(scan)?;
+    Ok(table.schema().check_predicate(&Predicate::IsNull(of.column))?)
+}
+
+impl Hyper {
+    /// Logs an answer: the row found, and that none is beyond.
+    pub(super) fn log_extreme(&self, log: &mut PredicateLog, scan: &Scan<'_>, of: Extreme, found: &Found) {
+        let most = self.options.predicates as usize;
+        let (column, value) = (ColumnSet::of(of.column), found.as_ref().map(|(_, value)| value));
+        let decides = self.counted(looked_at(Columns::None, scan.filter).with(column));
+        let beyond = of.beyond(value, scan.filter);
+        log.range(scan.table, (scan.lower.as_ref(), scan.upper.as_ref()), decides, Some(&beyond), most);
+        if let Some((key, _)) = found {
+            let seen = self.counted(looked_at(scan.columns, scan.filter).with(column));
+            log.point(scan.table, key, seen, most);
+        }
+    }
+}
+
+impl<H: Deref<Target = Hyper>> Transaction<H> {
+    /// Finds a row with the least or greatest value, and logs the answer. A search that stops has shown nothing, and begins again.
+    pub(super) fn find_extreme(&mut self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
+        self.begin_statement()?;
+        let is_skipping = self.core.skips(scan.table).is_some();
+        let mut stops = self.core.reads_wait && !is_skipping;
+        loop {
+            let Transaction { engine, core } = self;
+            let table = engine.table(scan.table)?;
+            check(table, scan, of)?;
+            let (refusal, key) = match (View { stops, ..core.view() }).extreme(table, scan, of, row) {
+                Ok(found) => {
+                    if engine.logs(core) && !is_skipping {
+                        engine.log_extreme(&mut core.worker().log, scan, of, &found);
+                    }
+                    return Ok(found.map(|(key, _)| key));
+                }
+                Err(stopped) => stopped,
+            };
+            stops = self.make_way(refusal, scan.table, &key)?;
+        }
+    }
+}
