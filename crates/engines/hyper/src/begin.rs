@@ -199,7 +199,11 @@ impl Hyper {
         core.began = self.clock.now();
         let began = core.began;
         let worker = core.worker();
-        let start = self.starts.start(worker.slot, &self.order, self.options.claims, reads_only);
+        let start = match (self.options.single_version, self.options.claims) {
+            (true, true) => self.order.draw(),
+            (true, false) => self.order.now(),
+            (false, claims) => self.starts.start(worker.slot, &self.order, claims, reads_only),
+        };
         worker.number += 1;
         let name = if self.options.claims { start } else { OWN_NAMES | worker.slot << 40 | worker.number };
         self.starts.describe(worker.slot, Timestamp(name), began);
@@ -215,7 +219,9 @@ impl Hyper {
     pub(super) fn roll_back(&self, core: &mut Core, reason: Option<Reason>) {
         let Some(mut worker) = core.worker.take() else { return };
         reason.inspect(|reason| count(&worker.counts.aborted[*reason as usize], 1));
-        if let Some(writer) = core.writer.take() {
+        if self.options.single_version {
+            self.undo_alone(&mut worker);
+        } else if let Some(writer) = core.writer.take() {
             let has_age = self.options.transaction_age.is_some();
             let is_doomed = has_age && !self.starts.enter_statement(worker.slot);
             let is_awaited = if is_doomed { writer.status.gives_up() } else { writer.status.aborts() };

@@ -17,7 +17,7 @@ use crate::node::NodeRef;
 use crate::patch::Patch;
 use crate::store::Store;
 use crate::table::Layout;
-use crate::undo::{ColumnSet, Undecided, Undo};
+use crate::undo::{ColumnSet, Image, Undecided, Undo};
 use crate::writer::Writer;
 use model::{Columns, Key, LogPosition, RawValue, RowBuf, RowRef};
 use parts::index::prefetch::prefetch;
@@ -420,6 +420,14 @@ impl Rows {
         self.slots[slot].chain = undo.older.take();
         self.versioned -= usize::from(self.slots[slot].chain.is_none());
         undo
+    }
+
+    /// Puts back what stood in a slot, in the mode of single versions.
+    pub fn put_back(&mut self, slot: usize, was_there: bool, image: &Image) {
+        if image.restore(&mut self.store, slot) {
+            self.count();
+        }
+        self.set_in_place(slot, was_there);
     }
 
     /// Cuts off the entries that nobody reads any more: from the first one that is committed below the bounds on.

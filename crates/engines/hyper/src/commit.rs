@@ -35,6 +35,9 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         self.enter()?;
         // A transaction without an access takes its place now.
         self.engine.start(&mut self.core)?;
+        if self.engine.options.single_version {
+            return self.finish_alone();
+        }
         let start = self.core.start();
         if self.core.changed_rows == 0 {
             return self.finish_reader(start);
@@ -121,7 +124,7 @@ impl Core {
 }
 
 impl Hyper {
-    fn committed(&self, at: u64, log_position: LogPosition) -> Committed {
+    pub(super) fn committed(&self, at: u64, log_position: LogPosition) -> Committed {
         Committed { serial_point: self.options.claims.then_some(SerialPoint(at)), log_position }
     }
 

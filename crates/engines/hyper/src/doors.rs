@@ -105,7 +105,7 @@ impl<H: Deref<Target = Hyper> + Send> Finish for Transaction<H> {
     }
 
     fn savepoints(&mut self) -> Option<&mut dyn Savepoints> {
-        Some(self)
+        if self.engine.options.single_version { None } else { Some(self) }
     }
 
     fn supervised(&mut self) -> Option<&mut dyn Supervised> {
@@ -222,6 +222,11 @@ impl Interactive for Hyper {
     /// The newest committed version, without a start. Whoever has drawn a commit timestamp is awaited: a transaction that has
     /// returned may have drawn a later one.
     fn get(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<Got> {
+        if self.options.single_version {
+            let mut open = Transaction::begin(self, Begin { mode: Mode::ReadOnly, ..Begin::default() })?;
+            let found = open.read_point(table, key, columns, row)?;
+            return Ok(Got { found, log_position: LogPosition::ZERO });
+        }
         let table = self.table(table)?;
         table.schema().check_key(key)?;
         table.schema().check_columns(columns)?;

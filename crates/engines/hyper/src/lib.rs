@@ -60,6 +60,7 @@
 //! | 2.5 indexes | `table.rs`, `write.rs` |
 //! | 2.6 scans | `column_scan.rs`, `block.rs` `versioned` |
 //! | 2.7 threads | `order.rs`, the latches of `block.rs` |
+//! | 4 single-version mode | `alone.rs` |
 //! | 4.4 false aborts | beyond: logged least and greatest values, `extreme.rs` |
 //!
 //! *Deviations:* a version's timestamp is its writer's status word, so that a commit is seen whole; entries are cut off under
@@ -68,6 +69,7 @@
 //! (`skips.rs`).
 
 mod age;
+mod alone;
 mod begin;
 mod block;
 mod checkpoint;
@@ -224,6 +226,9 @@ pub struct Options {
     pub has_synopses: bool,
     /// Whether versions are whole rows instead of the columns that were changed: for experiments. Default: false.
     pub whole_versions: bool,
+    /// Whether there is one version of each row and one transaction at a time, as in the mode that the paper compares with
+    /// (`alone.rs`): a second one is refused by [`LimitKind::Transactions`]. In memory only: for experiments. Default: false.
+    pub single_version: bool,
     /// Whether the nodes of ordered tables hold four entries: for tests, to which splits and merges are then common. Default:
     /// false.
     pub has_small_nodes: bool,
@@ -257,6 +262,7 @@ impl Default for Options {
             block_rows: 1024,
             has_synopses: true,
             whole_versions: false,
+            single_version: false,
             has_small_nodes: false,
             durability: Durability::Fsync,
             memory_bytes: None,
@@ -408,7 +414,10 @@ impl Hyper {
         Hyper::with_clock(options, EngineClock::new(clock))
     }
 
-    fn with_clock(options: Options, clock: EngineClock) -> Hyper {
+    fn with_clock(mut options: Options, clock: EngineClock) -> Hyper {
+        if options.single_version {
+            options.transactions = 1;
+        }
         Hyper {
             clock,
             memory: Allowance::new(options.memory_limit()),

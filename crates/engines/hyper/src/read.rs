@@ -127,7 +127,7 @@ impl Hyper {
     /// Returns whether reads of a transaction are logged.
     #[inline]
     pub(super) fn logs(&self, core: &Core) -> bool {
-        core.is_logged() && self.options.validation != Validation::Snapshots
+        core.is_logged() && self.options.validation != Validation::Snapshots && !self.options.single_version
     }
 
     /// Logs a read of one key.

@@ -5,7 +5,7 @@ use crate::order::Order;
 use crate::table::Table;
 use crate::{Hyper, MOST_NUMBERS, Options};
 use env::Disk;
-use model::{Limit, LimitKind, Malformed, Result, RowKind, RowRef, Schema, TableId};
+use model::{Invalid, Limit, LimitKind, Malformed, Result, RowKind, RowRef, Schema, TableId};
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use smallvec::SmallVec;
@@ -57,6 +57,9 @@ impl Hyper {
     /// [`model::Fault::Locked`] if another process has it, [`model::Fault::Corruption`] if what had been durable cannot be read,
     /// [`model::Fault::Disk`], [`LimitKind::MemoryToOpen`] if it needs more memory than the limit.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Hyper> {
+        if options.single_version {
+            return Err(Invalid::Unsupported { what: "a database of single versions on a disk" }.into());
+        }
         Hyper::new(options).recover_from(disk)
     }
 

@@ -1,6 +1,7 @@
 //! Workers: what a transaction works with, kept from one transaction to the next; and the versions that ended ones leave.
 
 use crate::Reason;
+use crate::alone::Replaced;
 use crate::collect::Collectable;
 use crate::predicates::PredicateLog;
 use crate::undo::Undo;
@@ -39,6 +40,8 @@ pub(crate) struct Worker {
     pub log: PredicateLog,
     #[expect(clippy::vec_box, reason = "entries move between chains and here by their addresses")]
     spare: Vec<Box<Undo>>,
+    /// In the mode of single versions, what the writes have replaced.
+    pub replaced: Replaced,
     pub before: RowBuf,
     pub after: RowBuf,
     /// A redo record, or the first part of a large one; and the write with which the next part begins.
@@ -75,6 +78,7 @@ impl Worker {
             validated: 0,
             log: PredicateLog::default(),
             spare: Vec::new(),
+            replaced: Replaced::default(),
             before: RowBuf::new(),
             after: RowBuf::new(),
             record: Vec::new(),
@@ -131,6 +135,7 @@ impl Worker {
     pub fn clear_writes(&mut self) {
         self.writes.clear();
         self.writes.shrink_to(KEPT_WRITES);
+        self.replaced.shrink();
     }
 
     /// Keeps the room of a forgotten commit's writes for the next ones, if nobody else has it.
@@ -196,7 +201,8 @@ impl Shelves {
     /// # Errors
     /// [`LimitKind::Transactions`]. Exact while no two threads begin at once.
     pub fn take(&self, limit: u64, make: impl FnOnce(usize) -> Option<Box<Worker>>) -> Result<Box<Worker>> {
-        let number = threads::number() % SHELVES;
+        // A limit of one is exact: its transactions share a latch.
+        let number = if limit == 1 { 0 } else { threads::number() % SHELVES };
         let shelf = &self.0[number];
         let mut idle = shelf.idle();
         let open = shelf.open.load(Relaxed) + 1;

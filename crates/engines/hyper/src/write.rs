@@ -187,7 +187,7 @@ impl Hyper {
         let last = core.worker().writes.last().filter(|last| last.table == table.id && *last.key == *key)?;
         let place = last.place;
         let mut rows = table.block(place.block).write();
-        if !rows.is_owned_by(place.slot as usize, core.writer.as_ref()) {
+        if !self.options.single_version && !rows.is_owned_by(place.slot as usize, core.writer.as_ref()) {
             return None;
         }
         Some(self.change(core, &mut Claimed { table, rows: &mut rows, place, key }, wanted))
@@ -311,6 +311,9 @@ impl Hyper {
         changed: ColumnSet,
         bytes: u64,
     ) -> std::result::Result<(), Obstacle> {
+        if self.options.single_version {
+            return self.own_alone(core, claimed, changed, bytes);
+        }
         let (slot, floor) = (claimed.place.slot as usize, core.savepoints.floor());
         let own =
             claimed.rows.head(slot).filter(|head| head.is_of(core.writer.as_ref())).map(|head| head.number as usize);
@@ -345,6 +348,26 @@ impl Hyper {
         if worker.made.unsigned_abs() >= meter.step() {
             worker.count_made(meter);
         }
+        Ok(())
+    }
+
+    /// Keeps what stands in a row of which there is one version. Each write of a row counts.
+    fn own_alone(
+        &self,
+        core: &mut Core,
+        claimed: &mut Claimed<'_>,
+        changed: ColumnSet,
+        bytes: u64,
+    ) -> std::result::Result<(), Obstacle> {
+        let changes = u64::from(!changed.is_empty());
+        self.check_write_set(core, changes, bytes)?;
+        core.bytes += bytes;
+        core.changed_rows += changes;
+        let copied = claimed.table.layout.copied(changed);
+        let worker = core.worker();
+        worker.replaced.keep(worker.writes.len(), claimed.rows, claimed.place.slot as usize, copied);
+        let (table, place, key) = (claimed.table.id, claimed.place, Key::from_bytes(claimed.key));
+        worker.push(Write { table, place, key, columns: changed });
         Ok(())
     }
 

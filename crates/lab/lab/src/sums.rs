@@ -45,6 +45,8 @@ pub enum ReaderName {
     Oldest,
     /// One that started after them: it reads what is in place, past versions that it need not look into.
     Newest,
+    /// The same where no other was open: there are no versions. An engine with one transaction at a time has no other.
+    Alone,
 }
 
 /// Values take eight bytes: none fits into four.
@@ -95,15 +97,18 @@ impl OnEngine for Sums {
         let pairs = Pairs { door, table: tables[0], schema: &schema };
         let values: Vec<i64> = (0..self.parameters.records).map(|key| FIRST_VALUE + key as i64).collect();
         pairs.load(&values)?;
-        let mut oldest = pairs.reader()?;
         let Parameters { dirty, versions, reader, .. } = self.parameters;
+        let mut oldest = (reader != ReaderName::Alone).then(|| pairs.reader()).transpose()?;
         pairs.update(&self.dirty_keys(), versions)?;
         let mut newest = pairs.reader()?;
         let added = match reader {
             ReaderName::Oldest => 0,
-            ReaderName::Newest => (dirty * u64::from(versions)) as i64,
+            ReaderName::Newest | ReaderName::Alone => (dirty * u64::from(versions)) as i64,
         };
-        let reader = if reader == ReaderName::Oldest { &mut oldest } else { &mut newest };
+        let reader = match &mut oldest {
+            Some(oldest) if reader == ReaderName::Oldest => oldest,
+            _ => &mut newest,
+        };
         let mut outcome = self.repeat(&values, added, || pairs.sum(reader))?;
         outcome.kept_versions = engine.kept_versions();
         Ok(outcome)
@@ -244,7 +249,7 @@ impl<'a, I: Interactive> Pairs<'a, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::{EngineName, Settings, on_engine};
+    use crate::engines::{EngineName, HyperVariant, Settings, on_engine};
 
     fn run(engine: EngineName, reader: ReaderName) -> Outcome {
         let parameters = Parameters { records: 3000, dirty: 50, versions: 3, reader };
@@ -265,6 +270,17 @@ mod tests {
                     "{engine}: the old reader keeps versions"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_reader_without_others_leaves_no_versions() {
+        let hyper = HyperVariant { single_version: true, ..HyperVariant::WHOLE };
+        for settings in [Settings::default(), Settings { hyper, ..Settings::default() }] {
+            let parameters = Parameters { records: 3000, dirty: 50, versions: 3, reader: ReaderName::Alone };
+            let sums = Sums { parameters, extent: Extent::Transactions(3), seed: 1 };
+            let outcome = on_engine(EngineName::Hyper, &settings, schemas(), sums).expect("an engine in memory");
+            assert_eq!(outcome.expect("the sums are right").kept_versions, Some(0));
         }
     }
 

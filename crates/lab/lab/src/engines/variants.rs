@@ -1,7 +1,7 @@
 //! Variants of `hyper` that experiments compare: validation, layout and synopses.
 //!
 //! Source: HyPer (SIGMOD '15), sections 4 and 4.4: snapshot isolation beside validation by rows and by attributes; row- and column-based
-//! storage; whole records as versions without synopses, as in Hekaton.
+//! storage; whole records as versions without synopses, as in Hekaton; one version of each row.
 
 use super::redo_log::RedoLog;
 use hyper::Options;
@@ -22,6 +22,9 @@ pub struct HyperVariant {
     pub has_synopses: bool,
     /// Whether a transaction's start may move to the present; in the paper it aborts.
     pub moves_starts: bool,
+    /// Whether there is one version of each row, and one transaction at a time.
+    #[serde(default)]
+    pub single_version: bool,
     /// Where the redo log is, if the data are in memory.
     #[serde(default)]
     pub log: RedoLog,
@@ -47,6 +50,7 @@ impl HyperVariant {
         block_rows: 1024,
         has_synopses: true,
         moves_starts: true,
+        single_version: false,
         log: RedoLog::None,
     };
 
@@ -57,13 +61,23 @@ impl HyperVariant {
 
     /// Changes the options.
     pub(super) fn apply(self, options: Options) -> Options {
-        let HyperVariant { validation, by_row, whole_versions, block_rows, has_synopses, moves_starts, log: _ } = self;
+        let HyperVariant { validation, by_row, whole_versions, block_rows, has_synopses, moves_starts, .. } = self;
+        let single_version = self.single_version;
         let validation = match validation {
             ValidationName::Si => hyper::Validation::Snapshots,
             ValidationName::SrRl => hyper::Validation::Rows,
             ValidationName::SrAl => hyper::Validation::Columns,
         };
-        Options { validation, by_row, whole_versions, block_rows, has_synopses, moves_starts, ..options }
+        Options {
+            validation,
+            by_row,
+            whole_versions,
+            block_rows,
+            has_synopses,
+            moves_starts,
+            single_version,
+            ..options
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Section 4.1, figures 7 to 9: sums of a column beside versions.
 
-use super::{COLUMNS, MISSING, MVTO, listed, variant};
+use super::{COLUMNS, MISSING, MVTO, SINGLE, listed, variant};
 use crate::cli::Scale;
 use crate::engines::HyperVariant;
 use crate::experiments::builder::{Builder, Place};
@@ -28,6 +28,7 @@ type Line = (&'static str, ReaderName, u32);
 
 const NEWEST: Line = ("newest, 1 version", ReaderName::Newest, 1);
 const NEWEST_4: Line = ("newest, 4 versions", ReaderName::Newest, 4);
+const ALONE: Line = ("single version", ReaderName::Alone, 1);
 const OLDEST: Line = ("oldest, 1 version", ReaderName::Oldest, 1);
 const OLDEST_4: Line = ("oldest, 4 versions", ReaderName::Oldest, 4);
 
@@ -90,6 +91,7 @@ fn scan_points(scale: Scale, _: usize) -> Points {
         for line in [NEWEST, NEWEST_4, OLDEST, OLDEST_4] {
             add(&mut it, COLUMNS, line.0, place(FIGURE_7, share), line, scale);
         }
+        add(&mut it, SINGLE, ALONE.0, place(FIGURE_7, share), ALONE, scale);
         add(&mut it, MVTO, MVTO.name, place(FIGURE_7, share), NEWEST, scale);
     }
     it.points
@@ -103,14 +105,16 @@ fn scan_outcome(figures: &Figures<'_>) -> String {
         let lines = [NEWEST, NEWEST_4, OLDEST, OLDEST_4].iter();
         lines.map(|line| Some(rate(*line, share)? / rate(NEWEST, 0.0)?)).collect::<Option<Vec<f64>>>()
     };
-    let (Some(clean), Some(of_limit)) = (clean, of_limit) else { return MISSING.to_owned() };
+    let single = clean.and_then(|clean| Some(clean.txn_per_s / rate(ALONE, 0.0)?));
+    let (Some(clean), Some(of_limit), Some(single)) = (clean, of_limit, single) else { return MISSING.to_owned() };
     let (Some(realistic), Some(one), Some(ten)) = (left(REALISTIC), left(1.0), left(10.0)) else {
         return MISSING.to_owned();
     };
     let million = clean.txn_per_s * clean.parameter("records").unwrap_or(0.0) / 1e6;
     let least = realistic.iter().copied().fold(f64::INFINITY, f64::min);
     let shown = format!(
-        "clean: {million:.0} million rows/s (the paper: above 740), {of_limit:.2} of the sequential limit; dirty rows leave of that \
+        "clean: {million:.0} million rows/s (the paper: above 740), {of_limit:.2} of the sequential limit, \
+         {single:.2} of a single version's; dirty rows leave of that \
          {} (0.1 %), {} (1 %), {} (10 %), read as newest with 1 and 4 versions and as oldest with 1 and 4",
         listed(realistic),
         listed(one),
