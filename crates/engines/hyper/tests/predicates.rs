@@ -208,7 +208,7 @@ fn extreme_of<T: Access + SharedReads>(open: &mut T, scan: &Scan<'_>, of: Extrem
 fn equal(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Float(value) if value.is_nan() => "NaN".to_owned(),
-        ValueRef::Float(value) if value == 0.0 => "0".to_owned(),
+        ValueRef::Float(0.0) => "0".to_owned(), // Of either sign.
         value => shown(value),
     }
 }
