@@ -1,5 +1,6 @@
 //! The engines: the only place that names them.
 
+mod bohm;
 mod counters;
 mod doors;
 mod one_mutex;
@@ -13,6 +14,7 @@ pub use one_mutex::OneMutex;
 pub use redo_log::{RECEIVE, RedoLog, receive};
 pub use variants::{HyperVariant, ValidationName};
 
+use self::bohm::BohmEngine;
 use counters::{Counter, LockedCounter};
 use doors::{HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
@@ -36,6 +38,8 @@ pub enum EngineName {
     Hyper,
     /// Optimistic concurrency control (Silo): reads write nothing, validated at commit, in memory
     Silo,
+    /// Order in advance (BOHM): procedures in batches, no aborts but of wrong guesses, in memory
+    Bohm,
     /// Strict two-phase locking with wound-wait, in memory
     Twopl,
     /// One mutex around one sorted map: no protocol, no product, the yardstick
@@ -47,15 +51,20 @@ impl EngineName {
     pub fn isolation(self) -> &'static str {
         match self {
             EngineName::Mvto | EngineName::Hyper | EngineName::Twopl | EngineName::Twin => "strict serializable",
-            EngineName::Silo => "strict serializable, snapshots serializable",
+            EngineName::Silo | EngineName::Bohm => "strict serializable, snapshots serializable",
         }
+    }
+
+    /// Returns whether transactions can enter it by a door.
+    pub fn has_door(self, door: DoorName) -> bool {
+        self != EngineName::Bohm || !matches!(door, DoorName::Interactive | DoorName::Get)
     }
 
     /// Returns whether it can keep its data on a disk.
     pub fn is_durable(self) -> bool {
         match self {
             EngineName::Mvto | EngineName::Hyper => true,
-            EngineName::Silo | EngineName::Twopl | EngineName::Twin => false,
+            EngineName::Silo | EngineName::Bohm | EngineName::Twopl | EngineName::Twin => false,
         }
     }
 }
@@ -66,6 +75,7 @@ impl fmt::Display for EngineName {
             EngineName::Mvto => "mvto",
             EngineName::Hyper => "hyper",
             EngineName::Silo => "silo",
+            EngineName::Bohm => "bohm",
             EngineName::Twopl => "twopl",
             EngineName::Twin => "twin",
         })
@@ -177,6 +187,11 @@ pub fn on_engine<T: OnEngine>(
             let engine = Silo::new(silo_options(settings.has_small_limits));
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
             Ok(task.run(SiloEngine::new(engine), tables))
+        }
+        EngineName::Bohm => {
+            let engine = ::bohm::Bohm::new(bohm::options(settings));
+            let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
+            Ok(task.run(BohmEngine::new(engine), tables))
         }
         EngineName::Twopl => {
             let engine = TwoPhaseLocking::new(twopl_options(settings.has_small_limits));

@@ -17,7 +17,7 @@ fn parameters<P: DeserializeOwned>(name: &'static str, presets: &str, changes: V
 
 fn passes_through_every_door(workload: &impl Workload) {
     for &engine in EngineName::value_variants() {
-        for &door in DoorName::value_variants() {
+        for &door in DoorName::value_variants().iter().filter(|door| engine.has_door(**door)) {
             common::run_and_judge(workload, engine, door, 300);
             // As it is measured: nothing is recorded, and the audit alone looks at it.
             let measured = common::run(workload, engine, door, (300, false));
@@ -71,4 +71,11 @@ fn a_program_without_a_footprint_cannot_be_declared() {
         let outcome = common::run(&mixed::Mixed::new(20), engine, DoorName::Declared, (10, true));
         assert!(matches!(outcome, Err(RunError::NoFootprint)), "{engine}: {outcome:?}");
     }
+}
+
+#[test]
+fn a_door_that_an_engine_lacks_is_refused() {
+    let bank = bank::Bank::new(parameters(bank::NAME, bank::PRESETS, json!({ "accounts": 20 })));
+    let outcome = common::run(&bank, EngineName::Bohm, DoorName::Interactive, (10, true));
+    assert!(matches!(outcome, Err(RunError::NoDoor(DoorName::Interactive))), "{outcome:?}");
 }
