@@ -324,6 +324,20 @@ fn plans_that_read_many_rows_use_vectors() {
 }
 
 #[test]
+fn explain_shows_how_a_limit_is_sorted() {
+    let database = common::database();
+    let mut client = Client::new(&database);
+    fill(&database, 200);
+    client.run("SET enable_vectors = force");
+    let shown = client.show("EXPLAIN (COSTS OFF) SELECT id, x FROM t ORDER BY p LIMIT 3");
+    assert!(shown.contains("Sort Method: top-N"), "{shown}");
+    for all in ["SELECT id, x FROM t ORDER BY p", "SELECT id FROM t ORDER BY p FETCH FIRST 3 ROWS WITH TIES"] {
+        let shown = client.show(&format!("EXPLAIN (COSTS OFF) {all}"));
+        assert!(shown.contains("Sort") && !shown.contains("top-N"), "{shown}");
+    }
+}
+
+#[test]
 fn explain_shows_what_ran_over_batches() {
     let database = common::database();
     let mut client = Client::new(&database);
@@ -483,11 +497,11 @@ fn random_queries_have_one_answer() {
         // The row executor's part of a plan has no files.
         assert!(without_memory < all / 3, "{without_memory} of {all} queries ended without memory");
     }
-    compare_with_postgresql(&answered, seed);
+    compare_with_postgresql(&answered, ROWS, seed);
 }
 
 /// The same queries by PostgreSQL: where one answers, the other does, and equally.
-fn compare_with_postgresql(answered: &[(String, Result<Vec<String>, String>)], seed: usize) {
+fn compare_with_postgresql(answered: &[(String, Result<Vec<String>, String>)], rows: usize, seed: usize) {
     let what = "random queries beside PostgreSQL";
     if !has("psql", what) {
         return;
@@ -495,7 +509,7 @@ fn compare_with_postgresql(answered: &[(String, Result<Vec<String>, String>)], s
     let Some(reference) = Reference::start(what) else { return };
     let directory = Directory::made("vectors");
     let queries = answered.iter().map(|(query, _)| format!("{query};\n\\echo ===\n"));
-    let script: String = tables(ROWS).iter().map(|statement| format!("{statement};\n")).chain(queries).collect();
+    let script: String = tables(rows).iter().map(|statement| format!("{statement};\n")).chain(queries).collect();
     let script = directory.file("script.sql", format!("\\pset null <null>\n{script}"));
     let printed = std::fs::File::create(directory.join("printed")).expect("a file");
     let mut command = std::process::Command::new("psql");

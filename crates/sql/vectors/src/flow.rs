@@ -6,9 +6,10 @@ mod threads;
 use crate::aggregate::{Grouping, Groups, SpilledGroups};
 use crate::batch::Batch;
 use crate::expression::Expression;
-use crate::join::{Built, JoinRule, Probing, SpilledJoin, Table};
+use crate::join::{Builder, Built, JoinRule, Probing, SpilledJoin, Table};
 use crate::sort::{SortKey, Sorted, Sorter};
 use crate::spill::{Spilling, Stored};
+use crate::threads::Threads;
 use pgtypes::{Error, Type, state};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -124,6 +125,8 @@ pub enum Order {
     Kept,
     /// They do not: threads take rows as they can.
     Free,
+    /// They do as far as a source has an order of its own. One that threads share has none.
+    OfSource,
 }
 
 /// An operator and what is below it.
@@ -199,47 +202,72 @@ impl Flow {
     /// # Errors
     /// [`Stop`]
     pub fn start<H: Host>(operator: Operator, host: &mut H) -> Result<Flow, Stop<H::Error>> {
+        // Rows that a sort calls equal have no order.
+        let order = if matches!(operator.kind, Kind::Sort(..)) { Order::OfSource } else { Order::Kept };
+        Flow::ordered(operator, order, host)
+    }
+
+    /// Starts an operator on whose rows something depends above: on their order or not.
+    fn ordered<H: Host>(operator: Operator, order: Order, host: &mut H) -> Result<Flow, Stop<H::Error>> {
         let Operator { kind, types, counter } = operator;
         match kind {
             Kind::Source(source) => Ok(Flow::of(Origin::Source(source), counter, 0)),
-            Kind::Filter(input, condition) => Ok(Flow::start(*input, host)?.with(Stage::Filter(condition), counter)),
-            Kind::Project(input, columns) => Ok(Flow::start(*input, host)?.with(Stage::Project(columns), counter)),
-            Kind::Join(probing, built, rule) => Flow::join(*probing, *built, &rule, counter, host),
-            Kind::Aggregate(input, grouping) => Flow::aggregate(*input, &grouping, counter, host),
-            Kind::Sort(input, keys, bound) => {
-                let flow = Flow::start(*input, host)?;
-                let share = flow.share(host);
-                let start = || Sorter::new(keys.clone(), &types, bound, share.clone());
-                let sorters = flow.drive(host, Order::Kept, &start, &|sorter, batch| {
-                    sorter.add(batch)?;
-                    Ok(sorter.memory())
-                })?;
-                match sorters.into_iter().next().unwrap_or_else(start).finish()? {
-                    Sorted::Held(batches) => Flow::made(batches, counter, host),
-                    Sorted::Merged(merge) => Flow::stored(merge, share, counter, host),
-                }
+            Kind::Filter(input, condition) => {
+                Ok(Flow::ordered(*input, order, host)?.with(Stage::Filter(condition), counter))
             }
+            Kind::Project(input, columns) => {
+                Ok(Flow::ordered(*input, order, host)?.with(Stage::Project(columns), counter))
+            }
+            Kind::Join(probing, built, rule) => Flow::join((*probing, *built), &rule, (order, counter), host),
+            Kind::Aggregate(input, grouping) => Flow::aggregate(*input, &grouping, counter, host),
+            Kind::Sort(input, keys, bound) => Flow::sort((*input, order), &keys, (&types, bound), counter, host),
+        }
+    }
+
+    fn sort<H: Host>(
+        (input, order): (Operator, Order),
+        keys: &Arc<Vec<SortKey>>,
+        (types, bound): (&[Type], Option<usize>),
+        counter: Arc<AtomicU64>,
+        host: &mut H,
+    ) -> Result<Flow, Stop<H::Error>> {
+        let flow = Flow::ordered(input, order, host)?;
+        let share = flow.share(host);
+        let sharing = Arc::default();
+        let start = || Sorter::new(keys.clone(), types, bound, share.clone(), &sharing);
+        let sorters = flow.drive(host, order, &start, &|sorter, batch| {
+            sorter.add(batch)?;
+            Ok(sorter.memory())
+        })?;
+        let mut sorters = sorters.into_iter();
+        let mut all = sorters.next().unwrap_or_else(start);
+        for other in sorters {
+            all.merge(other)?;
+        }
+        match all.finish(&threads(host))? {
+            Sorted::Held(batches) => Flow::made(batches, counter, host),
+            Sorted::Merged(merge) => Flow::stored(merge, share, counter, host),
         }
     }
 
     fn join<H: Host>(
-        probing: Operator,
-        built: Operator,
+        (probing, built): (Operator, Operator),
         rule: &Arc<JoinRule>,
-        counter: Arc<AtomicU64>,
+        (order, counter): (Order, Arc<AtomicU64>),
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
-        let flow = Flow::start(built, host)?;
+        let flow = Flow::ordered(built, order, host)?;
         // Parts of the rows come in another order.
         let share = flow.share(host).filter(|_| !rule.keeps_order);
-        let start = || Table::new(rule.clone(), share.clone());
-        let tables = flow.drive(host, Order::Kept, &start, &|table, batch| {
-            table.add(batch)?;
-            Ok(table.memory())
+        let sharing = Arc::default();
+        let start = || Builder::new(rule.clone(), share.clone(), 0, &sharing);
+        let builders = flow.drive(host, order, &start, &|builder, batch| {
+            builder.add(batch)?;
+            Ok(builder.memory())
         })?;
-        match (tables.into_iter().next().unwrap_or_else(start).finish()?, share) {
+        match (Builder::finish(rule, builders, &threads(host))?, share) {
             (Built::Parts(built), Some(share)) => {
-                let flow = Flow::start(probing, host)?;
+                let flow = Flow::ordered(probing, order, host)?;
                 let start = || Probing::new(rule.clone(), &share, 0);
                 let all = flow.drive(host, Order::Kept, &start, &|probing, batch| {
                     probing.add(batch)?;
@@ -251,7 +279,7 @@ impl Flow {
             }
             (Built::Table(table), _) => {
                 let held = table.memory();
-                let mut flow = Flow::start(probing, host)?.with(Stage::Probe(Arc::from(table)), counter);
+                let mut flow = Flow::ordered(probing, order, host)?.with(Stage::Probe(Arc::from(table)), counter);
                 flow.course.held += held;
                 Ok(flow)
             }
@@ -267,8 +295,10 @@ impl Flow {
         counter: Arc<AtomicU64>,
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
-        let flow = Flow::start(input, host)?;
         let order = if grouping.is_mergeable() { Order::Free } else { Order::Kept };
+        // Rows without an order need none below; those that are read by one thread are read in theirs.
+        let below = if order == Order::Free { Order::OfSource } else { order };
+        let flow = Flow::ordered(input, below, host)?;
         let share = flow.share(host);
         let workers = if order == Order::Free { host.workers() } else { 1 };
         let of_each = share.as_ref().map(|share| share.divided(workers));
@@ -381,6 +411,10 @@ impl Course {
         self.counter.fetch_add(batch.rows as u64, Ordering::Relaxed);
         Ok(batch)
     }
+}
+
+fn threads<H: Host>(host: &H) -> Threads {
+    Threads { count: host.workers(), enter: host.enter() }
 }
 
 /// Sends a batch through stages.

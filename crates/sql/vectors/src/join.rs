@@ -1,17 +1,19 @@
 //! Joins by equal keys: the rows of one side in a hash table, in which those of the other side look for their partners.
 //!
-//! A side that does not fit is written away by parts of the keys' hashes, and so is the other side then (`spilled`).
+//! Threads build the table together (`build`), and each probes it for the rows that it takes. A side that does not fit is written away
+//! by parts of the keys' hashes, and so is the other side then (`spilled`).
 
+mod build;
 mod spilled;
 
 use crate::batch::{BATCH_ROWS, Batch};
 use crate::column::{ABSENT, Column};
 use crate::expression::Expression;
 use crate::keys::{KeySet, Keys};
-use crate::spill::{DEEPEST, Part, Partitions, Spilling};
-use pgtypes::{Result, Type};
+use pgtypes::Type;
 use std::sync::Arc;
 
+pub use build::{Builder, Built};
 pub use spilled::{Probing, SpilledJoin};
 
 /// Which rows of the probing side stay.
@@ -49,113 +51,64 @@ pub struct JoinRule {
 /// The built side.
 pub struct Table {
     rule: Arc<JoinRule>,
+    /// The keys by parts of their hashes, a power of two of them.
+    parts: Vec<KeyPart>,
+    columns: Vec<Arc<Column>>,
+}
+
+/// Keys, and the rows that have them.
+#[derive(Default)]
+struct KeyPart {
     keys: KeySet,
+    /// The places of this part's rows among all, in their order. A key alone in its row has the row's number here.
+    rows: Vec<u32>,
+    /// The rows of each key, by their numbers here; `None`: each has one.
+    chains: Option<Chains>,
+}
+
+/// Rows of equal keys.
+struct Chains {
     /// The first and the last row of each key.
     ends: Vec<(u32, u32)>,
     /// For each row the next one with the same key; [`ABSENT`] behind the last.
     next: Vec<u32>,
-    columns: Vec<Column>,
-    rows: usize,
-    spilling: Option<Spilling>,
-    level: u32,
-    /// All rows, where they do not fit.
-    parts: Option<Partitions>,
 }
 
-/// All rows of the built side.
-pub enum Built {
-    /// In a table.
-    Table(Box<Table>),
-    /// By parts of the keys' hashes.
-    Parts(Vec<Part>),
+/// The part to which a hash belongs, of so many. Tables of keys and parts on disk look at other bits.
+fn part_of(hash: u64, parts: usize) -> usize {
+    (hash >> 32) as usize & (parts - 1)
 }
 
 impl Table {
-    /// No rows.
-    pub fn new(rule: Arc<JoinRule>, spilling: Option<Spilling>) -> Table {
-        Table::at(rule, spilling, 0)
-    }
-
-    /// No rows, of some that were divided so many times.
-    fn at(rule: Arc<JoinRule>, spilling: Option<Spilling>, level: u32) -> Table {
-        let columns = rule.built.iter().copied().map(Column::new).collect();
-        Table {
-            rule,
-            keys: KeySet::default(),
-            ends: Vec::new(),
-            next: Vec::new(),
-            columns,
-            rows: 0,
-            spilling,
-            level,
-            parts: None,
+    fn of(rule: Arc<JoinRule>, mut parts: Vec<KeyPart>, columns: Vec<Arc<Column>>) -> Table {
+        if let [one] = &mut parts[..] {
+            // All rows, in their order.
+            one.rows = Vec::new();
         }
-    }
-
-    /// Adds rows. Those with NULL in their keys have no partner.
-    ///
-    /// # Errors
-    /// Errors of the keys, and of temporary files.
-    pub fn add(&mut self, batch: &Batch) -> Result<()> {
-        let keys = Keys::of(batch, &self.rule.build)?;
-        let kept: Vec<u32> = (0..batch.rows as u32).filter(|row| !keys.has_null(*row as usize)).collect();
-        if let Some(parts) = &mut self.parts {
-            return parts.add(batch, &kept, |row| keys.hash(row));
-        }
-        self.insert(batch, &keys, &kept);
-        match &self.spilling {
-            Some(spilling) if self.memory() > spilling.bytes && self.level < DEEPEST => self.write_away(),
-            _ => Ok(()),
-        }
-    }
-
-    /// Writes away the rows so far.
-    fn write_away(&mut self) -> Result<()> {
-        let Some(spilling) = &self.spilling else { return Ok(()) };
-        let parts = self.parts.insert(Partitions::new(spilling, self.level));
-        let rows = Batch::new(self.rows, std::mem::take(&mut self.columns));
-        (self.keys, self.ends, self.next, self.rows) = (KeySet::default(), Vec::new(), Vec::new(), 0);
-        let keys = Keys::of(&rows, &self.rule.build)?;
-        parts.add(&rows, &(0..rows.rows as u32).collect::<Vec<_>>(), |row| keys.hash(row))
-    }
-
-    /// All rows.
-    ///
-    /// # Errors
-    /// Errors of temporary files.
-    pub fn finish(mut self) -> Result<Built> {
-        match self.parts.take() {
-            Some(parts) => Ok(Built::Parts(parts.finish()?)),
-            None => Ok(Built::Table(Box::new(self))),
-        }
-    }
-
-    fn insert(&mut self, batch: &Batch, keys: &Keys, kept: &[u32]) {
-        for row in kept {
-            let (key, new) = self.keys.insert(keys.hash(*row as usize), keys.get(*row as usize));
-            let number = self.next.len() as u32;
-            self.next.push(ABSENT);
-            if new {
-                self.ends.push((number, number));
-            } else {
-                let last = &mut self.ends[key as usize].1;
-                self.next[*last as usize] = number;
-                *last = number;
-            }
-        }
-        for (known, column) in self.columns.iter_mut().zip(&batch.columns) {
-            if kept.len() == batch.rows { known.append(column) } else { known.append(&column.gather(kept)) }
-        }
-        self.rows += kept.len();
+        Table { rule, parts, columns }
     }
 
     /// Approximate bytes of memory.
     pub fn memory(&self) -> usize {
-        self.parts.as_ref().map_or(0, Partitions::memory)
-            + self.keys.memory()
-            + self.ends.len() * 8
-            + self.next.len() * 4
-            + self.columns.iter().map(Column::bytes).sum::<usize>()
+        let of = |part: &KeyPart| {
+            let chains = part.chains.as_ref().map_or(0, |chains| chains.ends.len() * 8 + chains.next.len() * 4);
+            part.keys.memory() + part.rows.len() * 4 + chains
+        };
+        self.parts.iter().map(of).sum::<usize>() + self.columns.iter().map(|column| column.bytes()).sum::<usize>()
+    }
+
+    /// The part that may have a key, and the key's number there.
+    #[inline]
+    fn find(&self, keys: &Keys, row: usize) -> Option<(&KeyPart, u32)> {
+        if keys.has_null(row) {
+            return None;
+        }
+        let hash = keys.hash(row);
+        let part = match &self.parts[..] {
+            [one] => one,
+            parts => &parts[part_of(hash, parts.len())],
+        };
+        Some((part, part.keys.find(hash, keys.get(row))?))
     }
 
     /// Shows what a batch of the other side becomes to `emit`.
@@ -168,28 +121,36 @@ impl Table {
         emit: &mut dyn FnMut(Batch) -> Result<(), E>,
     ) -> Result<(), E> {
         let keys = Keys::of(batch, &self.rule.probe)?;
-        let mut met = vec![false; batch.rows];
-        let (mut probing, mut built) = (Vec::new(), Vec::new());
         // Without a further condition, rows without a partner come between those that have one.
         let is_decided = self.rule.condition.is_none();
+        let asks_only = matches!(self.rule.kind, JoinKind::Semi | JoinKind::Anti);
+        let mut met = vec![false; if self.rule.kind == JoinKind::Inner { 0 } else { batch.rows }];
+        let (mut probing, mut built) = (Vec::new(), Vec::new());
+        if !(is_decided && asks_only) {
+            (probing, built) = (Vec::with_capacity(batch.rows), Vec::with_capacity(batch.rows));
+        }
         for row in 0..keys.count() {
-            let key = if keys.has_null(row) { None } else { self.keys.find(keys.hash(row), keys.get(row)) };
-            let Some(key) = key else {
+            let Some((part, key)) = self.find(&keys, row) else {
                 if is_decided && self.rule.kind == JoinKind::Outer {
                     probing.push(row as u32);
                     built.push(ABSENT);
                 }
                 continue;
             };
-            if is_decided && matches!(self.rule.kind, JoinKind::Semi | JoinKind::Anti) {
+            if is_decided && asks_only {
                 met[row] = true;
                 continue;
             }
-            let mut partner = self.ends[key as usize].0;
+            let Some(chains) = &part.chains else {
+                probing.push(row as u32);
+                built.push(part.place(key));
+                continue;
+            };
+            let mut partner = chains.ends[key as usize].0;
             while partner != ABSENT {
                 probing.push(row as u32);
-                built.push(partner);
-                partner = self.next[partner as usize];
+                built.push(part.place(partner));
+                partner = chains.next[partner as usize];
                 if probing.len() >= 4 * BATCH_ROWS {
                     self.pairs(batch, (&probing, &built), &mut met, emit)?;
                     (probing, built) = (Vec::new(), Vec::new());
@@ -215,7 +176,9 @@ impl Table {
 
     /// Rows of both sides, side by side.
     fn joined(&self, batch: &Batch, probing: &[u32], built: &[u32]) -> Batch {
-        let probed = batch.gather(probing).columns;
+        // Each row with one partner: the columns are those of the batch.
+        let is_whole = probing.len() == batch.rows && probing.iter().zip(0..).all(|(row, at)| *row == at);
+        let probed = if is_whole { batch.columns.clone() } else { batch.gather(probing).columns };
         let built: Vec<Arc<Column>> = self.columns.iter().map(|column| Arc::new(column.gather(built))).collect();
         let columns = match self.rule.is_swapped {
             false => probed.into_iter().chain(built).collect(),
@@ -238,15 +201,26 @@ impl Table {
         let mut joined = self.joined(batch, probing, built);
         let emits = matches!(self.rule.kind, JoinKind::Inner | JoinKind::Outer);
         match &self.rule.condition {
+            None if met.is_empty() => {}
             None => probing.iter().for_each(|row| met[*row as usize] = true),
             Some(condition) => {
                 let selected = condition.selected(&joined)?;
-                selected.iter().for_each(|at| met[probing[*at as usize] as usize] = true);
+                if !met.is_empty() {
+                    selected.iter().for_each(|at| met[probing[*at as usize] as usize] = true);
+                }
                 if emits && selected.len() < joined.rows {
                     joined = joined.gather(&selected);
                 }
             }
         }
         if emits && joined.rows > 0 { emit(joined) } else { Ok(()) }
+    }
+}
+
+impl KeyPart {
+    /// The place among all rows of a row of this part.
+    #[inline]
+    fn place(&self, row: u32) -> u32 {
+        if self.rows.is_empty() { row } else { self.rows[row as usize] }
     }
 }

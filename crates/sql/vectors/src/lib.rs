@@ -27,6 +27,7 @@ mod kernels;
 pub mod keys;
 pub mod sort;
 pub mod spill;
+pub mod threads;
 
 pub use batch::{BATCH_ROWS, Batch};
 pub use column::{Class, Column, Data};

@@ -1,19 +1,30 @@
 //! Sorting.
 //!
-//! Rows that are more than may be held are written away as sorted runs, which are merged (`merge`).
+//! Rows that are more than may be held are written away as sorted runs, which are merged (`merge`). Where only the first few will be
+//! read, so many are held and some more: a row that does not come before the last of them is dropped when it comes (`first`), by its
+//! keys alone.
 
+mod first;
 mod merge;
+mod order;
 
-use crate::aggregate::split;
 use crate::batch::{BATCH_ROWS, Batch};
 use crate::column::{Column, Data};
 use crate::expression::Expression;
 use crate::kernels::{compare_floats, compare_texts};
 use crate::spill::{Spilling, Stored};
+use crate::threads::Threads;
+use first::before;
 use merge::Runs;
-use pgtypes::{Result, Type, compare_typed, interrupt};
+use order::order;
+use pgtypes::{Result, Type, compare_typed};
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Rows beyond those that will be read, at least, before the others are dropped.
+const SPARE: usize = BATCH_ROWS / 4;
 
 /// An ordering column.
 #[derive(Clone)]
@@ -34,8 +45,16 @@ pub struct Sorter {
     rows: usize,
     /// The input's columns, then the keys.
     columns: Vec<Column>,
+    /// Columns of the input.
+    width: usize,
+    /// The last of the rows that will be read, as far as is known: a row that does not come before it is none of them.
+    worst: Option<usize>,
     /// Leave to write rows away, and the runs so far.
     runs: Option<Runs>,
+    /// Runs of other sorts of the input.
+    others: Vec<Runs>,
+    /// Number of sorts of the input, which share what may be held.
+    sharing: Arc<AtomicUsize>,
 }
 
 /// Sorted rows.
@@ -47,11 +66,20 @@ pub enum Sorted {
 }
 
 impl Sorter {
-    /// No rows yet, of columns of these types.
-    pub fn new(keys: Arc<Vec<SortKey>>, types: &[Type], bound: Option<usize>, spilling: Option<Spilling>) -> Sorter {
+    /// No rows yet, of columns of these types. `sharing` counts the sorts that share the leave to write rows away.
+    pub fn new(
+        keys: Arc<Vec<SortKey>>,
+        types: &[Type],
+        bound: Option<usize>,
+        spilling: Option<Spilling>,
+        sharing: &Arc<AtomicUsize>,
+    ) -> Sorter {
+        // Relaxed, here and below: a number that orders nothing.
+        sharing.fetch_add(1, Relaxed);
         let of_keys = keys.iter().map(|key| key.expression.data_type());
         let columns = types.iter().copied().chain(of_keys).map(Column::new).collect();
-        Sorter { runs: spilling.map(Runs::new), keys, bound, rows: 0, columns }
+        let (runs, width) = (spilling.map(Runs::new), types.len());
+        Sorter { runs, keys, bound, rows: 0, columns, width, worst: None, others: Vec::new(), sharing: sharing.clone() }
     }
 
     /// Adds the rows of a batch.
@@ -61,24 +89,58 @@ impl Sorter {
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let keys = self.keys.iter().map(|key| Ok(key.expression.evaluate(batch)?.spread(batch.rows)));
         let keys = keys.collect::<Result<Vec<_>>>()?;
-        for (known, column) in self.columns.iter_mut().zip(batch.columns.iter().chain(&keys)) {
-            known.append(column);
+        let chosen = match self.worst {
+            None => None,
+            Some(worst) => Some(before(&self.keys, &keys, batch.rows, &self.columns[self.width..], worst)),
+        };
+        let count = chosen.as_ref().map_or(batch.rows, Vec::len);
+        if count == 0 {
+            return Ok(());
         }
-        self.rows += batch.rows;
+        for (known, column) in self.columns.iter_mut().zip(batch.columns.iter().chain(&keys)) {
+            match &chosen {
+                Some(chosen) if count < batch.rows => known.append(&column.gather(chosen)),
+                _ => known.append(column),
+            }
+        }
+        self.rows += count;
         match self.bound {
-            Some(bound) if self.rows >= bound.saturating_mul(2).max(4 * BATCH_ROWS) => self.keep_first(bound)?,
+            Some(bound) if self.rows >= bound.saturating_add((bound / 2).max(SPARE)) => self.keep_first(bound)?,
             _ => {}
         }
-        if self.runs.as_ref().is_some_and(|runs| self.memory() > runs.share()) {
+        if self.runs.as_ref().is_some_and(|runs| self.memory() > runs.share() / self.sharing.load(Relaxed).max(1)) {
             self.write_run()?;
         }
         Ok(())
     }
 
+    /// Adds the rows of another sort of the same input, behind those of this one.
+    ///
+    /// # Errors
+    /// 57014 and its kin; errors of temporary files.
+    pub fn merge(&mut self, mut other: Sorter) -> Result<()> {
+        if self.has_runs() || other.has_runs() {
+            other.write_run()?;
+            self.others.extend(other.runs.take());
+            self.others.append(&mut other.others);
+            return Ok(());
+        }
+        for (known, column) in self.columns.iter_mut().zip(&other.columns) {
+            known.append(column);
+        }
+        (self.rows, self.worst) = (self.rows + other.rows, None);
+        Ok(())
+    }
+
+    fn has_runs(&self) -> bool {
+        self.runs.as_ref().is_some_and(Runs::has_rows) || !self.others.is_empty()
+    }
+
     /// Writes the rows away as a run.
     fn write_run(&mut self) -> Result<()> {
-        let mut order = self.order()?;
+        let mut order = self.order(&Threads::one())?;
         order.truncate(self.bound.unwrap_or(usize::MAX));
+        self.worst = None;
         let columns = self.columns.iter_mut().map(|column| {
             let empty = Column { data: column.data.emptied(), nulls: None };
             std::mem::replace(column, empty)
@@ -88,31 +150,18 @@ impl Sorter {
     }
 
     fn keep_first(&mut self, bound: usize) -> Result<()> {
-        let mut order = self.order()?;
+        let mut order = self.order(&Threads::one())?;
         order.truncate(bound);
         self.columns = self.columns.iter().map(|column| column.gather(&order)).collect();
         self.rows = order.len();
+        self.worst = bound.checked_sub(1).filter(|worst| *worst < self.rows);
         Ok(())
     }
 
     /// The rows' numbers, sorted; equal rows stay in their order.
-    fn order(&self) -> Result<Vec<u32>> {
-        let keys = &self.columns[self.columns.len() - self.keys.len()..];
-        let keys: Vec<(&Column, &SortKey)> = keys.iter().zip(&*self.keys).collect();
-        let mut order: Vec<u32> = (0..self.rows as u32).collect();
-        let compare = |left: &u32, right: &u32| compare_rows(&keys, *left as usize, *right as usize);
-        // First runs, then longer ones of two runs each, which the library's sort merges: the statement can be cancelled between.
-        let mut length = 8 * BATCH_ROWS;
-        loop {
-            for part in order.chunks_mut(length) {
-                interrupt::look()?;
-                part.sort_by(compare);
-            }
-            if length >= order.len() {
-                return Ok(order);
-            }
-            length *= 2;
-        }
+    fn order(&self, threads: &Threads) -> Result<Vec<u32>> {
+        let keys: Vec<(&Column, &SortKey)> = self.columns[self.width..].iter().zip(&*self.keys).collect();
+        order(&keys, self.rows, threads)
     }
 
     /// Approximate bytes of memory.
@@ -124,18 +173,17 @@ impl Sorter {
     ///
     /// # Errors
     /// 57014 and its kin; errors of temporary files.
-    pub fn finish(mut self) -> Result<Sorted> {
-        let width = self.columns.len() - self.keys.len();
-        if self.runs.as_ref().is_some_and(Runs::has_rows) {
+    pub fn finish(mut self, threads: &Threads) -> Result<Sorted> {
+        if self.has_runs() {
             self.write_run()?;
             if let Some(runs) = self.runs.take() {
-                return Ok(Sorted::Merged(Box::new(runs.merged(self.keys, width, self.bound)?)));
+                return Ok(Sorted::Merged(Box::new(runs.merged(self.others, self.keys, self.width, self.bound)?)));
             }
         }
-        let mut order = self.order()?;
+        let mut order = self.order(threads)?;
         order.truncate(self.bound.unwrap_or(usize::MAX));
-        let whole = Batch::new(order.len(), self.columns[..width].iter().map(|column| column.gather(&order)));
-        Ok(Sorted::Held(split(&whole)))
+        let rows = |part: &[u32]| Batch::new(part.len(), self.columns[..self.width].iter().map(|of| of.gather(part)));
+        Ok(Sorted::Held(order.chunks(BATCH_ROWS).map(rows).collect()))
     }
 }
 

@@ -162,7 +162,13 @@ impl<'c> Describer<'c> {
                 node.inputs.insert(0, below);
                 (node, names)
             }
-            Plan::Limit { input, .. } => self.above("Limit", input),
+            Plan::Limit { input, limit, ties, .. } => {
+                let (mut node, names) = self.above("Limit", input);
+                if limit.is_some() && ties.is_none() && is_top(input) {
+                    mark_top(&mut node);
+                }
+                (node, names)
+            }
             Plan::Distinct { input, on: Some(_) } => self.above("Unique", input),
             Plan::Distinct { input, on: None } => {
                 let (mut node, names) = self.above("HashAggregate", input);
@@ -508,4 +514,22 @@ fn wrapped(title: &str, input: Node) -> Node {
 
 fn cte_name(number: usize) -> String {
     format!("with_{number}")
+}
+
+/// Returns whether a plan is a sort over batches, which holds only what a limit above it reads.
+fn is_top(plan: &Plan) -> bool {
+    match plan {
+        Plan::Project { input, .. } => is_top(input),
+        Plan::Vectors { input } => matches!(**input, Plan::Sort { .. }),
+        _ => false,
+    }
+}
+
+/// Says so at the sort.
+fn mark_top(node: &mut Node) {
+    match node.inputs.last_mut() {
+        Some(below) if below.title == "Sort" => below.properties.push(("Sort Method", "top-N".to_owned().into())),
+        Some(below) => mark_top(below),
+        None => {}
+    }
 }

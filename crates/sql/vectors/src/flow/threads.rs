@@ -25,7 +25,7 @@ impl Flow {
         start: &(dyn Fn() -> S + Sync),
         add: Add<'_, S>,
     ) -> Result<Vec<S>, Stop<H::Error>> {
-        if let (Order::Free, Origin::Source(source)) = (order, &self.origin)
+        if let (Order::Free | Order::OfSource, Origin::Source(source)) = (order, &self.origin)
             && let Some(states) = Flow::drive_shared(*source, host, &Work { course: &self.course, add, start })
         {
             return states;
@@ -43,7 +43,7 @@ impl Flow {
     ) -> Result<Vec<S>, Stop<H::Error>> {
         // The source stays on this thread; the stages are shared.
         let Flow { origin, course, .. } = self;
-        let workers = if order == Order::Kept { host.workers().min(1) } else { host.workers() };
+        let workers = if order == Order::Free { host.workers() } else { host.workers().min(1) };
         let (ledger, enter, shared) = (host.ledger(), host.enter(), Shared::new(workers));
         let work = Work { course: &course, add, start };
         thread::scope(|scope| {

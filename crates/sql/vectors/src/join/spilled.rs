@@ -1,9 +1,10 @@
 //! A join of sides that were written away by parts of their keys' hashes.
 
-use super::{Built, JoinRule, Table};
+use super::{Builder, Built, JoinRule, Table};
 use crate::batch::Batch;
 use crate::keys::Keys;
 use crate::spill::{Part, Partitions, Spilling, Stored};
+use crate::threads::Threads;
 use pgtypes::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -69,9 +70,9 @@ impl SpilledJoin {
 
     /// Builds the table of a part, or divides the part again.
     fn start(&mut self, (built, probing, level): (Part, Part, u32)) -> Result<()> {
-        let mut table = Table::at(self.rule.clone(), Some(self.spilling.clone()), level);
-        built.batches().try_for_each(|batch| table.add(&batch?))?;
-        match table.finish()? {
+        let mut builder = Builder::new(self.rule.clone(), Some(self.spilling.clone()), level, &Arc::default());
+        built.batches().try_for_each(|batch| builder.add(&batch?))?;
+        match Builder::finish(&self.rule, vec![builder], &Threads::one())? {
             Built::Table(table) => self.running = Some((table, Box::new(probing.batches()))),
             Built::Parts(built) => {
                 let mut divided = Probing::new(self.rule.clone(), &self.spilling, level);

@@ -52,13 +52,20 @@ impl Runs {
         Ok(())
     }
 
-    /// The rows of all runs in order, without their keys.
-    pub fn merged(mut self, keys: Arc<Vec<SortKey>>, width: usize, bound: Option<usize>) -> Result<Merge> {
-        while self.runs.len() > TOGETHER {
-            let mut longer = Runs::new(self.spilling.clone());
-            let (file, all) = (Arc::new(self.file), width + keys.len());
-            for runs in self.runs.chunks(TOGETHER) {
-                let mut merge = Merge::new(file.clone(), runs.to_vec(), keys.clone(), (width, all), bound)?;
+    /// The rows of all runs, of these and of others, in order and without their keys.
+    pub fn merged(
+        self,
+        others: Vec<Runs>,
+        keys: Arc<Vec<SortKey>>,
+        width: usize,
+        bound: Option<usize>,
+    ) -> Result<Merge> {
+        let (spilling, whole) = (self.spilling.clone(), width + keys.len());
+        let mut all: Vec<Written> = [self].into_iter().chain(others).flat_map(Runs::written).collect();
+        while all.len() > TOGETHER {
+            let mut longer = Runs::new(spilling.clone());
+            for runs in all.chunks(TOGETHER) {
+                let mut merge = Merge::new(runs.to_vec(), keys.clone(), (width, whole), bound)?;
                 let mut run = Vec::new();
                 while let Some(batch) = merge.next()? {
                     let rows = rows_in(&batch, longer.chunk());
@@ -69,15 +76,22 @@ impl Runs {
                 }
                 longer.runs.push(run);
             }
-            self = longer;
+            all = longer.written();
         }
-        Merge::new(Arc::new(self.file), self.runs, keys, (width, width), bound)
+        Merge::new(all, keys, (width, width), bound)
+    }
+
+    fn written(self) -> Vec<Written> {
+        let file = Arc::new(self.file);
+        self.runs.into_iter().map(|run| (file.clone(), run)).collect()
     }
 }
 
+/// A run, and the file that it is in.
+type Written = (Arc<BatchFile>, Vec<Extent>);
+
 /// A merge of runs. Of equal rows, those of an earlier run come first.
 pub struct Merge {
-    file: Arc<BatchFile>,
     keys: Arc<Vec<SortKey>>,
     /// Columns before the keys.
     width: usize,
@@ -90,6 +104,7 @@ pub struct Merge {
 }
 
 struct Run {
+    file: Arc<BatchFile>,
     extents: std::vec::IntoIter<Extent>,
     batch: Batch,
     at: usize,
@@ -97,16 +112,15 @@ struct Run {
 
 impl Merge {
     fn new(
-        file: Arc<BatchFile>,
-        runs: Vec<Vec<Extent>>,
+        runs: Vec<Written>,
         keys: Arc<Vec<SortKey>>,
         (width, wanted): (usize, usize),
         bound: Option<usize>,
     ) -> Result<Merge> {
-        let run = |extents: Vec<Extent>| Run { extents: extents.into_iter(), batch: Batch::default(), at: 0 };
+        let run = |(file, extents): Written| Run { file, extents: extents.into_iter(), batch: Batch::default(), at: 0 };
         let runs: Vec<Run> = runs.into_iter().map(run).collect();
         let left = bound.unwrap_or(usize::MAX);
-        let mut merge = Merge { file, keys, width, wanted, left, order: Vec::with_capacity(runs.len()), runs };
+        let mut merge = Merge { keys, width, wanted, left, order: Vec::with_capacity(runs.len()), runs };
         for number in 0..merge.runs.len() {
             if merge.load(number)? {
                 merge.place(number);
@@ -120,7 +134,7 @@ impl Merge {
         interrupt::look()?;
         let run = &mut self.runs[number];
         let Some(extent) = run.extents.next() else { return Ok(false) };
-        (run.batch, run.at) = (self.file.read(extent)?, 0);
+        (run.batch, run.at) = (run.file.read(extent)?, 0);
         Ok(true)
     }
 

@@ -40,8 +40,8 @@ struct Buffer {
 /// The rows of one part, in the order in which they were added.
 #[derive(Clone)]
 pub struct Part {
-    file: Arc<BatchFile>,
-    extents: Vec<Extent>,
+    /// Where they stand, in one file or several.
+    extents: Vec<(Arc<BatchFile>, Extent)>,
 }
 
 impl Partitions {
@@ -91,7 +91,8 @@ impl Partitions {
             part.write(&mut self.file, self.chunk)?;
         }
         let file = Arc::new(self.file);
-        Ok(self.parts.into_iter().map(|part| Part { file: file.clone(), extents: part.extents }).collect())
+        let of_file = |part: Buffer| part.extents.into_iter().map(|extent| (file.clone(), extent)).collect();
+        Ok(self.parts.into_iter().map(|part| Part { extents: of_file(part) }).collect())
     }
 }
 
@@ -118,11 +119,16 @@ impl Part {
         self.extents.is_empty()
     }
 
+    /// Adds the rows of another part behind these.
+    pub fn append(&mut self, other: Part) {
+        self.extents.extend(other.extents);
+    }
+
     /// The rows.
     pub fn batches(self) -> impl Iterator<Item = Result<Batch>> + Send {
-        self.extents.into_iter().map(move |extent| {
+        self.extents.into_iter().map(|(file, extent)| {
             interrupt::look()?;
-            self.file.read(extent)
+            file.read(extent)
         })
     }
 }

@@ -1,0 +1,307 @@
+//! Sorts and joins over a source that threads share give what one thread gives.
+
+use pgtypes::{Datum, Error, Numeric, Result, Row, Type, compare_typed};
+use seriatim_vectors::expression::Comparison;
+use seriatim_vectors::flow::{Flow, Host, Kind, Ledger, Next, Operator, Piece, Stop, Work};
+use seriatim_vectors::join::{JoinKind, JoinRule};
+use seriatim_vectors::sort::SortKey;
+use seriatim_vectors::spill::{Spilling, TemporaryFile, TemporaryFiles};
+use seriatim_vectors::{Batch, Expression};
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Enough for a part of each thread in a sort.
+const ROWS: usize = 40_000;
+/// Enough for a part of each thread in a join.
+const MOST: usize = 132_000;
+/// Rows of a batch.
+const PIECE: usize = 1_000;
+const TYPES: [Type; 6] = [Type::INT8, Type::INT8, Type::FLOAT8, Type::NUMERIC, Type::TEXT, Type::BPCHAR];
+
+/// A number, then values of it that repeat, NULL among them.
+fn row(number: usize) -> Row {
+    let spread = number.wrapping_mul(7_919) % 10_007;
+    let float = match spread % 50 {
+        0 => f64::NAN,
+        1 => f64::NEG_INFINITY,
+        2 => -0.0,
+        3 => 0.0,
+        other => other as f64 * if spread.is_multiple_of(2) { -1.5 } else { 1.5 },
+    };
+    let null = |every: usize, value: Datum| if spread.is_multiple_of(every) { Datum::Null } else { value };
+    vec![
+        Datum::Int8(number as i64),
+        null(11, Datum::Int8(spread as i64 % 300 - 150)),
+        null(13, Datum::Float8(float)),
+        null(17, Datum::Numeric(Numeric::parse(&format!("{}.25", spread as i64 % 90 - 45)).expect("one"))),
+        null(19, Datum::from(["", "a", "abcdefgh", "abcdefghi", "abcdefgh\u{1}", "ünï"][spread % 6])),
+        null(23, Datum::from(["a", "a ", "b", "abcdefgh ", "abcdefgh"][spread % 5])),
+    ]
+}
+
+/// Batches of the first rows.
+fn made() -> &'static [Batch] {
+    static MADE: OnceLock<Vec<Batch>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let rows: Vec<Row> = (0..MOST).map(row).collect();
+        rows.chunks(PIECE).map(|rows| Batch::from_rows(rows, &TYPES)).collect()
+    })
+}
+
+/// Rows of two sources, which several threads may take.
+struct Rows {
+    batches: [Arc<Vec<Batch>>; 2],
+    is_shared: bool,
+    /// What an operator may hold.
+    bytes: Option<usize>,
+    made: Arc<AtomicUsize>,
+    next: [usize; 2],
+}
+
+impl Rows {
+    fn new(counts: [usize; 2], is_shared: bool) -> Rows {
+        let batches = counts.map(|count| Arc::new(made()[..count / PIECE].to_vec()));
+        Rows { batches, is_shared, bytes: None, made: Arc::default(), next: [0, 0] }
+    }
+}
+
+struct Boundless;
+
+impl Ledger<String> for Boundless {
+    fn hold(&self, _: usize) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Files in memory.
+struct Files(Arc<AtomicUsize>);
+
+struct File(Vec<u8>);
+
+impl TemporaryFiles for Files {
+    fn create(&self) -> Result<Box<dyn TemporaryFile>> {
+        self.0.fetch_add(1, Relaxed);
+        Ok(Box::new(File(Vec::new())))
+    }
+}
+
+impl TemporaryFile for File {
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        assert_eq!(offset as usize, self.0.len());
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        bytes.copy_from_slice(&self.0[offset as usize..offset as usize + bytes.len()]);
+        Ok(())
+    }
+}
+
+impl Host for Rows {
+    type Error = String;
+
+    fn next(&mut self, source: usize) -> Result<Option<Box<dyn Piece>>, String> {
+        let batch = self.batches[source].get(self.next[source]).cloned();
+        self.next[source] += 1;
+        Ok(batch.map(|batch| Box::new(batch) as Box<dyn Piece>))
+    }
+
+    fn share(&mut self, source: usize, work: &mut Work<'_, String>) -> Option<Result<(), Stop<String>>> {
+        if !self.is_shared {
+            return None;
+        }
+        let (batches, next) = (self.batches[source].clone(), Mutex::new(0));
+        let take: &Next<'_, String> = &|| {
+            let mut next = next.lock().expect("no panic");
+            *next += 1;
+            Ok(batches.get(*next - 1).cloned().map(|batch| Box::new(batch) as Box<dyn Piece>))
+        };
+        Some(work(take))
+    }
+
+    fn ledger(&self) -> Arc<dyn Ledger<String>> {
+        Arc::new(Boundless)
+    }
+
+    fn workers(&self) -> usize {
+        3
+    }
+
+    fn spilling(&self) -> Option<Spilling> {
+        Some(Spilling { files: Arc::new(Files(self.made.clone())), bytes: self.bytes? })
+    }
+
+    fn enter(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| {})
+    }
+}
+
+fn source(number: usize) -> Operator {
+    Operator::new(Kind::Source(number), TYPES.to_vec())
+}
+
+fn rows(operator: Operator, host: &mut Rows) -> Vec<Row> {
+    let types = operator.types.clone();
+    let mut flow = Flow::start(operator, host).expect("a flow");
+    let mut rows = Vec::new();
+    while let Some(batch) = flow.next(host).expect("a batch") {
+        rows.extend((0..batch.rows).map(|row| batch.row(row, &types)));
+    }
+    rows
+}
+
+fn number(row: &Row) -> i64 {
+    row[0].as_i64().expect("each row has one")
+}
+
+#[test]
+fn threads_sort_as_the_order_says() {
+    let all: Vec<Row> = (0..ROWS).map(row).collect();
+    for (at, descending, nulls_first) in (0..TYPES.len()).flat_map(|at| [(at, false, at == 1), (at, true, at != 2)]) {
+        let compare = |left: &Row, right: &Row| {
+            let order = match (left[at].is_null(), right[at].is_null()) {
+                (false, false) => {
+                    let order = compare_typed(TYPES[at], &left[at], &right[at]);
+                    if descending { order.reverse() } else { order }
+                }
+                (left, right) if left == right => Ordering::Equal,
+                (true, _) => {
+                    if nulls_first {
+                        Ordering::Less
+                    } else {
+                        Ordering::Greater
+                    }
+                }
+                _ => {
+                    if nulls_first {
+                        Ordering::Greater
+                    } else {
+                        Ordering::Less
+                    }
+                }
+            };
+            order.then(number(left).cmp(&number(right)))
+        };
+        let mut expected = all.clone();
+        expected.sort_by(compare);
+        let expected: Vec<i64> = expected.iter().map(number).collect();
+        let key = |at, descending, nulls_first| SortKey {
+            expression: Expression::column(at, TYPES[at]),
+            descending,
+            nulls_first,
+        };
+        let keys = Arc::new(vec![key(at, descending, nulls_first), key(0, false, false)]);
+        for (bound, is_shared, bytes) in [
+            (None, true, None),
+            (None, true, Some(1 << 20)),
+            (Some(1), true, None),
+            (Some(10), false, None),
+            (Some(3_000), true, None),
+            (Some(3_000), true, Some(1 << 18)),
+            (Some(ROWS + 1), true, None),
+        ] {
+            // A whole sort takes long: of each type one.
+            if bound.is_none_or(|bound| bound > ROWS) && descending != (at % 2 == 0) {
+                continue;
+            }
+            let mut host = Rows { bytes, ..Rows::new([ROWS, 0], is_shared) };
+            let sort = Kind::Sort(Box::new(source(0)), keys.clone(), bound);
+            let found: Vec<i64> = rows(Operator::new(sort, TYPES.to_vec()), &mut host).iter().map(number).collect();
+            let wanted = &expected[..bound.unwrap_or(ROWS).min(ROWS)];
+            assert!(found == wanted, "column {at}, {descending}, {nulls_first}: {bound:?}, {is_shared}, {bytes:?}");
+            assert_eq!(host.made.load(Relaxed) > 0, bytes.is_some(), "files with {bytes:?}");
+        }
+    }
+}
+
+/// Of equal rows, those that come first are the first.
+#[test]
+fn one_thread_sorts_stably() {
+    let key =
+        |at: usize| SortKey { expression: Expression::column(at, TYPES[at]), descending: true, nulls_first: false };
+    let sort = |bound| Kind::Sort(Box::new(source(0)), Arc::new(vec![key(1)]), bound);
+    let sorted = |bound| {
+        let operator = Operator::new(sort(bound), TYPES.to_vec());
+        rows(operator, &mut Rows::new([ROWS, 0], false)).iter().map(number).collect::<Vec<i64>>()
+    };
+    let mut expected: Vec<Row> = (0..ROWS).map(row).collect();
+    expected.sort_by_key(|row| row[1].as_i64().map_or(i64::MAX, |value| -value));
+    let expected: Vec<i64> = expected.iter().map(number).collect();
+    assert!(sorted(None) == expected);
+    assert!(sorted(Some(500)) == expected[..500]);
+}
+
+#[test]
+fn threads_build_one_table() {
+    let column = |at: usize| Expression::column(at, TYPES[at]);
+    // Keys that each row has alone, that some share, and of several columns.
+    let keys: [&[usize]; 3] = [&[0], &[1], &[0, 4]];
+    for (keys, kind) in keys
+        .iter()
+        .flat_map(|keys| [JoinKind::Inner, JoinKind::Outer, JoinKind::Semi, JoinKind::Anti].map(|kind| (*keys, kind)))
+    {
+        let of_keys: Vec<Expression> = keys.iter().map(|at| column(*at)).collect();
+        // The built side has enough rows for several threads; the other side as few as make the answer readable.
+        let few = if keys == [1] { 60 } else { 3_000 };
+        let is_few =
+            Expression::compare(Comparison::Less, column(0), Expression::constant(&Datum::Int8(few), Type::INT8));
+        let even = Expression::compare(Comparison::LessOrEqual, column(0), Expression::column(TYPES.len(), Type::INT8));
+        for condition in [None, Some(even)] {
+            let answer = |is_shared, bytes| {
+                let built = if keys == [1] { 20_000 } else { MOST };
+                let mut host = Rows { bytes, ..Rows::new([ROWS, built], is_shared) };
+                let probing = Kind::Filter(Box::new(source(0)), is_few.clone());
+                let probing = Box::new(Operator::new(probing, TYPES.to_vec()));
+                let rule = JoinRule {
+                    kind,
+                    probe: of_keys.clone(),
+                    build: of_keys.clone(),
+                    condition: condition.clone(),
+                    is_swapped: false,
+                    built: TYPES.to_vec(),
+                    keeps_order: false,
+                };
+                let types = match kind {
+                    JoinKind::Semi | JoinKind::Anti => TYPES.to_vec(),
+                    JoinKind::Inner | JoinKind::Outer => [TYPES, TYPES].concat(),
+                };
+                let join = Operator::new(Kind::Join(probing, Box::new(source(1)), Arc::new(rule)), types.clone());
+                // A sort on top leaves the order free.
+                let by = |at: usize| SortKey {
+                    expression: Expression::column(at, types[at]),
+                    descending: false,
+                    nulls_first: false,
+                };
+                let keys = if types.len() > TYPES.len() { vec![by(0), by(TYPES.len())] } else { vec![by(0)] };
+                let sort = Kind::Sort(Box::new(join), Arc::new(keys), None);
+                let found = rows(Operator::new(sort, types.clone()), &mut host);
+                assert_eq!(host.made.load(Relaxed) > 0, bytes.is_some(), "files with {bytes:?}");
+                found.iter().map(|row| format!("{row:?}")).collect::<Vec<String>>()
+            };
+            let expected = answer(false, None);
+            assert!(kind != JoinKind::Inner || !expected.is_empty());
+            assert!(answer(true, None) == expected, "{keys:?} {kind:?}");
+            assert!(answer(true, Some(1 << 21)) == expected, "{keys:?} {kind:?} with files");
+        }
+    }
+}
+
+/// An error of a key on any thread ends the flow.
+#[test]
+fn a_key_that_fails_ends_the_flow() {
+    let lane = Arc::new(|a: &[Datum]| match a[0].as_i64() {
+        Some(30_000) => Err(Error::new("22012", "division by zero")),
+        _ => Ok(a[0].clone()),
+    });
+    let key = Expression::call(lane, true, vec![Expression::column(0, Type::INT8)], Type::INT8);
+    let keys = Arc::new(vec![SortKey { expression: key, descending: true, nulls_first: false }]);
+    let sort = Operator::new(Kind::Sort(Box::new(source(0)), keys, Some(5)), TYPES.to_vec());
+    let mut host = Rows::new([ROWS, 0], true);
+    assert!(matches!(Flow::start(sort, &mut host), Err(Stop::Row(error)) if error.code() == "22012"));
+}
