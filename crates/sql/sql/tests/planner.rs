@@ -227,3 +227,56 @@ fn a_plan_follows_the_sizes_of_its_tables() {
     assert!(later.contains("Hash Join") && later.contains("Seq Scan on small"), "many rows do not:\n{later}");
     assert_eq!(client.show("EXECUTE p"), client.show("SELECT count(*) FROM grows WHERE s > 0"));
 }
+
+/// A subquery that would run for many rows is a join with its groups; one that finds its few rows by an index stays.
+#[test]
+fn subqueries_are_joins_where_that_reads_less() {
+    let mut client = client();
+    client.run("CREATE TABLE f (a_id int, r real, n numeric, p numeric(10, 2))");
+    client.run("INSERT INTO f SELECT i % 300, i, i, i FROM generate_series(1, 5000) i");
+    for (aggregate, condition) in [
+        ("max(c.x)", "c.a_id = a.id"),
+        ("count(*) + a.x", "c.a_id = a.id AND c.x > 7"),
+        ("CASE WHEN sum(c.x) > 3 THEN 1 / count(*) END", "a.id = c.a_id"),
+    ] {
+        let query = format!("SELECT a.id, (SELECT {aggregate} FROM c WHERE {condition}) FROM a");
+        has(&mut client, &query, &["Left Join", "HashAggregate", "Seq Scan on c"]);
+        has_no(&mut client, &query, "SubPlan");
+        // One row is asked for.
+        has(&mut client, &format!("{query} LIMIT 1"), &["SubPlan"]);
+    }
+    // A condition that no NULL passes needs the groups that are there.
+    let query = "SELECT * FROM a WHERE a.x < (SELECT max(c.x) FROM c WHERE c.a_id = a.id)";
+    has(&mut client, query, &["Join", "HashAggregate"]);
+    has_no(&mut client, query, "Left Join");
+    for stays in [
+        "SELECT (SELECT max(c.x) FROM c WHERE c.b_id = a.id) FROM a WHERE a.id = 5",
+        "SELECT (SELECT max(c.x) FROM c WHERE c.a_id < a.id) FROM a",
+        "SELECT (SELECT c.x FROM c WHERE c.a_id = a.id) FROM a",
+        // Their arguments may fail for rows that no row of a asks for.
+        "SELECT (SELECT sum(1 / f.a_id) FROM f WHERE f.a_id = a.id) FROM a",
+        "SELECT (SELECT sum(f.r) FROM f WHERE f.a_id = a.id) FROM a",
+        "SELECT (SELECT sum(f.n * f.n) FROM f WHERE f.a_id = a.id) FROM a",
+    ] {
+        has(&mut client, stays, &["SubPlan"]);
+    }
+    has_no(&mut client, "SELECT (SELECT sum(f.p * f.p) FROM f WHERE f.a_id = a.id) FROM a", "SubPlan");
+}
+
+#[test]
+fn lists_are_joins_where_null_allows_it() {
+    let mut client = client();
+    has(&mut client, "SELECT * FROM a WHERE x IN (SELECT a_id FROM c WHERE c.x > 10)", &["Semi Join", "Seq Scan on c"]);
+    // It is put where its column comes from.
+    has(&mut client, "SELECT * FROM a, c WHERE a.x = c.x AND c.a_id IN (SELECT x FROM b)", &["Join", "Semi Join"]);
+    has(&mut client, "SELECT * FROM a WHERE id NOT IN (SELECT id FROM b)", &["Anti Join"]);
+    has(&mut client, "SELECT * FROM a WHERE x NOT IN (SELECT c.x FROM c WHERE c.a_id = a.id)", &["Anti Join"]);
+    for stays in [
+        "SELECT * FROM a WHERE x NOT IN (SELECT id FROM b)",
+        "SELECT * FROM a WHERE id NOT IN (SELECT x FROM b)",
+        "SELECT * FROM a WHERE x NOT IN (SELECT c.x FROM c WHERE c.a_id < a.id)",
+        "SELECT * FROM a WHERE x IN (SELECT b.x FROM b) OR x = 3",
+    ] {
+        has_no(&mut client, stays, "Join");
+    }
+}

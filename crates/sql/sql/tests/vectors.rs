@@ -500,6 +500,99 @@ fn random_queries_have_one_answer() {
     compare_with_postgresql(&answered, ROWS, seed);
 }
 
+/// Aggregates of `k` in a subquery, with and without a value where there are no rows.
+const OF_SUBQUERIES: &[&str] = &[
+    "count(*)",
+    "count(k.x)",
+    "sum(k.q)",
+    "min(k.q)",
+    "max(k.x)",
+    "avg(k.q)",
+    "0.5 * sum(k.q)",
+    "count(*) + 1",
+    "coalesce(sum(k.a), -1)",
+    "max(k.q) + t.s",
+    "sum(k.a) filter (where k.q > 10)",
+    "count(distinct k.x)",
+    "sum(k.q * 2 - 1)",
+    "sum(10 / (k.q - 3))",
+    "1 / (count(*) - 3)",
+    "bool_or(k.q > 20)::int",
+];
+/// What makes them refer to a row of `t`.
+const CORRELATIONS: &[&str] = &[
+    "k.a = t.a",
+    "k.x = t.x",
+    "k.q = t.p",
+    "k.a = t.s",
+    "k.a = t.a and k.q > 12",
+    "k.a = t.a and k.x = t.x",
+    "t.b = k.a",
+    "k.a = t.a and k.q > t.p",
+    "k.a = t.a + 1 and k.x is not null",
+    "k.a = t.a group by t.s",
+    "k.a = t.a having count(*) > 5",
+    "k.a = t.a and k.q <> 3 and 1 / (k.q - 3) < 1",
+];
+
+fn subquery(random: &mut Random) -> String {
+    let (of, on) = (random.pick(OF_SUBQUERIES), random.pick(CORRELATIONS));
+    let table = random.pick(&["k", "k", "e k", "(select a, x, q from k where q < 30) k", "k join e on e.a = k.a", "k"]);
+    let (of, on) = if table == "e k" { ("count(*)", "k.a = t.a") } else { (of, on) };
+    let scalar = format!("(select {of} from {table} where {on})");
+    let few = random.pick(&["t.id < 900", "t.id % 3 = 0", "t.a > 30", "t.x is not null"]);
+    let not = random.pick(&["", "not "]);
+    let (left, right) = [("t.a", "k.a"), ("t.x", "k.x"), ("(t.a, t.x)", "k.a, k.x"), ("t.s", "k.a")][random.below(4)];
+    match random.below(9) {
+        0 => format!("select t.id, {scalar} from t where {few} order by 1"),
+        1 => format!("select count(*), sum(t.id) from t where {few} and {scalar} > 3"),
+        2 => format!("select count(*), sum(t.id) from t where {few} and (t.s = 2 or {scalar} is null)"),
+        3 => format!("select t.a, sum(case when t.s < 3 then {scalar} else 0 end) from t where {few} group by 1"),
+        4 => format!("select count(*), sum(t.id) from t where {few} and {left} {not}in (select {right} from k)"),
+        5 => {
+            let on = random.pick(&["k.a = t.a", "k.x = t.x and k.q < 30", "k.a = t.s and k.a is not null"]);
+            format!(
+                "select count(*), sum(t.id) from t where {few} and {left} {not}in (select {right} from k where {on})"
+            )
+        }
+        6 => format!(
+            "select count(*), sum(t.id) from t where {few} and t.id {not}in (select u.id from t u where u.s = 3 and u.b > \
+             (select min(v.b) + 400 from t v where v.a = u.a))"
+        ),
+        7 => format!("select t.id, {scalar} from t where {few} order by 1 limit 7"),
+        _ => format!(
+            "select count(*) from t where {few} and t.p >= (select max(u.p) from t u where u.a = t.a and u.s = t.s)"
+        ),
+    }
+}
+
+/// Subqueries become joins with groups where that pays; the answers are those of the subqueries.
+#[test]
+fn random_subqueries_have_one_answer() {
+    let seed = std::env::var("VECTORS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let mut random = Random(seed);
+    let (rows, mut answered) = (2_000, Vec::new());
+    for database in databases() {
+        fill(&database, rows);
+        let [mut off, mut force] = ["off", "force"].map(|setting| {
+            let mut client = Client::new(&database);
+            client.run(&format!("SET enable_vectors = {setting}"));
+            client
+        });
+        let mut joined = 0;
+        for _ in 0..40 {
+            let query = subquery(&mut random);
+            let expected = answer(&mut off, &query);
+            assert!(answer(&mut force, &query) == expected, "seed {seed}: {query}");
+            let plan = if expected.is_ok() { off.show(&format!("EXPLAIN {query}")) } else { String::new() };
+            joined += usize::from(plan.contains("Join") && !plan.contains("SubPlan"));
+            answered.push((query, expected));
+        }
+        assert!(joined > 10, "only {joined} of 40 queries are joins");
+    }
+    compare_with_postgresql(&answered, rows, seed as usize);
+}
+
 /// The same queries by PostgreSQL: where one answers, the other does, and equally.
 fn compare_with_postgresql(answered: &[(String, Result<Vec<String>, String>)], rows: usize, seed: usize) {
     let what = "random queries beside PostgreSQL";

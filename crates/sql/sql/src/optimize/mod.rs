@@ -1,6 +1,6 @@
 //! Optimizer: rewrites plans into faster ones with the same meaning.
 //!
-//! The passes, in order: `with.rs` inlines queries of WITH that are read once; `decorrelate.rs` turns EXISTS and IN into joins;
+//! The passes, in order: `with.rs` inlines queries of WITH that are read once; `decorrelate.rs` turns subqueries into joins;
 //! `filters.rs` moves conditions down to the source of their columns; `joins.rs` puts joins into the cheapest order; `access.rs`
 //! chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index makes unnecessary;
 //! `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` finds unused columns. `columns.rs` renumbers

@@ -4,7 +4,7 @@ use super::{Sizes, optimize};
 use crate::catalog::Table;
 use crate::exec::fixture::{Fixture, by, column, compare, equal, filter, int, join, outer, scan};
 use crate::explain::{Options, explain};
-use crate::functions::resolve_aggregate;
+use crate::functions::{comparison_function, resolve_aggregate};
 use crate::plan::*;
 use crate::types::{Datum, Row, Type};
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ impl Maker<'_> {
     /// A condition over `width` columns, within a row of `around` columns if that is not 0.
     fn condition(&mut self, width: usize, around: usize, depth: u8) -> Expr {
         let of = |kind| Expr::new(kind, Type::BOOL);
-        match self.pick(if depth == 0 { 6 } else { 11 }) {
+        match self.pick(if depth == 0 { 6 } else { 14 }) {
             0 | 1 => compare(self.comparison(), self.column(width), self.constant()),
             2 | 3 => {
                 let (left, right) = (self.column(width), self.column(width));
@@ -86,6 +86,9 @@ impl Maker<'_> {
             }
             8 => of(ExprKind::Not(Box::new(self.condition(width, around, depth - 1)))),
             9 => self.exists(width, depth - 1),
+            10 => self.scalar(width, depth - 1),
+            11 => self.list(width, depth - 1),
+            12 => of(ExprKind::Not(Box::new(self.list(width, depth - 1)))),
             _ => of(ExprKind::Not(Box::new(self.exists(width, depth - 1)))),
         }
     }
@@ -95,6 +98,52 @@ impl Maker<'_> {
         let condition = self.condition(inner, width, depth);
         let plan = Arc::new(filter(plan, condition));
         Subquery { kind: SubqueryKind::Exists, plan, correlated: true }.into()
+    }
+
+    /// The condition of a subquery over a relation of `inner` columns: an equality with the row around it, and perhaps more.
+    fn correlation(&mut self, inner: usize, width: usize) -> Expr {
+        let at = usize::from(self.pick(width as u8));
+        let key = equal(self.column(inner), outer(1, at));
+        match self.pick(3) {
+            0 => Expr::new(ExprKind::And(vec![key, self.condition(inner, 0, 0)]), Type::BOOL),
+            1 => Expr::new(ExprKind::And(vec![self.condition(inner, width, 0), key]), Type::BOOL),
+            _ => key,
+        }
+    }
+
+    /// A comparison with an aggregate of the rows that equal the row at hand.
+    fn scalar(&mut self, width: usize, depth: u8) -> Expr {
+        let (input, inner) = self.relation(depth.min(1));
+        let condition = self.correlation(inner, width);
+        let is_count = self.pick(2) == 0;
+        let (name, arguments) = if is_count { ("count", vec![]) } else { ("max", vec![self.column(inner)]) };
+        let types: Vec<Type> = arguments.iter().map(|argument| argument.data_type).collect();
+        let aggregate = resolve_aggregate(name, &types).expect(name).expect(name);
+        let data_type = aggregate.result;
+        let (none, order, grouping) = (None, Vec::new(), None);
+        let call = AggregateCall { aggregate, arguments, distinct: false, filter: none, order, grouping };
+        let input = filter(input, condition);
+        let groups = Aggregation { input, keys: Vec::new(), sets: vec![Vec::new()], calls: vec![call] };
+        let columns = vec![Expr::column(0, data_type, Default::default())];
+        let plan = Plan::Project { input: Box::new(Plan::Aggregate(Box::new(groups))), columns };
+        let subquery = Subquery { kind: SubqueryKind::Scalar, plan: Arc::new(plan), correlated: true };
+        let subquery = Expr { data_type, ..subquery.into() };
+        let other = if is_count { Expr::constant(Datum::Int8(1), data_type) } else { self.column(width) };
+        compare(self.comparison(), subquery, other)
+    }
+
+    /// IN, correlated or not.
+    fn list(&mut self, width: usize, depth: u8) -> Expr {
+        let (mut plan, inner) = self.relation(depth.min(1));
+        let correlated = self.pick(2) == 0;
+        if correlated {
+            let condition = self.correlation(inner, width);
+            plan = filter(plan, condition);
+        }
+        let plan = Plan::Project { input: Box::new(plan), columns: vec![self.column(inner)] };
+        let operators = vec![comparison_function(Comparison::Equal, Type::INT4)];
+        let kind = SubqueryKind::Quantified { left: vec![self.column(width)], operators, equality: true, all: false };
+        Subquery { kind, plan: Arc::new(plan), correlated }.into()
     }
 
     /// A plan and how many columns it has.

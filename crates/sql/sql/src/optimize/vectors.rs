@@ -3,7 +3,7 @@
 use super::Facts;
 use super::estimate::rows;
 use crate::env::Vectors;
-use crate::plan::{Expr, Path, Plan, Scan};
+use crate::plan::{Expr, ExprKind, Path, Plan, Scan};
 use crate::stack::ensure_stack;
 use crate::types::{Datum, Styles, Type};
 use crate::vectorize::{self, Context, conjuncts};
@@ -13,10 +13,34 @@ use std::sync::Arc;
 const LEAST: f64 = 4000.0;
 
 /// The plan, with [`Plan::Vectors`] above what runs over batches.
-pub fn choose(plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
+pub fn choose(mut plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
     match vectors {
         Vectors::Off => plan,
-        _ => ensure_stack(|| step(plan, vectors, facts)),
+        _ => ensure_stack(|| {
+            subqueries(&mut plan, vectors, facts);
+            step(plan, vectors, facts)
+        }),
+    }
+}
+
+/// The same in subqueries of expressions that run once.
+fn subqueries(plan: &mut Plan, vectors: Vectors, facts: &Facts<'_>) {
+    plan.each_expression_mut(&mut |expression| {
+        expression.walk_mut(&mut |part| {
+            if let ExprKind::Subquery(subquery) = &mut part.kind
+                && vectorize::runs_once(subquery)
+            {
+                let inner = std::mem::replace(&mut subquery.plan, Arc::new(Plan::Values { rows: Vec::new() }));
+                subquery.plan = Arc::new(choose(Arc::unwrap_or_clone(inner), vectors, facts));
+            }
+        });
+    });
+    if !matches!(plan, Plan::Recursive { .. } | Plan::Lock { .. }) {
+        plan.each_input_mut(&mut |input, deeper| {
+            if deeper == 0 {
+                ensure_stack(|| subqueries(input, vectors, facts));
+            }
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Translation of expressions. What depends on the row only by pure functions has one.
 
-use super::Context;
+use super::{Context, is_constant};
 use crate::functions::{Body, Resolved};
 use crate::plan::{Comparison, Expr, ExprKind};
 use crate::types::cast::cast;
@@ -28,7 +28,7 @@ fn nested(of: &Expr, context: &mut dyn Context, depth: usize) -> Option<Expressi
     if let ExprKind::Column(at) = of.kind {
         return Some(Expression::column(at, of.data_type));
     }
-    if !of.any(|part| matches!(part.kind, ExprKind::Column(_) | ExprKind::Subquery(_))) {
+    if is_constant(of) {
         return Some(Expression::constant(&context.constant(of)?, of.data_type));
     }
     let mut inner = |of: &Expr| nested(of, context, depth + 1);
@@ -107,8 +107,7 @@ fn nested(of: &Expr, context: &mut dyn Context, depth: usize) -> Option<Expressi
 
 /// The value of an expression that has no columns.
 fn constant(of: &Expr, context: &mut dyn Context) -> Option<Datum> {
-    let depends = of.any(|part| matches!(part.kind, ExprKind::Column(_) | ExprKind::Subquery(_)));
-    if depends { None } else { context.constant(of) }
+    if is_constant(of) { context.constant(of) } else { None }
 }
 
 /// A call of a pure function.

@@ -9,7 +9,7 @@ mod operator;
 pub use operator::{Source, Translation, is_root, nodes, translate};
 
 use crate::functions::Volatility;
-use crate::plan::{Expr, ExprKind, Plan, Scan};
+use crate::plan::{Expr, ExprKind, Plan, Scan, Subquery, SubqueryKind};
 use crate::types::{Datum, Styles, Type};
 use std::sync::Arc;
 
@@ -34,6 +34,24 @@ pub trait Context {
 /// Operands of a conjunction.
 pub fn conjuncts(filter: &Expr) -> &[Expr] {
     if let ExprKind::And(all) = &filter.kind { all } else { std::slice::from_ref(filter) }
+}
+
+/// Returns whether a subquery has one answer for its statement, by its plan alone.
+pub fn runs_once(subquery: &Subquery) -> bool {
+    let mut refers = false;
+    subquery.plan.each_outer(0, &mut |_, _| refers = true);
+    !refers
+}
+
+/// Returns whether an expression has one value for all rows of the plan that it is in.
+fn is_constant(expression: &Expr) -> bool {
+    !expression.any(|part| match &part.kind {
+        ExprKind::Column(_) => true,
+        ExprKind::Subquery(subquery) => {
+            !runs_once(subquery) || matches!(subquery.kind, SubqueryKind::Quantified { .. })
+        }
+        _ => false,
+    })
 }
 
 /// Returns whether a plan may run as vectors, and a second time row by row if a row fails: it owns no rows, and none of its

@@ -22,7 +22,7 @@ pub struct Pushed {
     pub filter: Option<Predicate>,
     /// Conjuncts that are evaluated here, by their positions in the filter.
     pub rest: Vec<usize>,
-    /// Columns of these conjuncts, sorted; `None` means any.
+    /// Columns of these conjuncts, sorted; `None`: the filter was not looked at.
     pub rest_columns: Option<Vec<usize>>,
 }
 
@@ -127,7 +127,7 @@ impl Run<'_, '_> {
         };
         // The key of the row is behind its columns.
         let width = scan.table.columns.len();
-        let rest_columns = columns_of(rest.iter().map(|&at| &conjuncts[at]), width);
+        let rest_columns = Some(columns_of(rest.iter().map(|&at| &conjuncts[at]), width));
         Ok(Pushed { filter, rest, rest_columns })
     }
 
@@ -248,18 +248,21 @@ fn nullable(table: &Table, expression: &Expr) -> Option<u16> {
     (!data_type.is_row()).then_some(column)?.try_into().ok()
 }
 
-/// Columns below `width` that conditions use, sorted; `None` if a subquery may use any.
-fn columns_of<'e>(conditions: impl Iterator<Item = &'e Expr>, width: usize) -> Option<Vec<usize>> {
+/// Columns below `width` that conditions use, sorted.
+fn columns_of<'e>(conditions: impl Iterator<Item = &'e Expr>, width: usize) -> Vec<usize> {
     let mut columns = BTreeSet::new();
-    let mut any = false;
     for condition in conditions {
-        condition.walk(&mut |part| match part.kind {
-            ExprKind::Column(column) if column < width => {
-                columns.insert(column);
+        condition.walk(&mut |part| match &part.kind {
+            ExprKind::Column(column) => {
+                columns.insert(*column);
             }
-            ExprKind::Subquery(_) => any = true,
+            ExprKind::Subquery(subquery) => subquery.plan.each_outer(0, &mut |depth, reference| {
+                if let (1, ExprKind::Outer { column, .. }) = (depth, &reference.kind) {
+                    columns.insert(*column);
+                }
+            }),
             _ => {}
         });
     }
-    (!any).then(|| columns.into_iter().collect())
+    columns.into_iter().filter(|column| *column < width).collect()
 }
