@@ -455,7 +455,7 @@ impl Rows {
     /// Returns the bytes of memory that it takes without its chains.
     pub fn memory(&self) -> usize {
         let slots = self.slots.capacity() * size_of::<Slot>() + self.there.capacity() * size_of::<u64>();
-        size_of::<Block>() + self.store.memory() + slots
+        self.store.memory() + slots
     }
 
     /// Returns the bytes of memory that its chains take.

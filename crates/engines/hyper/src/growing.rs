@@ -2,10 +2,10 @@
 
 use parts::sync::OnceLock;
 
-/// Places of the first chunk; each further one has twice as many.
-const FIRST_CHUNK: usize = 16;
+/// Places of the first chunk; each further one has twice as many. One: most tables have one block.
+const FIRST_CHUNK: usize = 1;
 /// Chunks: enough for all numbers.
-const CHUNKS: usize = 29;
+const CHUNKS: usize = 33;
 
 /// Values by numbers, each set once.
 #[derive(Debug)]
@@ -20,14 +20,20 @@ impl<T> Default for Growing<T> {
 }
 
 impl<T> Growing<T> {
-    /// Sets the value of a number.
+    /// Sets the value of a number. Returns the bytes that the array has grown by.
     ///
     /// # Panics
     /// If it is set.
-    pub fn set(&self, number: u32, value: T) {
+    pub fn set(&self, number: u32, value: T) -> usize {
         let (chunk, at) = position(number);
-        let chunk = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| OnceLock::new()).collect());
-        assert!(chunk[at].set(value).is_ok(), "numbers are given once");
+        let mut grown = 0;
+        let values = self.chunks[chunk].get_or_init(|| {
+            let places = FIRST_CHUNK << chunk;
+            grown = places * size_of::<OnceLock<T>>();
+            (0..places).map(|_| OnceLock::new()).collect()
+        });
+        assert!(values[at].set(value).is_ok(), "numbers are given once");
+        grown
     }
 
     /// The value of a number; `None` if it is not set, or is being set.
@@ -63,7 +69,8 @@ mod tests {
     #[test]
     fn what_is_set_is_found() {
         let growing = Growing::default();
-        (0..100).for_each(|number| growing.set(number, number));
+        let grown: usize = (0..100).map(|number| growing.set(number, number)).sum();
+        assert_eq!(grown, 127 * size_of::<OnceLock<u32>>(), "seven chunks, of which the last has 64 places");
         assert!((0..100).all(|number| growing.get(number) == Some(&number)));
         assert_eq!((growing.get(100), growing.get(u32::MAX)), (None, None));
     }

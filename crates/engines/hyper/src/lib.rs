@@ -476,7 +476,8 @@ impl Hyper {
         let block_rows = self.options.block_rows();
         let meter = self.memory.meter.clone();
         let layout = Layout { schema: Arc::new(schema), by_row, block_rows, whole_versions, has_synopses, meter };
-        self.tables.0.set(id.0, Box::new(Table::new(id, layout, self.options.has_small_nodes)));
+        let table = Box::new(Table::new(id, layout, self.options.has_small_nodes));
+        self.memory.meter.charge(self.tables.0.set(id.0, table));
     }
 
     /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is

@@ -1,6 +1,6 @@
 //! The limit on memory: counted bytes, the start of collection, and refused writes.
 //!
-//! Counted are blocks with their rows, index entries and nodes, undo entries, and the lists of what transactions have written.
+//! Counted are tables, blocks with their rows, index entries and nodes, undo entries, and the lists of what transactions have written.
 //! A block counts when its memory changes, which most writes do not do. What a transaction makes and frees, its worker adds up;
 //! the sum is counted at the end, if there is a difference ([`parts::memory`]).
 

@@ -102,14 +102,9 @@ impl Table {
             Storage::Ordered => Index::Ordered(Ordered::metered(width, layout.meter.clone())),
             Storage::Hash => Index::Hash(Hash::metered(width, HASH_SHARDS, None, &layout.meter)),
         };
-        Table {
-            id,
-            layout,
-            index,
-            blocks: Blocks::default(),
-            inserters: (0..INSERTERS).map(|_| CachePadded::default()).collect(),
-            is_dropped: AtomicBool::new(false),
-        }
+        let inserters: Box<[CachePadded<Mutex<Inserter>>]> = (0..INSERTERS).map(|_| CachePadded::default()).collect();
+        layout.meter.charge(size_of::<Table>() + size_of_val(&*inserters));
+        Table { id, layout, index, blocks: Blocks::default(), inserters, is_dropped: AtomicBool::new(false) }
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
@@ -211,7 +206,8 @@ impl Table {
         }
     }
 
-    /// Frees all rows of a table that nobody uses any more. What is left of it is a few hundred bytes a block.
+    /// Frees all rows of a table that nobody uses any more. What is left of it stays counted: the table without rows, and 200 bytes for
+    /// each of its blocks, since a validator may look for a row in any of them.
     pub fn clear(&self) {
         for number in 0..self.blocks.count() {
             let Some(block) = self.blocks.get(number) else { continue };
@@ -354,7 +350,8 @@ impl Blocks {
     /// Adds an empty block. Returns its number.
     fn add(&self, layout: &Layout) -> u32 {
         let number = self.count.fetch_add(1, SeqCst);
-        self.blocks.set(number, Block::new(layout));
+        let block = Block::new(layout);
+        layout.meter.charge(self.blocks.set(number, block));
         number
     }
 

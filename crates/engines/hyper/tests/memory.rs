@@ -83,6 +83,40 @@ fn key(id: i64) -> Key {
     key
 }
 
+/// A table of one row takes a few kilobytes, and what is left of a dropped one less; blocks grow with their rows.
+#[test]
+fn small_tables_are_small() {
+    const TABLES: u64 = 200;
+    let engine = Hyper::new(Options::default());
+    let before = used(&engine);
+    let schema = |number: u64| {
+        let schema = Schema::table(&format!("t{number}")).column("id", ColumnType::Int);
+        schema.column("name", ColumnType::Text).key(["id"]).build().expect("a schema")
+    };
+    let tables: Vec<TableId> =
+        (0..TABLES).map(|number| engine.create_table(schema(number)).expect("a new table")).collect();
+    let fill = |ids: std::ops::Range<i64>| {
+        for table in &tables {
+            let mut open = begin(&engine, Mode::ReadWrite);
+            for id in ids.clone() {
+                let row = RowBuf::from_values(&[ValueRef::Int(id), ValueRef::Text("a name")]);
+                open.put(*table, &key(id), row.row()).expect("nobody in the way");
+            }
+            open.commit().expect("nobody in the way");
+        }
+        engine.collect();
+        (used(&engine) - before) / TABLES
+    };
+    let of_one_row = fill(0..1);
+    let of_20_rows = fill(1..20);
+    assert!((1_000..8_000).contains(&of_one_row), "{of_one_row} bytes for a table of one row");
+    assert!(of_20_rows < of_one_row + 20 * 250, "{of_20_rows} bytes for 20 rows, {of_one_row} for one");
+    (0..TABLES).for_each(|number| engine.drop_table(&format!("t{number}")).expect("it is listed"));
+    engine.collect();
+    let left = (used(&engine) - before) / TABLES;
+    assert!(left < of_one_row, "{left} bytes are left of each, {of_one_row} were taken");
+}
+
 /// An idle reader keeps versions until memory is full; the error says which transaction it is, and how old. Reads and deletes go
 /// on, and with its end there is room.
 #[test]
