@@ -90,7 +90,7 @@ fn small_tables_are_small() {
     let engine = Hyper::new(Options::default());
     let before = used(&engine);
     let schema = |number: u64| {
-        let schema = Schema::table(&format!("t{number}")).column("id", ColumnType::Int);
+        let schema = Schema::table(format!("t{number}")).column("id", ColumnType::Int);
         schema.column("name", ColumnType::Text).key(["id"]).build().expect("a schema")
     };
     let tables: Vec<TableId> =
