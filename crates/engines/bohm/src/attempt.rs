@@ -20,6 +20,8 @@ use std::ops::ControlFlow;
 pub(crate) struct Attempt<'a, 'e> {
     executor: &'a mut Executor<'e>,
     call: CallRef,
+    /// Index of the slot that was looked at last: a row is often written after it was read.
+    last: usize,
     draws: Option<Draws>,
     /// What every later call returns: the attempt has stopped, or its footprint has missed.
     pub poison: Option<Error>,
@@ -29,7 +31,15 @@ pub(crate) struct Attempt<'a, 'e> {
 
 impl<'a, 'e> Attempt<'a, 'e> {
     pub fn new(executor: &'a mut Executor<'e>, call: CallRef, draws: Option<Draws>) -> Attempt<'a, 'e> {
-        Attempt { executor, call, draws, poison: None, blocked_on: None }
+        Attempt { executor, call, last: 0, draws, poison: None, blocked_on: None }
+    }
+
+    /// Index of the slot of a key, if the footprint has it.
+    #[inline]
+    fn find(&mut self, table: TableId, key: &[u8]) -> Option<usize> {
+        let found = self.call.find(table, key, self.last);
+        self.last = found.unwrap_or(self.last);
+        found
     }
 
     fn check(&self) -> Result<()> {
@@ -117,7 +127,7 @@ impl<'a, 'e> Attempt<'a, 'e> {
     ) -> Result<bool> {
         self.check()?;
         let call = self.call;
-        let slot = call.slot(table, key);
+        let slot = self.find(table, key).map(|at| &call.slots[at]);
         let is_declared = slot.is_some_and(|slot| slot.actions.allow(action));
         if !is_declared && action != Touch::Read {
             return self.undeclared(table, Target::Key(key.into()));
@@ -144,7 +154,8 @@ impl<'a, 'e> Attempt<'a, 'e> {
         if length > table.row_bytes.load(Relaxed) as usize {
             table.make_room_for(length);
         }
-        self.call.slot(table.id, key).expect("the footprint has the key").set_draft(row);
+        let at = self.find(table.id, key).expect("the footprint has the key");
+        self.call.slots[at].set_draft(row);
         Ok(())
     }
 
@@ -152,7 +163,8 @@ impl<'a, 'e> Attempt<'a, 'e> {
     #[inline]
     fn target(&mut self, table: TableId, key: &[u8], action: Touch) -> Result<&'e Table> {
         self.check()?;
-        let is_declared = self.call.slot(table, key).is_some_and(|slot| slot.actions.allow(action));
+        let found = self.find(table, key);
+        let is_declared = found.is_some_and(|at| self.call.slots[at].actions.allow(action));
         if !is_declared {
             return self.undeclared(table, Target::Key(key.into()));
         }
@@ -165,7 +177,7 @@ impl<'a, 'e> Attempt<'a, 'e> {
     /// Reads the row before a change.
     fn before(&mut self, table: &Table, key: &[u8]) -> Result<(bool, RowBuf)> {
         let call = self.call;
-        let slot = call.slot(table.id, key).expect("the footprint has the key");
+        let slot = &call.slots[self.find(table.id, key).expect("the footprint has the key")];
         let mut row = RowBuf::new();
         Ok((self.read_slot(slot, Columns::All, &mut row)?, row))
     }
@@ -235,8 +247,8 @@ impl Access for Attempt<'_, '_> {
         table.schema.check_scan(scan)?;
         let mut row_of = |key: &[u8], version: VersionRef, row: &mut RowBuf| {
             if version.begin() == call.position {
-                let slot = call.slot(table.id, key).expect("the own placeholder is of a declared key");
-                return self.read_slot(slot, Columns::All, row);
+                let at = self.find(table.id, key).expect("the own placeholder is of a declared key");
+                return self.read_slot(&call.slots[at], Columns::All, row);
             }
             self.make_ready(version)?;
             Ok(show(version.row(version.content()), Columns::All, row))

@@ -10,6 +10,11 @@ use parts::sync::cell::UnsafeCell;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
+/// Bytes of a key that stand in its slot.
+const PREFIX: usize = size_of::<u64>();
+/// Slots up to this number are searched from front to back.
+const LINEAR: usize = 32;
+
 /// A submitted procedure. It lives in its batch, at an address that does not change once the batch is sealed.
 pub(crate) struct Call {
     /// Drawn when the batch is sealed (B1).
@@ -37,6 +42,10 @@ pub(crate) struct Slot {
     /// Index of the first entry of the key in the footprint.
     entry: u32,
     pub actions: Actions,
+    /// The first bytes of the key.
+    prefix: u64,
+    /// Whether the key has no other bytes.
+    is_short: bool,
     /// Which planner owns the key.
     pub planner: u8,
     /// A [`Content`]: what the attempt under way has drafted. `Relaxed`: handed on with the state of the call.
@@ -78,9 +87,29 @@ impl Actions {
         self.0 & Actions::bit(touch) != 0
     }
 
+    /// Whether it may read the row.
+    #[inline]
+    pub fn read(self) -> bool {
+        self.0 & !Actions::bit(Touch::Overwrite) != 0
+    }
+
+    /// Whether it may write a row.
     #[inline]
     pub fn write(self) -> bool {
         self.0 & !Actions::bit(Touch::Read) != 0
+    }
+}
+
+/// The first bytes of a key, filled up with zeros.
+#[inline]
+fn prefix_of(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut first = [0; PREFIX];
+            first[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(first)
+        }
     }
 }
 
@@ -98,6 +127,8 @@ impl Slot {
                     table: entry.table,
                     entry: at as u32,
                     actions,
+                    prefix: prefix_of(&entry.key),
+                    is_short: entry.key.len() == PREFIX,
                     planner: planner_of(entry),
                     draft: AtomicU8::new(Content::Empty as u8),
                     version: AtomicPtr::default(),
@@ -172,11 +203,37 @@ impl Call {
         }
     }
 
-    /// The slot of a key, if the footprint has it.
+    /// Index of the slot of a key, if the footprint has it. `guess` is looked at first.
     #[inline]
-    pub fn slot(&self, table: TableId, key: &[u8]) -> Option<&Slot> {
+    pub fn find(&self, table: TableId, key: &[u8], guess: usize) -> Option<usize> {
+        let (prefix, is_short) = (prefix_of(key), key.len() == PREFIX);
+        let is_it = |slot: &Slot| {
+            slot.prefix == prefix
+                && slot.table == table
+                && slot.is_short == is_short
+                && (is_short || slot.key(&self.footprint) == key)
+        };
+        if self.slots.get(guess).is_some_and(is_it) {
+            return Some(guess);
+        }
+        if self.slots.len() <= LINEAR {
+            return self.slots.iter().position(is_it);
+        }
+        self.find_in_order(table, key)
+    }
+
+    fn find_in_order(&self, table: TableId, key: &[u8]) -> Option<usize> {
         let order = |slot: &Slot| slot.table.cmp(&table).then_with(|| slot.key(&self.footprint).cmp(key));
-        self.slots.binary_search_by(order).ok().map(|at| &self.slots[at])
+        self.slots.binary_search_by(order).ok()
+    }
+
+    /// Brings near what the call will read.
+    pub fn prefetch(&self) {
+        for slot in self.slots.iter().filter(|slot| slot.actions.read()) {
+            if let Some(version) = slot.read_version() {
+                version.prefetch();
+            }
+        }
     }
 
     /// Slots of keys that are written.

@@ -64,7 +64,10 @@ impl<'e> Executor<'e> {
             if calls.is_empty() {
                 break;
             }
-            for call in calls.iter().map(|call| CallRef::new(call)) {
+            for (at, call) in calls.iter().map(|call| CallRef::new(call)).enumerate() {
+                if let Some(next) = calls.get(at + 1) {
+                    next.prefetch();
+                }
                 if self.drive(call).is_some() {
                     deferred.push(call);
                 }

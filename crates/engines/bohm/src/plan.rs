@@ -9,7 +9,7 @@ use crate::intake::Taken;
 use crate::pipeline::Batch;
 use crate::pool::Pool;
 use crate::record::RecordRef;
-use crate::store::Table;
+use crate::store::{Near, Table};
 use crate::version::{Content, VersionRef, class_of};
 use model::FootprintEntry;
 use parts::epoch::{self, Guard};
@@ -19,7 +19,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Calls ahead of the one that is planned, whose records are fetched.
-const FETCHED_AHEAD: usize = 2;
+const RECORDS_AHEAD: usize = 4;
+/// Calls ahead whose newest versions are fetched: the records are there by then.
+const VERSIONS_AHEAD: usize = 2;
 
 /// One planner. Planner 0 is the sequencer too: it seals the batches.
 pub(crate) struct Planner {
@@ -96,11 +98,13 @@ impl Planner {
 
     fn plan(&mut self, batch: &Batch) {
         let shared = self.shared.clone();
-        batch.calls.iter().take(FETCHED_AHEAD).for_each(|call| fetch(&shared, call, &epoch::pin()));
         for (at, call) in batch.calls.iter().enumerate() {
             let guard = epoch::pin();
-            if let Some(later) = batch.calls.get(at + FETCHED_AHEAD) {
-                fetch(&shared, later, &guard);
+            if let Some(later) = batch.calls.get(at + RECORDS_AHEAD) {
+                fetch(&shared, later, &guard, Near::Record);
+            }
+            if let Some(later) = batch.calls.get(at + VERSIONS_AHEAD) {
+                fetch(&shared, later, &guard, Near::Version);
             }
             let number = self.number;
             for slot in call.slots.iter().filter(|slot| slot.planner == number) {
@@ -189,11 +193,11 @@ impl Planner {
     }
 }
 
-/// Brings the records of a call near, and their newest versions.
-fn fetch(shared: &Shared, call: &Call, guard: &Guard) {
+/// Brings the records of a call near, or their newest versions.
+fn fetch(shared: &Shared, call: &Call, guard: &Guard, near: Near) {
     let same_table = |a: &FootprintEntry, b: &FootprintEntry| a.table == b.table;
     for entries in call.footprint.keys().chunk_by(same_table) {
         let Some(table) = shared.tables.get(entries[0].table) else { continue };
-        entries.chunks(SIDE_BY_SIDE).for_each(|entries| table.index.prefetch(entries, guard));
+        entries.chunks(SIDE_BY_SIDE).for_each(|entries| table.index.prefetch(entries, guard, near));
     }
 }

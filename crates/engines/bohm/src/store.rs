@@ -160,9 +160,12 @@ impl Index {
         more
     }
 
-    /// Brings the records of some keys near, and their newest versions.
-    pub fn prefetch(&self, keys: &[FootprintEntry], guard: &Guard) {
-        let near = |record: &Record| prefetch(record.newest_address(), VERSION_LINES);
+    /// Brings the records of some keys near, or their newest versions.
+    pub fn prefetch(&self, keys: &[FootprintEntry], guard: &Guard, near: Near) {
+        let near = |record: &Record| match near {
+            Near::Record => prefetch(record, size_of::<Record>()),
+            Near::Version => prefetch(record.newest_address(), VERSION_LINES),
+        };
         on_index!(self, it => it.prefetch_entries(keys, guard, near), it => it.prefetch_entries(keys, guard, near));
     }
 
@@ -175,6 +178,15 @@ impl Index {
     pub fn drain(&mut self, take: impl FnMut(NonNull<Record>)) {
         on_index!(self, it => it.drain().for_each(take), it => it.drain(take));
     }
+}
+
+/// What of a key is brought near.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Near {
+    /// Its record.
+    Record,
+    /// The newest version, once the record is near.
+    Version,
 }
 
 /// Bytes of a version that planning looks at.
