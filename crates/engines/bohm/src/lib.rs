@@ -62,10 +62,10 @@
 //!
 //! | | asserted | tests; mutants |
 //! | --- | --- | --- |
-//! | B1 | by the latch of `pipeline.rs` `seal` | `conformance` (histories of procedures) |
+//! | B1 | by the latch of `pipeline.rs` `seal` | `conformance`, `paper`; `miss_without_another_run` |
 //! | B2 | `plan.rs` `place`, `store.rs` `insert` | `paper` |
 //! | B3 | `pipeline.rs` `pass_barrier`, `call.rs` `placeholder` | `conformance`; `skip_a_placeholder`, `execute_before_planned` |
-//! | B4 | `attempt.rs` `make_ready`, `plan.rs` `collect_below` | `paper`; `end_at_the_version_itself` |
+//! | B4 | `attempt.rs` `make_ready`, `plan.rs` `collect_below` | `paper`; `end_at_the_version_itself`, `read_the_newest_version` |
 //! | B5 | `version.rs` `publish` | `paper` |
 //! | B6 | `state.rs` `leave`, `execute.rs` `evaluate_producer` | `loom_state`; `lose_the_row_below`, `sleep_on` |
 //! | B7 | `execute.rs` `evaluate_producer` | `paper` |
