@@ -6,6 +6,7 @@
 use crate::call::{CallRef, Slot};
 use crate::ensure;
 use crate::execute::Executor;
+use crate::position::Position;
 use crate::read::{copy, scan_at, version_at};
 use crate::store::Table;
 use crate::version::{Content, VersionRef};
@@ -261,15 +262,15 @@ impl Access for Attempt<'_, '_> {
     }
 }
 
-/// An abort of a body that panicked.
-pub(crate) fn panicked(call: CallRef) -> Error {
+/// Abort of a procedure that panicked: its body, its retry, or its trial run.
+pub(crate) fn panicked(position: Position) -> Error {
     let abort = Abort {
         class: AbortClass::Requested,
         rule: "panicked",
-        explanation: "the body of the procedure panicked: it has no effect",
+        explanation: "the procedure panicked: it has no effect",
         table: None,
         target: Target::None,
-        transaction: call.position.timestamp(),
+        transaction: position.timestamp(),
         other: None,
         met: None,
     };

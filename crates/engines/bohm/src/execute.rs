@@ -9,7 +9,7 @@ use crate::read::{Evaluated, Trial};
 use crate::state::Begun;
 use crate::version::{Content, VersionRef};
 use crate::{Shared, ensure};
-use model::Error;
+use model::{Error, Footprint};
 use parts::sync::atomic::Ordering::Relaxed;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -33,7 +33,8 @@ pub(crate) struct Executor<'e> {
 struct Missed {
     job: Box<dyn Job>,
     error: Error,
-    batch: u64,
+    /// Where it missed.
+    position: Position,
 }
 
 /// How an attempt ended.
@@ -197,14 +198,14 @@ impl<'e> Executor<'e> {
 
     /// Ends a call whose versions are there.
     fn end(&mut self, call: CallRef, job: Box<dyn Job>, ended: Ended) {
-        let batch = call.position.batch();
+        let position = call.position;
         match ended {
-            Ended::Commit | Ended::Fail => job.complete(call.position),
-            Ended::Panic => job.give_up(panicked(call)),
+            Ended::Commit | Ended::Fail => job.complete(position),
+            Ended::Panic => job.give_up(panicked(position)),
             // It counts as finished once it is submitted again.
-            Ended::Miss(error) => return self.missed.push(Missed { job, error, batch }),
+            Ended::Miss(error) => return self.missed.push(Missed { job, error, position }),
         }
-        self.finish(batch);
+        self.finish(position.batch());
     }
 
     fn finish(&mut self, batch: u64) {
@@ -221,30 +222,34 @@ impl<'e> Executor<'e> {
 
     /// Submits again what has missed, with the footprint that a trial run finds at the end of this batch.
     fn run_missed_again(&mut self) {
-        while let Some(Missed { mut job, error, batch }) = self.missed.pop() {
+        while let Some(Missed { mut job, error, position }) = self.missed.pop() {
             self.shared.counts.missed.fetch_add(1, Relaxed);
-            if !job.again(&error) {
-                job.give_up(error);
-            } else {
-                match self.footprint_again(&*job) {
-                    Ok(footprint) => match self.shared.call(job, footprint, true) {
-                        Ok(call) => self.shared.intake.submit_again(call),
-                        Err((job, error)) => job.give_up(error),
-                    },
-                    Err(error) => job.give_up(error),
-                }
+            let call = match catch_unwind(AssertUnwindSafe(|| job.again(&error))) {
+                Ok(true) => match self.footprint_again(&*job, position) {
+                    Ok(footprint) => self.shared.call(job, footprint, true),
+                    Err(error) => Err((job, error)),
+                },
+                Ok(false) => Err((job, error)),
+                Err(_) => Err((job, panicked(position))),
+            };
+            match call {
+                Ok(call) => self.shared.intake.submit_again(call),
+                Err((job, error)) => job.give_up(error),
             }
-            self.finish(batch);
+            self.finish(position.batch());
         }
     }
 
-    fn footprint_again(&mut self, job: &dyn Job) -> model::Result<model::Footprint> {
+    /// Finds the footprint of a job that has missed at a position.
+    fn footprint_again(&mut self, job: &dyn Job, missed_at: Position) -> model::Result<Footprint> {
+        let position = Position::end_of(self.batch);
         loop {
-            let position = Position::end_of(self.batch);
             let state = Evaluated { executor: self, position, blocked_on: None };
             let mut trial = Trial::new(state, job.draws());
-            let found = job.footprint(&mut trial);
-            let Some(on) = trial.state.blocked_on else { return found };
+            let found = catch_unwind(AssertUnwindSafe(|| job.footprint(&mut trial)));
+            let Some(on) = trial.state.blocked_on else {
+                return found.unwrap_or_else(|_| Err(panicked(missed_at)));
+            };
             if let Some(on) = self.drive(on) {
                 self.count_finished();
                 on.state.wait(&self.shared.waits);

@@ -242,7 +242,8 @@ pub struct Stats {
 }
 
 impl Bohm {
-    /// An empty database, with its threads. Dropping it waits for what was submitted.
+    /// An empty database, with its threads. Dropping it waits for what was submitted: a procedure must not hold the last
+    /// handle of its engine, since a thread cannot wait for itself.
     pub fn new(options: Options) -> Bohm {
         let options = options.within_bounds();
         let (planners, executors) = (options.planners, options.executors);

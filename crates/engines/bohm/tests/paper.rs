@@ -13,6 +13,7 @@ use model::{
 use seriatim_bohm::{Bohm, Options};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 fn together(engine: &Bohm, procedures: Vec<Do>) -> Vec<Ticket<Do>> {
@@ -315,6 +316,38 @@ fn a_wrong_guess_runs_again() {
     assert!(gave_up.abort().is_some_and(|abort| abort.rule == "footprint-missed"), "{gave_up}");
     assert_eq!((call(&engine, read(table, 1)), call(&engine, read(table, 2))), (0, 1));
     assert_eq!(engine.stats().missed, 2);
+}
+
+/// A retry or a trial run that panics ends its own procedure, and no other.
+#[test]
+fn a_retry_that_panics_ends_its_procedure() {
+    let (engine, table) = open(Options::default());
+    call(&engine, overwrite(table, 0, 1));
+    engine.settle();
+    let (gate, pass) = Gate::new();
+    let held = submit(&engine, holding(pass));
+    gate.wait();
+    let moved = submit(&engine, overwrite(table, 0, 2));
+    let mistake = |_: u32, _: &Error| -> bool { panic!("a mistake of the retry") };
+    let first = engine.submit(follow(table), Begin::default(), Box::new(mistake));
+    let looks = AtomicU64::new(0);
+    let panics_later = Do::guessing(
+        move |mut access| {
+            assert_eq!(looks.fetch_add(1, Relaxed), 0, "a mistake of the second trial run");
+            Ok(Footprint::default().reads(table, get(&mut access, table, 0)?.unwrap_or_default()))
+        },
+        move |mut access| Ok(get(&mut access, table, 0)?.unwrap_or_default()),
+    );
+    let second = engine.submit(panics_later, Begin::default(), Box::new(|_: u32, _: &Error| true));
+    gate.open();
+    for ticket in [held, moved] {
+        output(ticket.wait());
+    }
+    for ticket in [first, second] {
+        let error = ticket.wait().expect_err("it has panicked");
+        assert!(error.abort().is_some_and(|abort| abort.rule == "panicked"), "{error}");
+    }
+    assert_eq!(call(&engine, read(table, 0)), 2);
 }
 
 /// What was submitted is executed before the engine ends.
