@@ -528,7 +528,7 @@ pub struct ReportArguments {
 #[derive(Debug, Args)]
 #[command(after_help = HISTORY_EXAMPLES)]
 pub struct HistoryArguments {
-    /// The engines, one after another: names as of `lab workload`, or all
+    /// The engines, one after another: names as of `lab workload`, or all that are serializable
     #[arg(long, required = true, value_delimiter = ',', value_name = "ENGINE,...", value_parser = engines)]
     pub engine: Vec<Engines>,
 
@@ -576,7 +576,7 @@ pub struct Engines(Vec<EngineName>);
 fn engines(text: &str) -> Result<Engines, String> {
     let all = EngineName::value_variants();
     if text == "all" {
-        return Ok(Engines(all.to_vec()));
+        return Ok(Engines(all.iter().copied().filter(|engine| engine.is_serializable()).collect()));
     }
     let names = || all.iter().map(EngineName::to_string).collect::<Vec<_>>().join(", ");
     let engine = EngineName::from_str(text, false).map_err(|_| format!("the engines are {}; or all", names()))?;

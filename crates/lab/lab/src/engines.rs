@@ -16,9 +16,10 @@ pub use variants::{HyperVariant, ValidationName};
 
 use self::bohm::BohmEngine;
 use counters::{Counter, LockedCounter};
-use doors::{HyperEngine, MvtoEngine, SiloEngine};
+use doors::{HekatonEngine, HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
 use env::{Clock, RealDisk};
+use hekaton::Hekaton;
 use model::{Declared, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,10 @@ pub enum EngineName {
     Bohm,
     /// Strict two-phase locking with wound-wait, in memory
     Twopl,
+    /// Optimistic multi-version concurrency control (Hekaton): timestamps from one counter, validated at commit, in memory
+    Hekaton,
+    /// The same without validation: snapshot isolation, not serializable
+    Si,
     /// One mutex around one sorted map: no protocol, no product, the yardstick
     Twin,
 }
@@ -50,9 +55,17 @@ impl EngineName {
     /// Returns the isolation level that its transactions get.
     pub fn isolation(self) -> &'static str {
         match self {
-            EngineName::Mvto | EngineName::Hyper | EngineName::Twopl | EngineName::Twin => "strict serializable",
+            EngineName::Mvto | EngineName::Hyper | EngineName::Twopl | EngineName::Hekaton | EngineName::Twin => {
+                "strict serializable"
+            }
+            EngineName::Si => "snapshot isolation, not serializable",
             EngineName::Silo | EngineName::Bohm => "strict serializable, snapshots serializable",
         }
+    }
+
+    /// Returns whether every history of it has a serial order.
+    pub fn is_serializable(self) -> bool {
+        self != EngineName::Si
     }
 
     /// Returns whether transactions can enter it by a door.
@@ -64,7 +77,12 @@ impl EngineName {
     pub fn is_durable(self) -> bool {
         match self {
             EngineName::Mvto | EngineName::Hyper => true,
-            EngineName::Silo | EngineName::Bohm | EngineName::Twopl | EngineName::Twin => false,
+            EngineName::Silo
+            | EngineName::Bohm
+            | EngineName::Twopl
+            | EngineName::Hekaton
+            | EngineName::Si
+            | EngineName::Twin => false,
         }
     }
 }
@@ -77,6 +95,8 @@ impl fmt::Display for EngineName {
             EngineName::Silo => "silo",
             EngineName::Bohm => "bohm",
             EngineName::Twopl => "twopl",
+            EngineName::Hekaton => "hekaton",
+            EngineName::Si => "si",
             EngineName::Twin => "twin",
         })
     }
@@ -95,6 +115,9 @@ pub struct Settings {
     /// What is changed of `hyper`.
     #[serde(default)]
     pub hyper: HyperVariant,
+    /// Whether `hekaton` and `si` keep all replaced versions, as in BOHM's paper.
+    #[serde(default)]
+    pub keeps_versions: bool,
 }
 
 impl Settings {
@@ -198,6 +221,11 @@ pub fn on_engine<T: OnEngine>(
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
             Ok(task.run(engine, tables))
         }
+        EngineName::Hekaton | EngineName::Si => {
+            let engine = Hekaton::new(hekaton_options(name, settings));
+            let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
+            Ok(task.run(HekatonEngine::new(engine), tables))
+        }
         EngineName::Twin => {
             let engine = OneMutex::new();
             let tables = create_tables(schemas, |schema| Ok(engine.create_table(schema)))?;
@@ -258,6 +286,18 @@ fn hyper_options(settings: &Settings) -> hyper::Options {
         has_small_nodes: true,
         ..options
     }
+}
+
+fn hekaton_options(name: EngineName, settings: &Settings) -> hekaton::Options {
+    let options = hekaton::Options {
+        validates: name == EngineName::Hekaton,
+        collects: !settings.keeps_versions,
+        ..hekaton::Options::default()
+    };
+    if !settings.has_small_limits {
+        return options;
+    }
+    hekaton::Options { write_set_rows: 4, has_small_nodes: true, ..options }
 }
 
 /// Claims as for `silo`.

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use env::Clock;
+use hekaton::Hekaton;
 use hyper::Hyper;
 use model::{AsDeclared, AsReexecutable, Interactive};
 use mvto::Mvto;
@@ -172,6 +173,37 @@ impl Engine for SiloEngine {
 
     fn snapshots_read_the_past(&self) -> bool {
         true
+    }
+}
+
+/// Hekaton and snapshot isolation: as Silo, and they count their versions.
+pub(super) struct HekatonEngine(AsDeclared<Hekaton>);
+
+impl HekatonEngine {
+    pub fn new(engine: Hekaton) -> HekatonEngine {
+        HekatonEngine(AsDeclared(engine))
+    }
+}
+
+impl Engine for HekatonEngine {
+    type Interactive = Hekaton;
+    type Programs = Hekaton;
+    type Declared = AsDeclared<Hekaton>;
+
+    fn interactive(&self) -> Option<&Hekaton> {
+        Some(&self.0.0)
+    }
+
+    fn programs(&self) -> &Hekaton {
+        &self.0.0
+    }
+
+    fn declared(&self) -> &AsDeclared<Hekaton> {
+        &self.0
+    }
+
+    fn kept_versions(&self) -> Option<u64> {
+        Some(self.0.0.stats().versions)
     }
 }
 
