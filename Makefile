@@ -124,7 +124,7 @@ bench: tools ## A short benchmark against two-phase locking (smoke size, not a f
 	$(LAB) workload bank --engine mvto --compare twopl --threads 1,2 --seconds 1 --format table
 
 # Interrupted, it goes on where it was; on another commit it begins anew.
-figures: tools ## The papers' experiments at full scale, and a page of them: target/figures.html. An hour on two cores, alone
+figures: tools ## The papers' experiments at full scale, and a page of them: target/figures.html. Two hours on two cores, alone
 	mkdir -p target
 	$(LAB) run all --scale full --resume target/trials.jsonl --format json > target/figures.json
 	$(LAB) report target/figures.json --out target/figures.html

@@ -137,8 +137,9 @@ At full scale each point is measured three times. A trial takes about 3.5 s: two
 HyPer's load more, and take up to 20 s.
 Trials on two cores (on more there are more points):
   vmvcc-silo 30, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48,
-  hyper-scan 60, hyper-synopsis 36, hyper-cycles 48, hyper-dml 90, hyper-tpcc 24, hyper-tatp 24, hyper-threads 60, hyper-logging 18,
-  hyper-validation 45, hyper-aborts 36; all 639, an hour.
+  hyper-scan 72, hyper-synopsis 36, hyper-cycles 48, hyper-dml 108, hyper-tpcc 27, hyper-tatp 27, hyper-threads 60, hyper-logging 18,
+  hyper-validation 45, hyper-aborts 36,
+  bohm-stages 3, bohm-10rmw 180, bohm-2rmw8r 78, bohm-theta 126, bohm-long-readers 126, bohm-smallbank 78; all 1266, two hours.
 Smoke scale takes seconds, and decides nothing.
 
 Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed; 2 bad arguments.

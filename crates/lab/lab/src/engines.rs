@@ -118,6 +118,29 @@ pub struct Settings {
     /// Whether `hekaton` and `si` keep all replaced versions, as in BOHM's paper.
     #[serde(default)]
     pub keeps_versions: bool,
+    /// Threads of `bohm`.
+    #[serde(default)]
+    pub stages: Stages,
+}
+
+/// How many threads of `bohm` do what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stages {
+    /// Those that place versions, each for its share of the keys.
+    pub planners: u32,
+    /// Those that run procedures.
+    pub executors: u32,
+}
+
+impl Stages {
+    /// The least.
+    pub const ONE_EACH: Stages = Stages { planners: 1, executors: 1 };
+}
+
+impl Default for Stages {
+    fn default() -> Stages {
+        Stages::ONE_EACH
+    }
 }
 
 impl Settings {

@@ -3,6 +3,7 @@
 //! What must agree is the shape (who wins, by what factor, where lines cross): the papers' machines had 20 to 144 cores. A parameter
 //! that this machine forces down is printed with both values.
 
+mod bohm;
 mod builder;
 pub mod figures;
 mod hyper;
@@ -17,7 +18,7 @@ pub use crate::plot::Style;
 pub use registry::EXPERIMENTS;
 
 use crate::cli::Scale;
-use crate::engines::{EngineName, HyperVariant, Ladder};
+use crate::engines::{EngineName, HyperVariant, Ladder, Stages};
 use crate::trial::Plan;
 use clap::ValueEnum;
 use figures::Figures;
@@ -127,12 +128,19 @@ pub struct System {
     pub ladder: Ladder,
     /// What is changed of `hyper`.
     pub hyper: HyperVariant,
+    /// Whether `hekaton` and `si` keep replaced versions.
+    pub keeps_versions: bool,
+    /// Threads of `bohm`.
+    pub stages: Stages,
+    /// Procedures that a client submits together; 1: it runs them one by one.
+    pub batch: u32,
 }
 
 impl System {
     /// An engine as it is.
     pub const fn whole(engine: &'static str) -> System {
-        System { name: engine, engine, ladder: Ladder::Whole, hyper: HyperVariant::WHOLE }
+        let (ladder, hyper, stages) = (Ladder::Whole, HyperVariant::WHOLE, Stages::ONE_EACH);
+        System { name: engine, engine, ladder, hyper, keeps_versions: false, stages, batch: 1 }
     }
 
     /// The engine, if the lab has it.

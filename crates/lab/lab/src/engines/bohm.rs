@@ -1,6 +1,6 @@
 //! BOHM: its doors for procedures and for programs are its own, and it has no open transactions.
 
-use super::{Engine, OneMutex, Settings};
+use super::{Engine, OneMutex, Settings, Stages};
 use ::bohm::{Bohm, Options};
 
 /// BOHM, with what only it can say of itself.
@@ -38,7 +38,8 @@ impl Engine for BohmEngine {
 
 /// Histories take more threads than there are cores, in small batches, so that batches overlap and calls are handed back.
 pub(super) fn options(settings: &Settings) -> Options {
-    let options = Options::default();
+    let Stages { planners, executors } = settings.stages;
+    let options = Options { planners: planners as usize, executors: executors as usize, ..Options::default() };
     if !settings.has_small_limits {
         return options;
     }

@@ -43,15 +43,25 @@ impl Builder {
         let Place { panel, x, label, threads, streams, long_readers, long_reader_interval } = place;
         let plan = Plan {
             engine,
-            settings: Settings { ladder: system.ladder, hyper: system.hyper, ..Settings::default() },
+            settings: Settings {
+                ladder: system.ladder,
+                hyper: system.hyper,
+                keeps_versions: system.keeps_versions,
+                stages: system.stages,
+                ..Settings::default()
+            },
             workload,
             threads,
             streams,
             long_readers,
             long_reader_interval,
             extent: Extent::Transactions(1),
-            door: if streams == 1 { DoorName::Program } else { DoorName::Interactive },
-            batch: 1,
+            door: match (system.batch, streams) {
+                (1, 1) => DoorName::Program,
+                (1, _) => DoorName::Interactive,
+                _ => DoorName::Batch,
+            },
+            batch: system.batch,
             durability: if system.hyper.log == RedoLog::None { DurabilityName::None } else { DurabilityName::Async },
             history: None,
             seed: 1,
@@ -73,6 +83,20 @@ impl Builder {
             self.points.notes.push(note);
         }
     }
+}
+
+/// Those numbers of threads for which the machine has cores.
+pub(super) fn thread_counts(all: &[u32], cores: usize) -> impl Iterator<Item = u32> {
+    let most = all.iter().copied().max().unwrap_or(1);
+    all.iter().copied().filter(move |count| *count <= threads(most, cores))
+}
+
+/// Names those for which it has none.
+pub(super) fn left_out(all: &[u32], cores: usize) -> Option<String> {
+    let here: Vec<u32> = thread_counts(all, cores).collect();
+    let left_out: Vec<String> = all.iter().filter(|count| !here.contains(count)).map(u32::to_string).collect();
+    let note = || format!("{} threads are left out: this machine has {cores} core(s)", left_out.join(", "));
+    (!left_out.is_empty()).then(note)
 }
 
 /// As many threads as the paper has, or as the machine has cores.

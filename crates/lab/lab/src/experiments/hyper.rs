@@ -15,7 +15,7 @@ pub(super) use throughput::{TATP, THREADS, TPCC};
 
 use super::System;
 use crate::cli::Scale;
-use crate::engines::{HyperVariant, Ladder, RedoLog, ValidationName};
+use crate::engines::{HyperVariant, RedoLog, ValidationName};
 use crate::trial::WorkloadPlan;
 use crate::workloads::parameters::Presets;
 use crate::workloads::{tatp, tpcc};
@@ -40,7 +40,7 @@ const SILO: System = System::whole("silo");
 const TWIN: System = System::whole("twin");
 
 const fn variant(name: &'static str, hyper: HyperVariant) -> System {
-    System { name, engine: "hyper", ladder: Ladder::Whole, hyper }
+    System { name, hyper, ..System::whole("hyper") }
 }
 
 fn tpcc_plan(scale: Scale, warehouses: u64, changes: Value) -> WorkloadPlan {

@@ -60,7 +60,7 @@ struct Size {
     extent: Extent,
 }
 
-/// A full run of all experiments takes about an hour on two cores: medians of three trials of two seconds.
+/// A full run of all experiments takes about two hours on two cores: medians of three trials of two seconds.
 const FULL_REPEATS: u32 = 3;
 const FULL_SECONDS: f64 = 2.0;
 

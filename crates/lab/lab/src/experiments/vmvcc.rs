@@ -2,7 +2,7 @@
 //!
 //! The paper's ratios are those that its text gives; where it gives only a curve, there is nothing to draw beside ours.
 
-use super::builder::{Builder, Place, threads};
+use super::builder::{Builder, Place, left_out, thread_counts, threads};
 use super::figures::Figures;
 use super::{Chart, Measure, Points, Style, Sweep, System};
 use crate::cli::Scale;
@@ -293,26 +293,13 @@ const STEPS: [(&str, Ladder); 4] = [
 ];
 
 /// Powers of two up to the paper's 32 threads.
-const THREAD_COUNTS: [u32; 6] = [1, 2, 4, 8, 16, 32];
-
-/// Those for which the machine has cores.
-fn thread_counts(cores: usize) -> impl Iterator<Item = u32> {
-    THREAD_COUNTS.into_iter().filter(move |count| *count <= threads(32, cores))
-}
-
-/// Names those for which it has none.
-fn name_left_out(cores: usize) -> Option<String> {
-    let left_out = THREAD_COUNTS.iter().filter(|count| **count > threads(32, cores));
-    let left_out: Vec<String> = left_out.map(u32::to_string).collect();
-    let note = || format!("{} threads are left out: this machine has {cores} core(s)", left_out.join(", "));
-    (!left_out.is_empty()).then(note)
-}
+const THREAD_COUNTS: &[u32] = &[1, 2, 4, 8, 16, 32];
 
 fn ladder_points(scale: Scale, cores: usize) -> Points {
     let mut it = Builder::new();
     it.points.notes.push("the index is sharded and padded in all four: only sites and timestamps differ".to_owned());
-    it.points.notes.extend(name_left_out(cores));
-    for threads in thread_counts(cores) {
+    it.points.notes.extend(left_out(THREAD_COUNTS, cores));
+    for threads in thread_counts(THREAD_COUNTS, cores) {
         for (name, ladder) in STEPS {
             let place = Place::new("figure 14", f64::from(threads), threads.to_string(), threads);
             it.add(System { ladder, ..MVTO }, name, place, ycsb_plan(scale, "vmvcc-ladder", json!({})));
@@ -322,7 +309,7 @@ fn ladder_points(scale: Scale, cores: usize) -> Points {
 }
 
 fn ladder_outcome(figures: &Figures<'_>) -> String {
-    let most = thread_counts(figures.cores).last().map_or(1.0, f64::from);
+    let most = thread_counts(THREAD_COUNTS, figures.cores).last().map_or(1.0, f64::from);
     let gains = |x: f64| {
         let steps = STEPS.windows(2).map(|pair| figures.ratio("figure 14", pair[1].0, pair[0].0, x));
         let gains: Vec<String> = steps.flatten().map(|gain| format!("{gain:.2}")).collect();
@@ -371,10 +358,10 @@ pub(super) const CONTENTION: Sweep = Sweep {
 
 fn contention_points(scale: Scale, cores: usize) -> Points {
     let mut it = Builder::new();
-    it.points.notes.extend(name_left_out(cores));
+    it.points.notes.extend(left_out(THREAD_COUNTS, cores));
     let thetas: &[f64] = if scale == Scale::Smoke { &[0.8, 0.95] } else { &[0.8, 0.85, 0.9, 0.95] };
     for (panel, reads) in [("reads", 100.0), ("writes", 0.0)] {
-        for threads in thread_counts(cores) {
+        for threads in thread_counts(THREAD_COUNTS, cores) {
             for &theta in thetas {
                 let workload = ycsb_plan(scale, "vmvcc-four-keys", json!({ "reads": reads, "theta": theta }));
                 let place = Place::new(panel, f64::from(threads), threads.to_string(), threads);
@@ -386,7 +373,7 @@ fn contention_points(scale: Scale, cores: usize) -> Points {
 }
 
 fn contention_outcome(figures: &Figures<'_>) -> String {
-    let most = thread_counts(figures.cores).last().map_or(1.0, f64::from);
+    let most = thread_counts(THREAD_COUNTS, figures.cores).last().map_or(1.0, f64::from);
     let aborts = |theta: &str| figures.at("writes", theta, most).map_or(0.0, |figure| figure.abort_ratio * 100.0);
     let speedup = |panel: &str, theta: &str| {
         let (one, all) = (figures.at(panel, theta, 1.0), figures.at(panel, theta, most));
