@@ -318,6 +318,10 @@ fn trimmed(digits: BigInt, scale: i64, least: i64) -> (BigInt, i64) {
     let (mut digits, mut scale) = (digits, scale);
     // Large steps first, so that a number of many zeros is not divided once for each.
     for step in [4096u32, 512, 64, 16, 4, 1] {
+        // A power of ten with more bits than the number has divides it never, and takes long to make.
+        if 3 * u64::from(step) > digits.bits() {
+            continue;
+        }
         let divisor = ten_to(step);
         while scale.saturating_sub(i64::from(step)) >= least && digits.bits() >= divisor.bits() {
             let quotient = &digits / &divisor;

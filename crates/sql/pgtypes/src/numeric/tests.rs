@@ -142,3 +142,23 @@ fn absurd_sizes_are_refused_at_once() {
             .is_ok_and(|value| matches!(value, Datum::Numeric(_)))
     );
 }
+
+/// Zeros at the end are cut in steps of several sizes; numbers that differ in them only have one hash.
+#[test]
+fn all_zeros_at_the_end_are_cut() {
+    use std::hash::Hasher;
+    let hash = |text: &str| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        Numeric::parse(text).expect("a number").hash_value(&mut hasher);
+        hasher.finish()
+    };
+    for zeros in [0, 1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 511, 512, 513, 4095, 4096, 4097, 9000] {
+        for digits in ["7", "-123456789012345678901234567890123456789", "9007199254740993"] {
+            let padded = format!("{digits}.{}", "0".repeat(zeros));
+            let cut = Numeric::parse(&padded).expect("a number").trim_scale().to_string();
+            assert_eq!(cut, digits, "{zeros} zeros");
+            assert_eq!(hash(&padded), hash(digits), "{digits} and {zeros} zeros");
+        }
+    }
+    assert_ne!(hash("70"), hash("7"));
+}
