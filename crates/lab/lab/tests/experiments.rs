@@ -184,6 +184,7 @@ fn what_cannot_be_run_says_so() {
     for (arguments, named) in [
         ("run vmvcc", "there is no experiment vmvcc"),
         ("run dur-bank", "cannot be run yet"),
+        ("run bohm-stages --history .", "name no writes"),
         ("run paxos-order", "lab experiment paxos-order"),
     ] {
         let output = lab(arguments);

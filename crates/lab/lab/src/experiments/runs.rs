@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::machine;
 use crate::options::Format;
 use crate::report::{Row, counts, grouped, or_dash, rates, write_cells};
-use crate::trial::{DurabilityName, Plan};
+use crate::trial::{DurabilityName, Plan, WorkloadPlan};
 use crate::turns::{self, Kept, Progress, Space, rounded};
 use env::time::Duration;
 use std::io::{self, Write};
@@ -24,6 +24,12 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     }
     let size = Size::new(arguments);
     let runs: Vec<Run> = chosen(&arguments.names)?.into_iter().map(|it| Run::new(it, &size, arguments)).collect();
+    if let Some(run) = runs.iter().find(|run| arguments.history.is_some() && !run.has_stamps()) {
+        let name = run.experiment.name;
+        let problem =
+            format!("experiment {name} has rows of less than 16 bytes, which name no writes: run it without --history");
+        return Err(Failure::Arguments(problem));
+    }
     let mut kept = arguments.resume.as_deref().map_or_else(|| Ok(Kept::nothing()), Kept::in_file)?;
     let trials = runs.iter().map(|run| run.plans.len()).sum::<usize>() * size.repeats as usize;
     let mut progress = Progress::new(trials);
@@ -130,6 +136,15 @@ impl Run {
             |(at, point): (usize, &Point)| Plan { extent: size.extent, history: history(at), ..point.plan.clone() };
         let plans = points.points.iter().enumerate().map(plan).collect();
         Run { experiment, sweep, points, plans }
+    }
+
+    /// Whether the writes of histories can be told apart.
+    fn has_stamps(&self) -> bool {
+        let has_stamps = |plan: &Plan| match &plan.workload {
+            WorkloadPlan::Ycsb(parameters) => parameters.has_stamps(),
+            _ => true,
+        };
+        self.plans.iter().all(has_stamps)
     }
 
     fn perform(self, size: &Size, kept: &mut Kept, progress: &mut Progress) -> Result<Outcome, Failure> {
