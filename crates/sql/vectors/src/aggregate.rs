@@ -177,6 +177,10 @@ impl Groups {
     fn number(&mut self, keys: &Keys) -> Numbered {
         let mut numbered = Numbered { groups: Vec::with_capacity(keys.count()), ..Numbered::default() };
         let grows = self.grows();
+        if let Some(values) = keys.integers().filter(|_| grows) {
+            self.set.number(values, &mut numbered.groups, &mut numbered.first);
+            return numbered;
+        }
         for row in 0..keys.count() {
             let (hash, key) = (keys.hash(row), keys.get(row));
             if grows {

@@ -78,6 +78,11 @@ impl Class {
 }
 
 impl Texts {
+    /// Texts that stand one behind the other, in UTF-8, and where each ends.
+    pub fn from_parts(bytes: Vec<u8>, ends: Vec<usize>) -> Texts {
+        Texts { bytes, ends }
+    }
+
     /// The bytes of one row, which are UTF-8.
     #[inline]
     pub fn get(&self, row: usize) -> &[u8] {
@@ -134,6 +139,12 @@ impl Column {
     /// A column of booleans.
     pub fn of_truths(truths: Vec<bool>, nulls: Option<Vec<bool>>) -> Column {
         Column { data: Data::Bool(truths), nulls }
+    }
+
+    /// A column of integers, dates or times, and which rows have NULL.
+    pub fn of_integers(values: Vec<i64>, is_null: Vec<bool>) -> Column {
+        let nulls = is_null.contains(&true).then_some(is_null);
+        Column { data: Data::Int(values), nulls }
     }
 
     /// One value for each of `rows` rows.
@@ -301,17 +312,16 @@ impl Column {
 
     /// The values of these rows, in this order; NULL for [`ABSENT`].
     pub fn gather(&self, rows: &[u32]) -> Column {
-        fn each<T: Clone + Default>(values: &[T], rows: &[u32]) -> Vec<T> {
-            rows.iter().map(|&row| values.get(row as usize).cloned().unwrap_or_default()).collect()
-        }
+        let is_whole = !rows.iter().fold(false, |any, row| any | (*row == ABSENT));
+        let each = Picked { rows, is_whole };
         if self.is_empty() && rows.iter().any(|row| *row != ABSENT) {
             return self.clone(); // A column that nobody looks at.
         }
         let data = match &self.data {
-            Data::Bool(values) => Data::Bool(each(values, rows)),
-            Data::Int(values) => Data::Int(each(values, rows)),
-            Data::Float(values) => Data::Float(each(values, rows)),
-            Data::Decimal(values, scale) => Data::Decimal(each(values, rows), *scale),
+            Data::Bool(values) => Data::Bool(each.of(values)),
+            Data::Int(values) => Data::Int(each.of(values)),
+            Data::Float(values) => Data::Float(each.of(values)),
+            Data::Decimal(values, scale) => Data::Decimal(each.of(values), *scale),
             Data::Text(texts) => {
                 let mut gathered = Texts { bytes: Vec::new(), ends: Vec::with_capacity(rows.len()) };
                 for &row in rows {
@@ -319,12 +329,11 @@ impl Column {
                 }
                 Data::Text(gathered)
             }
-            Data::Datums(values) => Data::Datums(each(values, rows)),
+            Data::Datums(values) => Data::Datums(each.of(values)),
         };
-        let nulls = if self.nulls.is_none() && !rows.contains(&ABSENT) {
-            None
-        } else {
-            Some(rows.iter().map(|&row| row == ABSENT || self.is_null(row as usize)).collect())
+        let nulls = match &self.nulls {
+            None if is_whole => None,
+            _ => Some(rows.iter().map(|&row| row == ABSENT || self.is_null(row as usize)).collect()),
         };
         Column { data, nulls }
     }
@@ -384,6 +393,21 @@ impl Column {
                     values.len() * size_of::<Datum>() + values.iter().map(value_bytes).sum::<usize>()
                 }
             }
+    }
+}
+
+/// Rows of a column, of which some may be [`ABSENT`].
+struct Picked<'r> {
+    rows: &'r [u32],
+    is_whole: bool,
+}
+
+impl Picked<'_> {
+    fn of<T: Clone + Default>(&self, values: &[T]) -> Vec<T> {
+        if self.is_whole {
+            return self.rows.iter().map(|&row| values[row as usize].clone()).collect();
+        }
+        self.rows.iter().map(|&row| values.get(row as usize).cloned().unwrap_or_default()).collect()
     }
 }
 

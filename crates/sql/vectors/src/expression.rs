@@ -287,8 +287,16 @@ impl Expression {
     pub fn selected(&self, batch: &Batch) -> Result<Vec<u32>> {
         let column = self.evaluate(batch)?.spread(batch.rows);
         let truths = truths(&column);
-        let is_true = |row: &u32| truths[*row as usize] && !column.is_null(*row as usize);
-        Ok((0..batch.rows as u32).filter(is_true).collect())
+        let known = |row: usize| column.nulls.as_ref().is_none_or(|nulls| !nulls[row]);
+        // Without a branch: which rows pass is hard to foretell.
+        let mut rows = vec![0; truths.len()];
+        let mut count = 0;
+        for (row, truth) in truths.iter().enumerate() {
+            rows[count] = row as u32;
+            count += usize::from(*truth & known(row));
+        }
+        rows.truncate(count);
+        Ok(rows)
     }
 
     /// Evaluates it over some rows of a batch, or all.
@@ -315,7 +323,10 @@ fn connect(operands: &[Expression], decisive: bool, batch: &Batch) -> Result<Col
     for operand in operands {
         if operand.is_safe {
             let column = operand.evaluate(batch)?.spread(batch.rows);
-            combine(&mut values, &mut nulls, &column, 0..batch.rows, decisive);
+            match &column.nulls {
+                None => combine_all(&mut values, &truths(&column), decisive),
+                Some(_) => combine(&mut values, &mut nulls, &column, 0..batch.rows, decisive),
+            }
             continue;
         }
         let open: Vec<u32> = (0..batch.rows as u32).filter(|&row| values[row as usize] != decisive).collect();
@@ -330,6 +341,16 @@ fn connect(operands: &[Expression], decisive: bool, batch: &Batch) -> Result<Col
     }
     let has_nulls = nulls.contains(&true);
     Ok(Column::of_truths(values, has_nulls.then_some(nulls)))
+}
+
+/// Combines an operand's truths, of which none is unknown, with what is known of all rows.
+fn combine_all(values: &mut [bool], truths: &[bool], decisive: bool) {
+    let both = values.iter_mut().zip(truths);
+    if decisive {
+        both.for_each(|(value, truth)| *value |= truth)
+    } else {
+        both.for_each(|(value, truth)| *value &= truth)
+    }
 }
 
 /// Combines an operand's truths, row by row, with what is known of the rows `of`.

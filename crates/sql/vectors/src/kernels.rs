@@ -50,7 +50,7 @@ fn zip<T: Copy, U>(
     (left, left_constant): (&[T], bool),
     (right, right_constant): (&[T], bool),
     rows: usize,
-    function: impl Fn(T, T) -> U,
+    mut function: impl FnMut(T, T) -> U,
 ) -> Vec<U> {
     match (left_constant, right_constant) {
         (false, false) => left.iter().zip(right).map(|(left, right)| function(*left, *right)).collect(),
@@ -162,10 +162,10 @@ fn integers(
     nulls: Option<&[bool]>,
     rows: usize,
 ) -> Option<Vec<i64>> {
-    let bounds = match data_type {
-        Type::INT2 => i64::from(i16::MIN)..=i64::from(i16::MAX),
-        Type::INT4 => i64::from(i32::MIN)..=i64::from(i32::MAX),
-        Type::INT8 => i64::MIN..=i64::MAX,
+    let bits = match data_type {
+        Type::INT2 => i16::BITS,
+        Type::INT4 => i32::BITS,
+        Type::INT8 => i64::BITS,
         _ => return None,
     };
     // Of narrow integers nothing wraps, so one look at the extremes is enough.
@@ -175,13 +175,31 @@ fn integers(
             Arithmetic::Subtract => zip(left, right, rows, i64::wrapping_sub),
             Arithmetic::Multiply => zip(left, right, rows, i64::wrapping_mul),
         };
-        let fits = |value: &i64| bounds.contains(value);
+        // Bits above those of the type, of the distance from its least value.
+        let beyond = |value: i64| (value.wrapping_add(1 << (bits - 1)) as u64) >> bits;
         let all = match nulls {
-            None => values.iter().all(fits),
-            Some(nulls) => values.iter().zip(nulls).all(|(value, null)| *null || fits(value)),
+            None => values.iter().fold(0, |all, value| all | beyond(*value)),
+            Some(nulls) => {
+                let known = values.iter().zip(nulls).map(|(value, null)| if *null { 0 } else { beyond(*value) });
+                known.fold(0, |all, beyond| all | beyond)
+            }
         };
-        return all.then_some(values);
+        return (all == 0).then_some(values);
     }
+    let mut has_wrapped = false;
+    let mut noted = |(value, wraps): (i64, bool)| {
+        has_wrapped |= wraps;
+        value
+    };
+    let values = match operation {
+        Arithmetic::Add => zip(left, right, rows, |a, b| noted(a.overflowing_add(b))),
+        Arithmetic::Subtract => zip(left, right, rows, |a, b| noted(a.overflowing_sub(b))),
+        Arithmetic::Multiply => zip(left, right, rows, |a, b| noted(a.overflowing_mul(b))),
+    };
+    if !has_wrapped {
+        return Some(values);
+    }
+    // Perhaps where a row has NULL.
     let values = match operation {
         Arithmetic::Add => zip(left, right, rows, i64::checked_add),
         Arithmetic::Subtract => zip(left, right, rows, i64::checked_sub),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// The keys of a batch's rows.
 pub struct Keys {
     form: Form,
+    /// The hashes of keys that are bytes. Those of integers are as quickly made as read.
     hashes: Vec<u64>,
     /// Which keys have NULL in them; `None`: none.
     has_null: Option<Vec<bool>>,
@@ -71,9 +72,10 @@ impl Keys {
     /// The keys of these columns. Those of one type, or of the same types, have one form.
     pub fn of_columns(columns: &[(Arc<Column>, Type)], rows: usize) -> Keys {
         if let [(column, _)] = columns
-            && let Data::Int(values) = &column.data
+            && let Data::Int(_) = &column.data
         {
-            return Keys::of_integers(column, values);
+            let form = Form::Integers(column.clone());
+            return Keys { form, hashes: Vec::new(), has_null: column.nulls.clone() };
         }
         let mut keys =
             Keys { form: Form::Bytes(Vec::new(), Vec::new()), hashes: Vec::with_capacity(rows), has_null: None };
@@ -93,17 +95,23 @@ impl Keys {
         keys
     }
 
-    fn of_integers(column: &Arc<Column>, values: &[i64]) -> Keys {
-        let mut hashes: Vec<u64> = values.iter().map(|value| hash_integer(*value)).collect();
-        if let Some(nulls) = &column.nulls {
-            hashes.iter_mut().zip(nulls).filter(|(_, null)| **null).for_each(|(hash, _)| *hash = HASH_OF_NULL);
-        }
-        Keys { form: Form::Integers(column.clone()), hashes, has_null: column.nulls.clone() }
-    }
-
     /// Number of keys.
     pub fn count(&self) -> usize {
-        self.hashes.len()
+        match &self.form {
+            Form::Integers(column) => column.len(),
+            Form::Bytes(_, ends) => ends.len(),
+        }
+    }
+
+    /// The keys, if they are integers without NULL.
+    pub fn integers(&self) -> Option<&[i64]> {
+        match &self.form {
+            Form::Integers(column) if self.has_null.is_none() => match &column.data {
+                Data::Int(values) => Some(values),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// One key.
@@ -124,7 +132,11 @@ impl Keys {
     /// The hash of one key.
     #[inline]
     pub fn hash(&self, row: usize) -> u64 {
-        self.hashes[row]
+        match self.get(row) {
+            Key::Integer(Some(value)) => hash_integer(value),
+            Key::Integer(None) => HASH_OF_NULL,
+            Key::Bytes(_) => self.hashes[row],
+        }
     }
 
     /// Returns whether one of the values of a key is NULL.
@@ -215,6 +227,7 @@ pub struct KeySet {
     hashes: Vec<u64>,
     /// The keys that are integers; 0 for NULL.
     integers: Vec<i64>,
+    dense: Dense,
     /// The number of NULL, which is in no slot.
     null: Option<u32>,
     /// The keys that are bytes, and where each ends.
@@ -246,7 +259,10 @@ impl KeySet {
     pub fn find(&self, hash: u64, key: Key<'_>) -> Option<u32> {
         match key {
             Key::Integer(None) => self.null,
-            Key::Integer(Some(value)) => self.look(hash, |number| self.integers[number] == value),
+            Key::Integer(Some(value)) => match self.dense.place(value) {
+                Some(place) => self.dense.numbers[place].checked_sub(1),
+                None => self.look(hash, |number| self.integers[number] == value),
+            },
             Key::Bytes(key) => self.look(hash, |number| self.hashes[number] == hash && self.bytes_of(number) == key),
         }
     }
@@ -273,6 +289,29 @@ impl KeySet {
         }
     }
 
+    /// Finds the numbers of integers, and gives one to each that is not there: their rows become `new`.
+    pub fn number(&mut self, values: &[i64], numbers: &mut Vec<u32>, new: &mut Vec<u32>) {
+        let mut has_others = false;
+        numbers.extend(values.iter().map(|value| {
+            let number = self.dense.number(*value);
+            has_others |= number == NO_NUMBER;
+            number
+        }));
+        if !has_others {
+            return;
+        }
+        let of_values = numbers.len() - values.len();
+        for (row, (number, &value)) in (0..).zip(numbers[of_values..].iter_mut().zip(values)) {
+            if *number == NO_NUMBER {
+                let (found, is_new) = self.insert(hash_integer(value), Key::Integer(Some(value)));
+                *number = found;
+                if is_new {
+                    new.push(row);
+                }
+            }
+        }
+    }
+
     /// Adds a key that is not there.
     fn add(&mut self, hash: u64, key: Key<'_>) -> u32 {
         if (self.count() + 1) * 8 > self.slots.len() * 7 {
@@ -287,6 +326,7 @@ impl KeySet {
                     self.null = Some(number);
                     return number;
                 }
+                self.dense.add(value.unwrap_or(0), number, &self.integers, self.null);
             }
             Key::Bytes(key) => {
                 self.bytes.extend_from_slice(key);
@@ -322,6 +362,132 @@ impl KeySet {
 
     /// Approximate bytes of memory.
     pub fn memory(&self) -> usize {
-        self.slots.len() * 4 + (self.hashes.len() + self.integers.len() + self.ends.len()) * 8 + self.bytes.len()
+        (self.slots.len() + self.dense.numbers.len()) * 4
+            + (self.hashes.len() + self.integers.len() + self.ends.len()) * 8
+            + self.bytes.len()
+    }
+}
+
+/// Numbers of integers that lie close together, by value: in front of the slots, which have all keys.
+#[derive(Default)]
+struct Dense {
+    /// The value of the first place.
+    least: i64,
+    /// Numbers plus one; 0: the value is no key.
+    numbers: Vec<u32>,
+}
+
+/// Stands for the number of a value that has no place, or is no key.
+const NO_NUMBER: u32 = u32::MAX;
+/// Places, however few keys there are.
+const LEAST_PLACES: usize = 1024;
+/// Places for each key, at most: they take as much memory as the key does otherwise.
+const PLACES_OF_KEY: usize = 8;
+
+impl Dense {
+    /// The place of a value, if it has one. Differences wrap as places do.
+    #[inline]
+    fn place(&self, value: i64) -> Option<usize> {
+        let place = value.wrapping_sub(self.least) as usize;
+        (place < self.numbers.len()).then_some(place)
+    }
+
+    /// The number of a value, or [`NO_NUMBER`].
+    #[inline]
+    fn number(&self, value: i64) -> u32 {
+        self.numbers.get(value.wrapping_sub(self.least) as usize).map_or(NO_NUMBER, |number| number.wrapping_sub(1))
+    }
+
+    /// Takes a new key, the last of `all`, and makes places up to it if there are keys enough for them.
+    fn add(&mut self, value: i64, number: u32, all: &[i64], null: Option<u32>) {
+        match self.place(value) {
+            Some(place) => self.numbers[place] = number + 1,
+            None => self.widen(value, all, null),
+        }
+    }
+
+    fn widen(&mut self, value: i64, all: &[i64], null: Option<u32>) {
+        let last = self.least.saturating_add(self.numbers.len() as i64 - 1);
+        let (first, last) = match self.numbers.is_empty() {
+            true => (value, value),
+            false => (value.min(self.least), value.max(last)),
+        };
+        let places = last.checked_sub(first).and_then(|span| usize::try_from(span).ok()?.checked_add(1));
+        let most = LEAST_PLACES.max(PLACES_OF_KEY * all.len());
+        // Twice as many each time, so that moving the keys is paid for by those that came.
+        let Some(places) = places.and_then(usize::checked_next_power_of_two).filter(|places| *places <= most) else {
+            return;
+        };
+        self.least = if value == first { last.saturating_sub(places as i64 - 1) } else { first };
+        self.numbers.clear();
+        self.numbers.resize(places, 0);
+        for (number, value) in (0..).zip(all).filter(|(number, _)| null != Some(*number)) {
+            if let Some(place) = self.place(*value) {
+                self.numbers[place] = number + 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// Numbers all keys of a column twice: by one call for all, and one by one.
+    fn number(values: &[Option<i64>]) {
+        let (mut all, mut each, mut known) = (KeySet::default(), KeySet::default(), HashMap::new());
+        let mut column = Column::new(Type::INT8);
+        for value in values {
+            column.push(&value.map_or(Datum::Null, Datum::Int8));
+        }
+        let keys = Keys::of_columns(&[(Arc::new(column), Type::INT8)], values.len());
+        let (mut numbers, mut new) = (Vec::new(), Vec::new());
+        match keys.integers() {
+            Some(integers) => all.number(integers, &mut numbers, &mut new),
+            None => assert!(values.contains(&None)),
+        }
+        for (row, value) in values.iter().enumerate() {
+            let expected = known.len() as u32;
+            let (expected, is_new) = known.get(value).map_or((expected, true), |number| (*number, false));
+            known.insert(*value, expected);
+            assert_eq!(each.insert(keys.hash(row), keys.get(row)), (expected, is_new), "{value:?}");
+            assert_eq!(each.find(keys.hash(row), keys.get(row)), Some(expected));
+            if !numbers.is_empty() {
+                assert_eq!((numbers[row], new.contains(&(row as u32))), (expected, is_new), "{value:?}");
+            }
+        }
+        assert_eq!(each.count(), known.len());
+        assert!(each.iter().zip(0..).all(|((_, key), number)| match key {
+            Key::Integer(value) => known[&value] == number,
+            Key::Bytes(_) => false,
+        }));
+        let absent = |value: i64| each.find(hash_integer(value), Key::Integer(Some(value)));
+        let others = (-2000..2000).chain([i64::MIN, i64::MAX]);
+        others.filter(|value| !known.contains_key(&Some(*value))).for_each(|value| assert_eq!(absent(value), None));
+    }
+
+    #[test]
+    fn integers_have_one_number_each_however_they_lie() {
+        let dense: Vec<_> = (0..5000).map(|at| Some(at * 31 % 1000)).collect();
+        let falling: Vec<_> = (0..5000).map(|at| Some(-at / 2)).collect();
+        let sparse: Vec<_> = (0..500).map(|at| Some(at * 1_000_003)).collect();
+        let edges = [i64::MAX, i64::MIN, i64::MAX - 1, i64::MIN + 1, 0, -1, i64::MAX, i64::MIN].map(Some);
+        let both: Vec<_> = (0..4000).map(|at| Some(if at % 3 == 0 { at << 40 } else { 700 - at % 1500 })).collect();
+        for values in [&dense, &falling, &sparse, &edges.to_vec(), &both] {
+            number(values);
+            let with_null = [None, Some(5)].into_iter().chain(values.iter().copied()).chain([None]).collect::<Vec<_>>();
+            number(&with_null);
+        }
+    }
+
+    #[test]
+    fn places_take_as_much_memory_as_keys_do() {
+        let mut set = KeySet::default();
+        let (mut numbers, mut new) = (Vec::new(), Vec::new());
+        set.number(&(0..1000).map(|at| at << 30).collect::<Vec<_>>(), &mut numbers, &mut new);
+        assert!(set.dense.numbers.len() <= 1, "they lie apart");
+        set.number(&(0..1000).collect::<Vec<_>>(), &mut numbers, &mut new);
+        assert!((1000..=2048).contains(&set.dense.numbers.len()), "{}", set.dense.numbers.len());
     }
 }

@@ -15,6 +15,8 @@ const ACCUMULATOR_BYTES: usize = 64;
 pub enum State {
     /// `count(*)`, `count(x)`
     Count(Vec<i64>),
+    /// Sums of integers of four bytes at most, how many they are, and the rows of all groups: so few that no sum can wrap.
+    Narrow(Vec<(i64, i64)>, u64),
     /// Sums of integers, and how many they are.
     Integers(Vec<(i128, i64)>),
     /// Sums of numerics.
@@ -83,7 +85,8 @@ impl State {
         let class = call.arguments.first().map(|argument| (argument.data_type(), Class::of(argument.data_type())));
         match (call.aggregate.name, class) {
             ("count", _) if call.arguments.len() <= 1 => State::Count(Vec::new()),
-            ("sum" | "avg", Some((Type::INT2 | Type::INT4 | Type::INT8, _))) => State::Integers(Vec::new()),
+            ("sum" | "avg", Some((Type::INT2 | Type::INT4, _))) => State::Narrow(Vec::new(), 0),
+            ("sum" | "avg", Some((Type::INT8, _))) => State::Integers(Vec::new()),
             ("sum" | "avg", Some((Type::NUMERIC, _))) => State::Numerics(Vec::new()),
             ("min" | "max", Some((_, Class::Int))) => State::Extreme(Vec::new(), call.aggregate.name == "max"),
             ("min" | "max", Some((Type::FLOAT8, _))) => State::FloatExtreme(Vec::new(), call.aggregate.name == "max"),
@@ -100,6 +103,7 @@ impl State {
     pub fn resize(&mut self, groups: usize) {
         match self {
             State::Count(counts) => counts.resize(groups, 0),
+            State::Narrow(sums, _) => sums.resize(groups, (0, 0)),
             State::Integers(sums) => sums.resize(groups, (0, 0)),
             State::Numerics(sums) => sums.resize(groups, NumericSum::default()),
             State::Extreme(values, _) => values.resize(groups, None),
@@ -113,6 +117,7 @@ impl State {
         if let State::Any(all, _, bytes) = self {
             return add_each(all, bytes, call, batch, groups);
         }
+        self.make_room(batch.rows as u64);
         let Some(argument) = call.arguments.first() else {
             if let State::Count(counts) = self {
                 count(counts, batch.rows, groups);
@@ -126,12 +131,17 @@ impl State {
                 None => count(counts, batch.rows, groups),
                 Some(nulls) => each(nulls, Some(nulls), groups, |group, _| counts[group] += 1),
             },
+            (State::Narrow(sums, rows), Data::Int(values)) => {
+                *rows += values.len() as u64;
+                match (nulls, groups) {
+                    (None, None) => add_to(&mut sums[0], values.iter().sum(), values.len()),
+                    _ => each(values, nulls, groups, |group, value| add_to(&mut sums[group], value, 1)),
+                }
+            }
             (State::Integers(sums), Data::Int(values)) => match (nulls, groups) {
                 (None, None) => {
-                    // Many narrow ones are summed in a register.
-                    let is_narrow = argument.data_type() != Type::INT8;
-                    let wide = || values.iter().map(|value| i128::from(*value)).sum();
-                    sums[0].0 += if is_narrow { i128::from(values.iter().sum::<i64>()) } else { wide() };
+                    // In a register.
+                    sums[0].0 += values.iter().map(|value| i128::from(*value)).sum::<i128>();
                     sums[0].1 += values.len() as i64;
                 }
                 _ => each(values, nulls, groups, |group, value| {
@@ -140,15 +150,8 @@ impl State {
                     *count += 1;
                 }),
             },
-            (State::Extreme(found, greatest), Data::Int(values)) => {
-                let greatest = *greatest;
-                each(values, nulls, groups, |group, value| {
-                    let found = &mut found[group];
-                    if found.is_none_or(|found| if greatest { value > found } else { value < found }) {
-                        *found = Some(value);
-                    }
-                });
-            }
+            (State::Extreme(found, true), Data::Int(values)) => extreme(found, values, nulls, groups, i64::max),
+            (State::Extreme(found, false), Data::Int(values)) => extreme(found, values, nulls, groups, i64::min),
             (State::FloatExtreme(found, greatest), Data::Float(values)) => {
                 let greatest = *greatest;
                 each(values, nulls, groups, |group, value| {
@@ -191,10 +194,27 @@ impl State {
         Ok(())
     }
 
+    /// Makes the sums wider if they might not have room for so many rows more.
+    fn make_room(&mut self, more: u64) {
+        if let State::Narrow(sums, rows) = self
+            && *rows + more > MOST_NARROW
+        {
+            *self = State::Integers(sums.iter().map(|(sum, count)| (i128::from(*sum), *count)).collect());
+        }
+    }
+
     /// Adds the groups of other rows: each to the one of `groups`.
-    pub fn merge(&mut self, other: State, groups: &[u32]) -> Result<()> {
+    pub fn merge(&mut self, mut other: State, groups: &[u32]) -> Result<()> {
         let groups = groups.iter().map(|group| *group as usize);
+        let rows = |state: &State| if let State::Narrow(_, rows) = state { *rows } else { MOST_NARROW + 1 };
+        let (own, others) = (rows(self), rows(&other));
+        self.make_room(others);
+        other.make_room(own);
         match (self, other) {
+            (State::Narrow(sums, rows), State::Narrow(others, more)) => {
+                *rows += more;
+                groups.zip(others).for_each(|(group, (sum, count))| add_to(&mut sums[group], sum, count as usize));
+            }
             (State::Count(counts), State::Count(others)) => {
                 groups.zip(others).for_each(|(group, count)| counts[group] += count);
             }
@@ -225,6 +245,7 @@ impl State {
         }
         match self {
             State::Count(counts) => State::Count(each(counts, groups)),
+            State::Narrow(sums, rows) => State::Narrow(each(sums, groups), *rows),
             State::Integers(sums) => State::Integers(each(sums, groups)),
             State::Numerics(sums) => State::Numerics(each(sums, groups)),
             State::Extreme(values, greatest) => State::Extreme(each(values, groups), *greatest),
@@ -236,6 +257,21 @@ impl State {
     /// The results.
     pub fn finish(&self, call: &Call, groups: usize) -> Result<Column> {
         let mut results = Column::new(call.result);
+        let integers = match self {
+            State::Count(counts) => Some(Column { data: Data::Int(counts.clone()), nulls: None }),
+            State::Narrow(sums, _) if call.result == Type::INT8 => {
+                let is_null = sums.iter().map(|(_, count)| *count == 0);
+                Some(Column::of_integers(sums.iter().map(|(sum, _)| *sum).collect(), is_null.collect()))
+            }
+            State::Extreme(found, _) => {
+                let is_null = found.iter().map(Option::is_none);
+                Some(Column::of_integers(found.iter().map(|found| found.unwrap_or(0)).collect(), is_null.collect()))
+            }
+            _ => None,
+        };
+        if let Some(integers) = integers {
+            return Ok(integers);
+        }
         for group in 0..groups {
             results.push(&self.result(call, group)?);
         }
@@ -246,26 +282,16 @@ impl State {
         let is_average = call.aggregate.name == "avg";
         Ok(match self {
             State::Count(counts) => Datum::Int8(counts[group]),
-            State::Integers(sums) => match sums[group] {
-                (_, 0) => Datum::Null,
-                (sum, count) if is_average => Datum::Numeric(Numeric::from(sum).div(&Numeric::from(count))?),
-                (sum, _) if call.result == Type::NUMERIC => Datum::Numeric(Numeric::from(sum)),
-                (sum, _) => Datum::Int8(
-                    i64::try_from(sum)
-                        .map_err(|_| Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range"))?,
-                ),
-            },
+            State::Narrow(sums, _) => sum_or_average(call, i128::from(sums[group].0), sums[group].1)?,
+            State::Integers(sums) => sum_or_average(call, sums[group].0, sums[group].1)?,
             State::Numerics(sums) => match sums[group].sum()? {
                 None => Datum::Null,
                 Some(sum) if is_average => Datum::Numeric(sum.div(&Numeric::from(sums[group].count))?),
                 Some(sum) => Datum::Numeric(sum),
             },
             State::Extreme(found, _) => {
-                let mut value = Column::new(call.result);
-                found[group].map_or(Datum::Null, |found| {
-                    value.push_int(found);
-                    value.get(0, call.result)
-                })
+                let found = Column::of_integers(vec![found[group].unwrap_or(0)], vec![found[group].is_none()]);
+                found.get(0, call.result)
             }
             State::FloatExtreme(found, _) => found[group].map_or(Datum::Null, Datum::Float8),
             State::Any(all, ..) => all[group].value()?,
@@ -276,6 +302,7 @@ impl State {
     pub fn memory(&self) -> usize {
         match self {
             State::Count(counts) => counts.len() * 8,
+            State::Narrow(sums, _) => sums.len() * 16,
             State::Integers(sums) => sums.len() * 32,
             State::Numerics(sums) => sums.len() * size_of::<NumericSum>(),
             State::Extreme(values, _) => values.len() * 16,
@@ -283,6 +310,26 @@ impl State {
             State::Any(all, _, bytes) => all.len() * ACCUMULATOR_BYTES + bytes,
         }
     }
+}
+
+/// Rows of narrow integers whose sum is a `bigint`, whatever they are.
+const MOST_NARROW: u64 = u32::MAX as u64;
+
+#[inline]
+fn add_to((sum, count): &mut (i64, i64), more: i64, rows: usize) {
+    *sum += more;
+    *count += rows as i64;
+}
+
+/// The result of a sum or an average of integers.
+fn sum_or_average(call: &Call, sum: i128, count: i64) -> Result<Datum> {
+    let beyond = |_| Error::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range");
+    Ok(match count {
+        0 => Datum::Null,
+        _ if call.aggregate.name == "avg" => Datum::Numeric(Numeric::from(sum).div(&Numeric::from(count))?),
+        _ if call.result == Type::NUMERIC => Datum::Numeric(Numeric::from(sum)),
+        _ => Datum::Int8(i64::try_from(sum).map_err(beyond)?),
+    })
 }
 
 /// Shows the values that are not NULL, with their groups.
@@ -300,6 +347,26 @@ fn each<T: Copy>(values: &[T], nulls: Option<&[bool]>, groups: Option<&[u32]>, m
             known.for_each(|((value, _), group)| add(*group as usize, *value));
         }
     }
+}
+
+/// Keeps the better of each group's values: `better` is the greater of two, or the less.
+#[inline]
+fn extreme(
+    found: &mut [Option<i64>],
+    values: &[i64],
+    nulls: Option<&[bool]>,
+    groups: Option<&[u32]>,
+    better: impl Fn(i64, i64) -> i64,
+) {
+    if let ([found], [first, ..], None, None) = (&mut *found, values, nulls, groups) {
+        let best = values.iter().fold(*first, |best, value| better(best, *value));
+        *found = Some(found.map_or(best, |found| better(found, best)));
+        return;
+    }
+    each(values, nulls, groups, |group, value| {
+        let found = &mut found[group];
+        *found = Some(found.map_or(value, |found| better(found, value)));
+    });
 }
 
 /// Counts rows.
@@ -332,4 +399,53 @@ fn add_each(
         *bytes = (*bytes + accumulator.memory()).saturating_sub(before);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Expression;
+    use pgtypes::functions::resolve_aggregate;
+
+    fn call(name: &str) -> Call {
+        let resolved = resolve_aggregate(name, &[Type::INT4]).expect("fits").expect("an aggregate");
+        let argument = Expression::column(0, Type::INT4);
+        let (arguments, aggregate, result) = (vec![argument], resolved.aggregate, resolved.result);
+        Call { aggregate, arguments, filter: None, distinct: false, result }
+    }
+
+    fn batch(values: &[i64]) -> Batch {
+        Batch::new(values.len(), [Column::of_integers(values.to_vec(), vec![false; values.len()])])
+    }
+
+    /// Sums of narrow integers go on where eight bytes might have no room for more, and fail in the end only.
+    #[test]
+    fn narrow_sums_become_wide() {
+        let (sum, average, values) = (call("sum"), call("avg"), batch(&[i64::from(i32::MAX); 3]));
+        let count = i64::from(u32::MAX) - 3;
+        let full = || State::Narrow(vec![(count * i64::from(i32::MAX), count)], MOST_NARROW - 3);
+        let mut state = full();
+        state.add(&sum, &values, None).expect("room for three");
+        assert!(matches!(state, State::Narrow(..)));
+        state.add(&sum, &values, Some(&[0, 0, 0])).expect("no limit");
+        assert!(matches!(state, State::Integers(..)));
+        let average = state.finish(&average, 1).expect("a number").get(0, Type::NUMERIC);
+        assert!(matches!(average, Datum::Numeric(value) if value.to_i64() == Some(i64::from(i32::MAX))));
+    }
+
+    #[test]
+    fn sums_of_both_widths_are_put_together() {
+        let sum = call("sum");
+        for (left, right) in [(0, 1), (1, 0)] {
+            let state = |at: i32| match at {
+                0 => State::Narrow(vec![(7, 2), (0, 0)], 2),
+                _ => State::Integers(vec![(1 << 70, 3), (5, 1)]),
+            };
+            let mut own = state(left);
+            own.merge(state(right), &[0, 1]).expect("both are sums");
+            let State::Integers(sums) = &own else { panic!("narrow") };
+            assert_eq!(sums, &[((1 << 70) + 7, 5), (5, 1)]);
+            assert_eq!(own.finish(&sum, 2).expect_err("beyond bigint").code(), state::NUMERIC_VALUE_OUT_OF_RANGE);
+        }
+    }
 }
