@@ -147,6 +147,34 @@ fn a_batch_is_used_again() {
     assert!(days.iter().copied().eq(0..BATCH_ROWS as i32));
 }
 
+/// Who appends says how wide integers are; what nobody says something about may be of any width.
+#[test]
+fn a_vector_has_the_bits_of_the_widest_value() {
+    let mut batch = Batch::default();
+    let mut bits = |bits: &[Option<u32>]| {
+        batch.restart(&[ColumnType::Int]);
+        for bits in bits {
+            batch.extend(1, |columns| {
+                let column = &mut columns[0];
+                let parts = match bits {
+                    Some(bits) => column.narrow_parts_mut(*bits),
+                    None => column.parts_mut(),
+                };
+                let (Values::Int(values), is_null) = parts else { panic!("one column of integers") };
+                values.push(1);
+                is_null.push(false);
+            });
+        }
+        batch.column(0).bits()
+    };
+    assert_eq!([bits(&[Some(16), Some(32), Some(8)]), bits(&[Some(8), None]), bits(&[Some(8)])], [32, 64, 8]);
+    batch.restart(&[ColumnType::Int]);
+    batch.push(RowBuf::from_values(&[Value::Int(1).as_ref()]).row());
+    assert_eq!(batch.column(0).bits(), 64);
+    let (values, is_null) = batch.into_columns().remove(0).into_parts();
+    assert_eq!((values, is_null), (Values::Int(vec![1]), vec![false]));
+}
+
 /// An engine that stores one column.
 struct Columnar(Rows, Vec<i64>);
 

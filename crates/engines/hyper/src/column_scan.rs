@@ -16,7 +16,7 @@ use model::columns::{BATCH_ROWS, Batch, Batches, Values, Vector};
 use model::{ColumnType, Columns, Result, RowBuf, Scan};
 use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use select::select;
+use select::Chosen;
 use std::ops::{Bound, Range};
 use std::sync::PoisonError;
 
@@ -105,26 +105,28 @@ impl<'v> BlockScan<'v> {
 
     /// Copies the rows of slots without versions.
     fn copy_in_place(&self, rows: &Rows, range: Range<usize>, batch: &mut Batch) {
-        let is_full = self.scan.filter.is_none() && all_there(rows, range.clone());
-        let chosen = if is_full { Vec::new() } else { self.choose(rows, range.clone()) };
-        let count = if is_full { range.len() } else { chosen.len() };
+        if range.is_empty() {
+            return;
+        }
+        let is_whole = self.scan.filter.is_none() && all_there(rows, range.clone());
+        let chosen = (!is_whole).then(|| self.choose(rows, range.clone()));
+        let count = chosen.as_ref().map_or(range.len(), Chosen::count);
+        let slots = chosen.filter(|_| count < range.len() && !self.columns.is_empty()).map(|chosen| chosen.slots());
         batch.extend(count, |vectors| {
             for (vector, &column) in vectors.iter_mut().zip(&self.columns) {
                 let column = rows.store().column(column).expect("columns were checked when the scan began");
-                if is_full { copy_range(column, range.clone(), vector) } else { copy_chosen(column, &chosen, vector) }
+                match &slots {
+                    None => copy_range(column, range.clone(), vector),
+                    Some(slots) => copy_chosen(column, slots, vector),
+                }
             }
         });
     }
 
-    /// The slots whose rows are there and pass.
-    pub fn choose(&self, rows: &Rows, range: Range<usize>) -> Vec<u32> {
-        let mut chosen: Vec<u32> = range
-            .map(|slot| slot as u32)
-            .filter(|&slot| rows.there(slot as usize / 64) >> (slot % 64) & 1 != 0)
-            .collect();
-        if let Some(filter) = self.scan.filter {
-            select(filter, rows.store(), &mut chosen);
-        }
+    /// The slots of [`BATCH_ROWS`] at most whose rows are there and pass.
+    pub fn choose(&self, rows: &Rows, range: Range<usize>) -> Chosen {
+        let mut chosen = Chosen::there(rows, range);
+        self.scan.filter.inspect(|filter| chosen.narrow(filter, rows.store()));
         chosen
     }
 
@@ -165,7 +167,7 @@ fn all_there(rows: &Rows, range: Range<usize>) -> bool {
 
 /// Appends a range of a column: one loop over values of one width.
 fn copy_range(column: &Column, range: Range<usize>, to: &mut Vector) {
-    let (values, is_null) = to.parts_mut();
+    let (values, is_null) = to.narrow_parts_mut(column.data().bits());
     match column.has_nulls() {
         true => is_null.extend(range.clone().map(|slot| column.is_null(slot))),
         false => is_null.resize(is_null.len() + range.len(), false),
@@ -182,8 +184,11 @@ fn copy_range(column: &Column, range: Range<usize>, to: &mut Vector) {
 
 /// Appends chosen slots of a column.
 fn copy_chosen(column: &Column, slots: &[u32], to: &mut Vector) {
-    let (values, is_null) = to.parts_mut();
-    is_null.extend(slots.iter().map(|&slot| column.is_null(slot as usize)));
+    let (values, is_null) = to.narrow_parts_mut(column.data().bits());
+    match column.has_nulls() {
+        true => is_null.extend(slots.iter().map(|&slot| column.is_null(slot as usize))),
+        false => is_null.resize(is_null.len() + slots.len(), false),
+    }
     match column.data() {
         Data::Narrow1(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize].into())),
         Data::Narrow2(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize].into())),

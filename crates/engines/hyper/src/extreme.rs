@@ -16,6 +16,7 @@ use crate::store::{Column, Data};
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
 use crate::wait::Refusal;
+use model::columns::BATCH_ROWS;
 use model::{ColumnType, Columns, Extreme, Key, Predicate, Result, RowBuf, Scan, Value};
 use std::ops::{Deref, Range};
 
@@ -101,10 +102,12 @@ impl Search<'_, '_> {
 
     /// Looks at slots without versions.
     fn look_in_place(&mut self, rows: &Rows, range: Range<usize>) {
-        let chosen = self.blocks.choose(rows, range);
         let column = rows.store().column(self.of.column).expect("columns were checked when the scan began");
-        if let Some(slot) = furthest(column, &chosen, self.of) {
-            self.offer(rows, slot, &rows.newest(slot));
+        for start in range.clone().step_by(BATCH_ROWS) {
+            let chosen = self.blocks.choose(rows, start..range.end.min(start + BATCH_ROWS));
+            if let Some(slot) = furthest(column, &chosen.slots(), self.of) {
+                self.offer(rows, slot, &rows.newest(slot));
+            }
         }
     }
 

@@ -298,6 +298,11 @@ impl Column {
         !self.nulls.is_empty()
     }
 
+    /// Which of 64 slots, from a multiple of 64 on, are NULL.
+    pub fn nulls(&self, word: usize) -> u64 {
+        self.nulls.get(word).copied().unwrap_or(0)
+    }
+
     /// The value of a slot.
     #[inline]
     pub fn get(&self, slot: usize) -> RawValue<'_> {
@@ -397,6 +402,16 @@ impl Column {
 }
 
 impl Data {
+    /// Bits of a value at most, if they are integers.
+    pub fn bits(&self) -> u32 {
+        match self {
+            Data::Narrow1(_) => i8::BITS,
+            Data::Narrow2(_) => i16::BITS,
+            Data::Narrow4(_) => i32::BITS,
+            Data::Wide(_) | Data::Floats(_) | Data::Heap(_) => i64::BITS,
+        }
+    }
+
     fn prefetch(&self, slot: usize) {
         match self {
             Data::Narrow1(values) => prefetch(&values[slot], 1),

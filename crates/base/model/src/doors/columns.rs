@@ -44,7 +44,12 @@ pub struct Batch {
 pub struct Vector {
     values: Values,
     is_null: Vec<bool>,
+    /// See [`Vector::bits`].
+    bits: u32,
 }
+
+/// Bits of the widest value.
+const ALL_BITS: u32 = 64;
 
 /// Values of one type, one for each row; any value where the row has NULL.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +95,11 @@ impl Batch {
     /// If the scan asks for fewer.
     pub fn column(&self, column: usize) -> &Vector {
         &self.columns[column]
+    }
+
+    /// The columns, in the order of the scan's.
+    pub fn into_columns(self) -> Vec<Vector> {
+        self.columns
     }
 
     /// Empties it for columns of these types. Memory is kept where the types are those of before.
@@ -139,7 +149,7 @@ impl Vector {
             ColumnType::Date => Values::Date(Vec::new()),
             ColumnType::Timestamp => Values::Timestamp(Vec::new()),
         };
-        Vector { values, is_null: Vec::new() }
+        Vector { values, is_null: Vec::new(), bits: 0 }
     }
 
     /// The values, for loops over one type.
@@ -152,9 +162,25 @@ impl Vector {
         &self.is_null
     }
 
+    /// The values, and which rows have NULL.
+    pub fn into_parts(self) -> (Values, Vec<bool>) {
+        (self.values, self.is_null)
+    }
+
     /// The values and which of them are NULL, to append to both ([`Batch::extend`]). A row with NULL has any value.
     pub fn parts_mut(&mut self) -> (&mut Values, &mut Vec<bool>) {
+        self.narrow_parts_mut(ALL_BITS)
+    }
+
+    /// The same, to append integers of so many bits at most, with their sign; also where a row has NULL.
+    pub fn narrow_parts_mut(&mut self, bits: u32) -> (&mut Values, &mut Vec<bool>) {
+        self.bits = self.bits.max(bits);
         (&mut self.values, &mut self.is_null)
+    }
+
+    /// Bits that all integers have room in, with their sign: as the engine knows it without a look at them.
+    pub fn bits(&self) -> u32 {
+        self.bits
     }
 
     /// Appends a value.
@@ -188,6 +214,7 @@ impl Vector {
 
     fn clear(&mut self) {
         self.is_null.clear();
+        self.bits = 0;
         match &mut self.values {
             Values::Bool(values) => values.clear(),
             Values::Int(values) | Values::Timestamp(values) => values.clear(),
@@ -198,6 +225,7 @@ impl Vector {
     }
 
     fn push(&mut self, value: ValueRef<'_>) {
+        self.bits = ALL_BITS;
         self.is_null.push(value.column_type() != Some(self.values.kind()));
         match (&mut self.values, value) {
             (Values::Bool(values), value) => values.push(value == ValueRef::Bool(true)),
@@ -250,6 +278,11 @@ impl Strings {
     pub fn get(&self, row: usize) -> &[u8] {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start..self.ends[row]]
+    }
+
+    /// All of them, one behind the other, and where each ends.
+    pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
+        (self.bytes, self.ends)
     }
 
     /// Appends one. What is appended to texts is UTF-8.

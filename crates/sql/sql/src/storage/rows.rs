@@ -355,10 +355,16 @@ pub fn decode_columns(
 /// The digits and the scale of a stored numeric that is finite and not large.
 pub fn stored_decimal(bytes: &[u8]) -> Option<(i128, u32)> {
     let [FINITE, low, high, digits @ ..] = bytes else { return None };
-    let negative = digits.last().is_some_and(|last| last & 0x80 != 0);
-    let mut whole = if negative { [0xff; 16] } else { [0; 16] };
+    let scale = u32::from(u16::from_le_bytes([*low, *high]));
+    let sign = digits.last().map_or(0, |last| *last as i8 >> 7);
+    if digits.len() <= 8 {
+        // Most of them: one register.
+        let whole = digits.iter().rev().fold(i64::from(sign), |whole, digit| whole << 8 | i64::from(*digit));
+        return Some((whole.into(), scale));
+    }
+    let mut whole = [sign as u8; 16];
     whole.get_mut(..digits.len())?.copy_from_slice(digits);
-    Some((i128::from_le_bytes(whole), u32::from(u16::from_le_bytes([*low, *high]))))
+    Some((i128::from_le_bytes(whole), scale))
 }
 
 /// A stored value as one of its type.

@@ -11,6 +11,7 @@ use crate::types::{Error, Row, Scalar, Type, error};
 use model::columns::{Values, Vector};
 use model::{RowRef, ValueRef};
 use std::sync::Arc;
+use vectors::column::Texts;
 use vectors::flow::Piece;
 use vectors::{Batch, Class, Column, Data};
 
@@ -38,6 +39,8 @@ struct Layout {
     width: usize,
     /// The column, its type, and its place in what is stored.
     columns: Vec<(usize, Type, usize)>,
+    /// Stands for each of the others.
+    unused: Arc<Column>,
 }
 
 /// Stored rows, one behind the other.
@@ -81,22 +84,21 @@ impl StoredRows {
         Ok(None)
     }
 
-    /// Shows a call that returns the next rows by column, on any thread, if the engine stores columns and not all are wanted; `None` if it
-    /// does not.
+    /// Shows a call that returns the next rows by column, on any thread, if the engine stores columns; `None` if it does not.
     pub fn share_columns<E>(
         &mut self,
         run: &mut Run<'_, '_>,
         work: &mut dyn FnMut(&Columns<'_, E>) -> Result<(), E>,
         stop: fn(SqlError) -> E,
     ) -> Option<Result<(), E>> {
-        let (asked, entries) = (self.asked.as_deref()?, self.entries.as_ref()?);
+        let entries = self.entries.as_ref()?;
         let wrong = |error: model::Error| stop(error.into());
         let view = match run.exec.transaction.shared_reads()?.read_view() {
             Ok(view) => view,
             Err(error) => return Some(Err(wrong(error))),
         };
         let mut scan = model::Scan::table(entries.table).between(entries.lower.clone(), entries.upper.clone());
-        (scan.filter, scan.columns) = (self.pushed.filter.as_ref(), pushed::as_columns(Some(asked)));
+        (scan.filter, scan.columns) = (self.pushed.filter.as_ref(), pushed::as_columns(self.asked.as_deref()));
         let layout = &self.layout;
         let columns = view.columns()?;
         let read = || {
@@ -135,6 +137,7 @@ impl Layout {
         Layout {
             width: all.len(),
             columns: all.iter().enumerate().filter(|(at, _)| is_used(*at)).filter_map(column).collect(),
+            unused: Arc::new(Column::new(Type::BOOL)),
         }
     }
 }
@@ -147,42 +150,88 @@ struct Columnar {
 
 impl Piece for Columnar {
     fn decode(self: Box<Self>) -> Result<Batch, Error> {
-        let mut columns: Vec<Column> = (0..self.layout.width).map(|_| Column::new(Type::BOOL)).collect();
-        for (at, data_type, place) in &self.layout.columns {
-            let (vector, mut column) = (self.batch.column(*place), Column::new(*data_type));
-            if !copy(vector, *data_type, &mut column) {
-                (0..self.batch.len()).try_for_each(|row| push(&mut column, vector.get(row), *data_type))?;
-            }
-            columns[*at] = column;
+        let Columnar { batch, layout } = *self;
+        let mut columns = vec![layout.unused.clone(); layout.width];
+        let rows = batch.len();
+        let mut vectors: Vec<Option<Vector>> = batch.into_columns().into_iter().map(Some).collect();
+        for (at, data_type, place) in &layout.columns {
+            let vector = vectors.get_mut(*place).and_then(Option::take).ok_or_else(wrong)?;
+            columns[*at] = Arc::new(decode_vector(vector, rows, *data_type)?);
         }
-        Ok(Batch::new(self.batch.len(), columns))
+        Ok(Batch { rows, columns })
     }
 }
 
-/// Copies values whose stored form is that of the column; `false` if one is not, or may not be.
-fn copy(vector: &Vector, data_type: Type, column: &mut Column) -> bool {
-    let in_range = |value: &i64| match data_type {
-        Type::INT8 => true,
-        Type::INT4 => i32::try_from(*value).is_ok(),
-        Type::INT2 => i16::try_from(*value).is_ok(),
-        _ => false,
-    };
-    match (vector.values(), &mut column.data) {
-        // A value that stands where the row has NULL may be out of range, too: then each is looked at.
-        (Values::Int(values), Data::Int(into)) if values.iter().all(in_range) => into.extend_from_slice(values),
-        (Values::Timestamp(values), Data::Int(into)) if data_type.scalar != Scalar::Time => {
-            into.extend_from_slice(values)
-        }
-        (Values::Date(values), Data::Int(into)) => into.extend(values.iter().map(|value| i64::from(*value))),
-        (Values::Float(values), Data::Float(into)) => into.extend_from_slice(values),
-        (Values::Bool(values), Data::Bool(into)) => into.extend_from_slice(values),
-        (Values::Text(values), Data::Text(into)) => {
-            (0..vector.is_null().len()).for_each(|row| into.push(values.get(row)))
-        }
-        _ => return false,
+fn wrong() -> Error {
+    Error::new(error::state::DATA_CORRUPTED, "a stored value is not of its type")
+}
+
+/// The values of a column: as they stand in memory, where their stored form is that of the column.
+fn decode_vector(vector: Vector, rows: usize, data_type: Type) -> Result<Column, Error> {
+    if !is_as_stored(&vector, data_type) {
+        return match decimals(&vector, data_type) {
+            Some(data) => Ok(with_nulls(data, vector.into_parts().1)),
+            None => {
+                let mut column = Column::new(data_type);
+                (0..rows).try_for_each(|row| push(&mut column, vector.get(row), data_type))?;
+                Ok(column)
+            }
+        };
     }
-    column.nulls = vector.is_null().contains(&true).then(|| vector.is_null().to_vec());
-    true
+    let (values, is_null) = vector.into_parts();
+    let data = match values {
+        Values::Int(values) | Values::Timestamp(values) => Data::Int(values),
+        Values::Date(values) => Data::Int(values.into_iter().map(i64::from).collect()),
+        Values::Float(values) => Data::Float(values),
+        Values::Bool(values) => Data::Bool(values),
+        Values::Text(values) | Values::Bytes(values) => {
+            let (bytes, ends) = values.into_parts();
+            Data::Text(Texts::from_parts(bytes, ends))
+        }
+    };
+    Ok(with_nulls(data, is_null))
+}
+
+fn with_nulls(data: Data, is_null: Vec<bool>) -> Column {
+    // A loop to the end, sixteen rows at a time.
+    let has_nulls = is_null.iter().fold(false, |any, is_null| any | is_null);
+    Column { data, nulls: has_nulls.then_some(is_null) }
+}
+
+/// Returns whether the stored values are those of a column of the type; `false` also if a NULL stands over one that is not.
+fn is_as_stored(vector: &Vector, data_type: Type) -> bool {
+    // Bits above those of the type, of the distance from its least value.
+    let fits = |values: &[i64], bits: u32| {
+        let distance = |value: &i64| value.wrapping_add(1 << (bits - 1)) as u64;
+        vector.bits() <= bits || values.iter().fold(0, |all, value| all | distance(value)) >> bits == 0
+    };
+    match (vector.values(), Class::of(data_type)) {
+        (Values::Int(values), Class::Int) => match data_type {
+            Type::INT8 => true,
+            Type::INT4 => fits(values, 32),
+            Type::INT2 => fits(values, 16),
+            _ => false,
+        },
+        (Values::Timestamp(_), Class::Int) => data_type.scalar != Scalar::Time,
+        (Values::Date(_), Class::Int) | (Values::Float(_), Class::Float) | (Values::Bool(_), Class::Bool) => true,
+        (Values::Text(_), Class::Text) => true,
+        _ => false,
+    }
+}
+
+/// Stored numerics of one scale; `None` if they are none.
+fn decimals(vector: &Vector, data_type: Type) -> Option<Data> {
+    let (Values::Bytes(values), Class::Decimal) = (vector.values(), Class::of(data_type)) else { return None };
+    let mut scale = None;
+    let digits = vector.is_null().iter().enumerate().map(|(row, is_null)| {
+        if *is_null {
+            return Some(0);
+        }
+        let (digits, of_row) = stored_decimal(values.get(row))?;
+        (*scale.get_or_insert(of_row) == of_row).then_some(digits)
+    });
+    let digits = digits.collect::<Option<Vec<i128>>>()?;
+    Some(Data::Decimal(digits, scale.unwrap_or(0)))
 }
 
 impl Piece for Stored {
@@ -222,8 +271,7 @@ fn push(column: &mut Column, value: ValueRef<'_>, data_type: Type) -> Result<(),
         }
         _ => {
             let decoded = decode_stored(value, data_type);
-            let wrong = |_| Error::new(error::state::DATA_CORRUPTED, "a stored value is not of its type");
-            column.push(&decoded.map_err(wrong)?);
+            column.push(&decoded.map_err(|_| wrong())?);
         }
     }
     Ok(())
