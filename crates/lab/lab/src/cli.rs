@@ -211,6 +211,14 @@ pub struct CommonArguments {
     #[arg(long, default_value = "16", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub batch: u32,
 
+    /// Threads that plan, of --engine bohm
+    #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub planners: u32,
+
+    /// Threads that execute, of --engine bohm
+    #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_THREADS))]
+    pub executors: u32,
+
     /// What acknowledgements wait for
     #[arg(long, value_enum, default_value = "none")]
     pub durability: DurabilityName,

@@ -2,7 +2,7 @@
 
 use crate::cli::{Arguments, Command, CommonArguments, ExperimentCommand, HistoryArguments, WorkloadCommand};
 use crate::driver::Extent;
-use crate::engines::{self, EngineName, Settings};
+use crate::engines::{self, EngineName, Settings, Stages};
 use crate::experiments::paxos_order;
 use crate::experiments::{listing, page, runs};
 use crate::failure::Failure;
@@ -158,7 +158,11 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
     };
     let plan = |threads: u32, engine: EngineName| Plan {
         engine,
-        settings: Settings { data: space.root().map(Path::to_owned), ..Settings::default() },
+        settings: Settings {
+            data: space.root().map(Path::to_owned),
+            stages: Stages { planners: common.planners, executors: common.executors },
+            ..Settings::default()
+        },
         workload: workload.clone(),
         threads,
         streams: 1,

@@ -125,6 +125,18 @@ fn rows_say_by_which_door_transactions_entered() {
 }
 
 #[test]
+fn bohm_runs_with_more_threads_than_cores() {
+    let threads = "--planners 3 --executors 5 --threads 4";
+    for door in ["declared", "batch"] {
+        let rows = rows(&format!(
+            "workload ycsb --engine bohm --door {door} {threads} --preset bohm-10rmw --records 500 --transactions 2000"
+        ));
+        check_row(&rows[0], "bohm", "ycsb", 4);
+        assert_eq!(rows[0]["abort_ratio"], 0.0, "nothing is guessed, so nothing aborts: {}", rows[0]);
+    }
+}
+
+#[test]
 fn timed_runs_count_after_a_warm_up() {
     let first = engines().next().expect("an engine").1;
     let rows = rows(&format!("workload ycsb --engine {first} --seconds 0.05 --warm-up 0.01 --records 100"));
