@@ -15,6 +15,10 @@ pub const UNSAFE_ROOMS: &[Room] = &[
         path: "crates/base/parts/src/index/",
         why: "optimistic readers look at nodes that a writer may be changing",
     },
+    Room {
+        path: "crates/base/parts/src/tables.rs",
+        why: "tables are found by address, by transactions that keep them from being freed",
+    },
     Room { path: "crates/base/parts/src/epoch.rs", why: "what is freed later is captured by pointer" },
     Room {
         path: "crates/base/parts/tests/",

@@ -3,6 +3,9 @@
 use crate::{Columns, Delta, Draws, Error, Extreme, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::ops::ControlFlow;
 
+/// Keys that are looked up side by side, at most: about as many misses as a core has under way at once.
+pub const SIDE_BY_SIDE: usize = 16;
+
 /// The reads and writes of one transaction. A transaction reads its own writes.
 ///
 /// Keys are encoded ([`crate::Key`]). Reads fill a buffer of the caller. After an abort every call returns that abort.
@@ -16,7 +19,8 @@ pub trait Access {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool>;
 
     /// Reads several rows of a table whose keys do not depend on each other, and shows each to `each` with the position of its
-    /// key, in any order; `None` where there is no row. An engine may look them up side by side.
+    /// key, in any order; `None` where there is no row. An engine may look them up side by side. Provided by one read after the
+    /// other, of groups that were announced ([`Access::prefetch`]).
     fn read_many(
         &mut self,
         table: TableId,
@@ -25,9 +29,12 @@ pub trait Access {
         each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
     ) -> Result<()> {
         let mut row = RowBuf::new();
-        for (at, key) in keys.iter().enumerate() {
-            let found = self.read(table, key, columns, &mut row)?;
-            each(at, found.then(|| row.row()));
+        for (group, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
+            self.prefetch(table, keys);
+            for (at, key) in keys.iter().enumerate() {
+                let found = self.read(table, key, columns, &mut row)?;
+                each(group * SIDE_BY_SIDE + at, found.then(|| row.row()));
+            }
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ mod time;
 pub mod twin;
 mod value;
 
-pub use access::{Access, Program};
+pub use access::{Access, Program, SIDE_BY_SIDE};
 /// Reads the arguments of procedures and the fields of log records.
 pub use codec::Reader as Decoder;
 pub use doors::columns;

@@ -1,10 +1,12 @@
 //! Indexes from keys to entries, with the stamp that phantom protection needs.
 
+mod any;
 pub mod hash;
 pub mod leaf;
 pub mod ordered;
 pub mod prefetch;
 
+pub use any::AnyIndex;
 pub use hash::Hash;
 pub use ordered::Ordered;
 

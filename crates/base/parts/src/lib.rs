@@ -3,6 +3,8 @@
 //! - [`sync`]: the one place from which synchronization is imported (std, loom or shuttle).
 //! - [`index`]: the leaf kernel that phantom protection rests on, and the two indexes built of it:
 //!   [`index::Ordered`] (B+tree, optimistic latching) and [`index::Hash`] (buckets, points only).
+//!   [`index::AnyIndex`] is the one that a table asks for.
+//! - [`tables`]: an engine's tables by name and number, read without a latch.
 //! - [`marks`]: which keys a transaction has written, while they are few.
 //! - [`memory`]: counting bytes without a counter that all threads write.
 //! - [`spin`]: waiting for a thread that is about to finish.
@@ -32,6 +34,7 @@ pub mod memory;
 pub mod promise;
 pub mod spin;
 pub mod sync;
+pub mod tables;
 pub mod threads;
 pub mod wait;
 

@@ -2,11 +2,11 @@
 
 use crate::record::{Record, RecordRef};
 use crate::version::VersionRef;
-use model::{FootprintEntry, Invalid, Limit, LimitKind, Result, Schema, Storage, TableId};
+use model::{FootprintEntry, Invalid, Limit, LimitKind, Result, Schema, TableId};
 use parts::epoch::{self, Guard};
+use parts::index::AnyIndex;
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::prefetch;
-use parts::index::{Hash, Insert, KeyWidth, Ordered};
 use parts::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard, OnceLock};
 use std::ptr::NonNull;
@@ -26,12 +26,8 @@ pub(crate) struct Table {
 }
 
 /// The records of a table by their keys.
-pub(crate) enum Index {
-    Ordered(Ordered<Record>),
-    /// Nodes of four entries: tests make splits and merges common.
-    Small(Ordered<Record, 4>),
-    Hash(Hash<Record>),
-}
+#[derive(Debug)]
+pub(crate) struct Index(AnyIndex<Record>);
 
 /// The tables by their numbers. A table is created once, and never dropped.
 #[derive(Debug)]
@@ -39,17 +35,6 @@ pub(crate) struct Tables {
     places: Box<[OnceLock<Table>]>,
     /// The names, in the order of the numbers. Held while a table is created.
     names: Mutex<Vec<String>>,
-}
-
-/// Runs an expression on the index behind an ordered table, or another one on a hash table's.
-macro_rules! on_index {
-    ($index:expr, $ordered:ident => $if_ordered:expr, $hash:ident => $if_hash:expr) => {
-        match $index {
-            Index::Ordered($ordered) => $if_ordered,
-            Index::Small($ordered) => $if_ordered,
-            Index::Hash($hash) => $if_hash,
-        }
-    };
 }
 
 impl Tables {
@@ -110,12 +95,7 @@ impl Tables {
 
 impl Table {
     fn new(id: TableId, schema: Schema, has_small_nodes: bool) -> Table {
-        let width = if schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
-        let index = match schema.storage() {
-            Storage::Ordered if has_small_nodes => Index::Small(Ordered::with_fanout(width)),
-            Storage::Ordered => Index::Ordered(Ordered::new(width)),
-            Storage::Hash => Index::Hash(Hash::new(width)),
-        };
+        let index = Index(AnyIndex::new(&schema, has_small_nodes));
         Table { id, schema: Arc::new(schema), index, row_bytes: AtomicU32::new(FIRST_ROOM) }
     }
 
@@ -128,26 +108,22 @@ impl Table {
 impl Index {
     #[inline]
     pub fn get(&self, key: &[u8], guard: &Guard) -> Option<RecordRef> {
-        on_index!(self, it => it.get(key, guard), it => it.get(key, guard)).map(RecordRef::of)
+        self.0.get(key, guard).map(RecordRef::of)
     }
 
     /// Puts in a record for a key that has none, with its first version: the planner of the key.
     pub fn insert(&self, key: &[u8], first: VersionRef, guard: &Guard) -> RecordRef {
         let make = || Record::create(key, first).pointer();
         // SAFETY: the record has this key; `plan.rs` takes it out and frees it through the epoch.
-        let inserted = unsafe {
-            on_index!(self, it => it.insert(key, u64::MAX, guard, make), it => it.insert(key, u64::MAX, guard, make))
-        };
-        let Insert::Inserted(record) = inserted else { panic!("B2: one planner makes the records of a key") };
+        let inserted = unsafe { self.0.insert(key, guard, make) };
+        let Ok(record) = inserted else { panic!("B2: one planner makes the records of a key") };
         RecordRef::of(record)
     }
 
     /// Takes a record out: the planner of the key.
     pub fn remove(&self, record: RecordRef, guard: &Guard) {
-        let is_same = |found: &Record| (RecordRef::of(found) == record).then_some(0);
-        let key = parts::index::Entry::key(&*record);
-        let removed = on_index!(self, it => it.remove(key, guard, is_same), it => it.remove(key, guard, is_same));
-        assert!(removed == Some(record.pointer()), "B9: a record is in its index until its planner takes it out");
+        let was_there = self.0.remove(parts::index::Entry::key(&*record), record.pointer(), guard);
+        assert!(was_there, "B9: a record is in its index until its planner takes it out");
     }
 
     /// Puts the records of the next leaf of a range into an empty batch, `most` at most. Returns whether more may
@@ -155,7 +131,7 @@ impl Index {
     pub fn scan_leaf(&self, cursor: &mut Cursor, most: usize, batch: &mut Vec<RecordRef>) -> bool {
         let guard = epoch::pin();
         let mut found: Vec<&Record> = Vec::new();
-        let more = on_index!(self, it => it.scan_leaf(cursor, None, most, &guard, &mut found), _it => false);
+        let more = self.0.scan_leaf(cursor, most, &guard, &mut found);
         batch.extend(found.into_iter().map(RecordRef::of));
         more
     }
@@ -166,17 +142,17 @@ impl Index {
             Near::Record => prefetch(record, size_of::<Record>()),
             Near::Version => prefetch(record.newest_address(), VERSION_LINES),
         };
-        on_index!(self, it => it.prefetch_entries(keys, guard, near), it => it.prefetch_entries(keys, guard, near));
+        self.0.prefetch_entries(keys, guard, near);
     }
 
     /// Returns the number of records.
     pub fn len(&self) -> usize {
-        on_index!(self, it => it.len(&epoch::pin()), it => it.len())
+        self.0.len()
     }
 
     /// Empties the index of its last owner.
     pub fn drain(&mut self, take: impl FnMut(NonNull<Record>)) {
-        on_index!(self, it => it.drain().for_each(take), it => it.drain(take));
+        self.0.drain(take);
     }
 }
 
@@ -191,12 +167,6 @@ pub(crate) enum Near {
 
 /// Bytes of a version that planning looks at.
 const VERSION_LINES: usize = 64;
-
-impl std::fmt::Debug for Index {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(on_index!(self, _it => "ordered", _it => "hash"))
-    }
-}
 
 /// Returns which of some planners owns a key.
 pub(crate) fn planner_of(entry: &FootprintEntry, planners: usize) -> u8 {

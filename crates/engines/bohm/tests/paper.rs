@@ -24,6 +24,18 @@ fn together(engine: &Bohm, procedures: Vec<Do>) -> Vec<Ticket<Do>> {
     engine.submit_batch(procedures.into_iter().map(entry).collect())
 }
 
+/// Submits a blind write of register 1 that holds its thread.
+fn held_overwrite(engine: &Bohm, table: TableId) -> (Gate, Ticket<Do>) {
+    let (gate, pass) = Gate::new();
+    let slow = Do::new(Footprint::default().touches(table, 1u64, Touch::Overwrite), move |mut access| {
+        pass();
+        put(&mut access, table, 1, 10).map(|()| 10)
+    });
+    let slow = submit(engine, slow);
+    gate.wait();
+    (gate, slow)
+}
+
 /// A procedure that holds its thread, and touches nothing.
 fn holding(pass: impl Fn() + Send + Sync + 'static) -> Do {
     Do::new(Footprint::default(), move |_| {
@@ -68,13 +80,7 @@ fn a_read_finds_the_version_below_its_position() {
 #[test]
 fn a_blind_write_runs_before_the_write_below_it() {
     let (engine, table) = open(two_executors());
-    let (gate, pass) = Gate::new();
-    let slow = Do::new(Footprint::default().touches(table, 1u64, Touch::Overwrite), move |mut access| {
-        pass();
-        put(&mut access, table, 1, 10).map(|()| 10)
-    });
-    let slow = submit(&engine, slow);
-    gate.wait();
+    let (gate, slow) = held_overwrite(&engine, table);
     assert_eq!(call(&engine, overwrite(table, 1, 20)), 20, "it completes while the one below is held");
     assert_eq!(call(&engine, read(table, 1)), 20);
     gate.open();
@@ -86,13 +92,7 @@ fn a_blind_write_runs_before_the_write_below_it() {
 #[test]
 fn a_reader_of_what_another_thread_executes_is_handed_back() {
     let (engine, table) = open(two_executors());
-    let (gate, pass) = Gate::new();
-    let slow = Do::new(Footprint::default().touches(table, 1u64, Touch::Overwrite), move |mut access| {
-        pass();
-        put(&mut access, table, 1, 10).map(|()| 10)
-    });
-    let slow = submit(&engine, slow);
-    gate.wait();
+    let (gate, slow) = held_overwrite(&engine, table);
     let mut tickets = together(&engine, vec![step(table, 1, 4), overwrite(table, 2, 7), read(table, 2)]);
     assert_eq!(output(tickets.pop().expect("three").wait()), 7, "it does not wait for the one before it");
     assert_eq!(output(tickets.pop().expect("three").wait()), 7);

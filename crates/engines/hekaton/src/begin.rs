@@ -2,7 +2,7 @@
 
 use crate::record::VersionRef;
 use crate::slots::{Meaning, count};
-use crate::store::TableRef;
+use crate::store::{TableRef, find};
 use crate::words::{Id, Phase};
 use crate::worker::Worker;
 use crate::{Hekaton, Reason};
@@ -123,7 +123,7 @@ impl<H: Deref<Target = Hekaton>> Transaction<H> {
         if self.worker().standing.as_ref().is_some_and(|standing| standing.has_failed()) {
             return Err(self.fail(*Conflict::of_dependency()));
         }
-        let table = self.engine.tables.get(id).filter(|table| !table.is_dropped());
+        let table = find(&self.engine.tables, id).filter(|table| !table.is_dropped());
         table.ok_or_else(|| Invalid::UnknownTable { table: format!("number {}", id.0) }.into())
     }
 
@@ -195,7 +195,7 @@ impl<H: Deref<Target = Hekaton>> Transaction<H> {
             class: reason.class(),
             rule: reason.rule(),
             explanation: reason.explanation(),
-            table: table.and_then(|table| self.engine.tables.get(table)).map(|table| table.schema.clone()),
+            table: table.and_then(|table| find(&self.engine.tables, table)).map(|table| table.schema.clone()),
             target,
             transaction: Timestamp(self.begin),
             other: other.map(Timestamp),

@@ -17,16 +17,6 @@ impl<H: Deref<Target = Hekaton>> Access for Transaction<H> {
         self.read_point(table, key, columns, row)
     }
 
-    fn read_many(
-        &mut self,
-        table: TableId,
-        keys: &[Key],
-        columns: Columns<'_>,
-        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
-    ) -> Result<()> {
-        self.read_points(table, keys, columns, each)
-    }
-
     fn prefetch(&mut self, table: TableId, keys: &[Key]) {
         keys.chunks(SIDE_BY_SIDE).for_each(|keys| self.prefetch_points(table, keys));
     }

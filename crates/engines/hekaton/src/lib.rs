@@ -92,12 +92,11 @@ mod write;
 
 pub use begin::Transaction;
 
-use model::{AbortClass, Invalid, Limit, LimitKind, Result, Schema, TableId};
-use parts::sync::atomic::Ordering::{Relaxed, SeqCst};
-use parts::sync::{Mutex, MutexGuard, fence};
+use model::{AbortClass, Result, Schema, TableId};
+use parts::sync::atomic::Ordering::Relaxed;
 use slots::Slots;
-use std::sync::{Arc, PoisonError};
-use store::{Table, Tables};
+use std::sync::Arc;
+use store::{Index, Tables};
 
 /// A database in memory under optimistic multi-version concurrency control, or under snapshot isolation.
 #[derive(Debug)]
@@ -105,10 +104,6 @@ pub struct Hekaton {
     options: Options,
     slots: Slots,
     tables: Tables,
-    /// The tables by name; a number is not given again.
-    names: Mutex<Vec<Option<Arc<Table>>>>,
-    /// Tables that were dropped, with the timestamp of that.
-    dropped: Mutex<Vec<(u64, Arc<Table>)>>,
 }
 
 /// The knobs. Every limit ends in a named error.
@@ -239,64 +234,37 @@ pub struct Stats {
 impl Hekaton {
     /// An empty database.
     pub fn new(options: Options) -> Hekaton {
-        Hekaton {
-            slots: Slots::new(options.transactions),
-            tables: Tables::new(options.tables.min(u64::from(u32::MAX)) as usize),
-            names: Mutex::default(),
-            dropped: Mutex::default(),
-            options,
-        }
+        Hekaton { slots: Slots::new(options.transactions), tables: Tables::new(options.tables), options }
     }
 
     /// Creates a table.
     ///
     /// # Errors
-    /// [`Invalid::TableExists`], [`LimitKind::Tables`].
+    /// [`model::Invalid::TableExists`], [`model::LimitKind::Tables`].
     pub fn create_table(&self, schema: Schema) -> Result<TableId> {
-        let mut names = self.names();
-        if named(&names, schema.name()).is_some() {
-            return Err(Invalid::TableExists { table: schema.name().into() }.into());
-        }
-        let number = names.len();
-        if number as u64 >= self.options.tables {
-            let (limit, actual) = (self.options.tables, number as u64 + 1);
-            return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
-        }
-        let id = TableId(number as u32);
-        let table = Arc::new(Table::new(id, schema, self.options.has_small_nodes, !self.options.collects));
-        self.tables.put(table.clone());
-        names.push(Some(table));
-        Ok(id)
+        self.tables.create(schema, |schema| Index::new(schema, self.options.has_small_nodes, !self.options.collects))
     }
 
     /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is
     /// lost.
     ///
     /// # Errors
-    /// [`Invalid::UnknownTable`].
+    /// [`model::Invalid::UnknownTable`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        let mut names = self.names();
-        let id = named(&names, name).map(|table| table.id);
-        let id = id.ok_or_else(|| Invalid::UnknownTable { table: name.into() })?;
-        let table = self.tables.take(id).expect("a named table is in its place");
-        names[id.0 as usize] = None;
-        table.is_dropped.store(true, Relaxed);
         // Whoever begins at a later timestamp than this does not find it (K7).
-        fence(SeqCst);
-        self.lock_dropped().push((self.slots.now(), table));
-        drop(names);
+        self.tables.drop_table(name, || self.slots.now())?;
         self.free_tables();
         Ok(())
     }
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
-        named(&self.names(), name).map(|table| (table.id, table.schema.clone()))
+        self.tables.named(name)
     }
 
     /// All tables, oldest first.
     pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
-        self.names().iter().flatten().map(|table| (table.id, table.schema.clone())).collect()
+        self.tables.all()
     }
 
     /// Returns the counters.
@@ -306,7 +274,7 @@ impl Hekaton {
             aborted: [0; Reason::ALL.len()],
             speculated: 0,
             open: 0,
-            records: self.names().iter().flatten().map(|table| table.index.len() as u64).sum(),
+            records: self.tables.sum(|index| index.len() as u64),
             versions: 0,
             garbage: 0,
         };
@@ -327,21 +295,6 @@ impl Hekaton {
     /// Frees the dropped tables that no open transaction can have.
     fn free_tables(&self) {
         let horizon = self.slots.find_horizon();
-        let mut dropped = self.lock_dropped();
-        let free: Vec<_> = dropped.extract_if(.., |(at, _)| *at < horizon).collect();
-        drop(dropped);
-        drop(free);
+        self.tables.free(|at| at < horizon);
     }
-
-    fn names(&self) -> MutexGuard<'_, Vec<Option<Arc<Table>>>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_dropped(&self) -> MutexGuard<'_, Vec<(u64, Arc<Table>)>> {
-        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn named<'t>(tables: &'t [Option<Arc<Table>>], name: &str) -> Option<&'t Arc<Table>> {
-    tables.iter().flatten().find(|table| table.schema.name() == name)
 }

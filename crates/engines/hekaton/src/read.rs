@@ -12,7 +12,6 @@ use crate::worker::{Range, Read};
 use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
-use parts::index::prefetch::SIDE_BY_SIDE;
 use std::ops::{Bound, ControlFlow, Deref};
 
 /// A scan on its way.
@@ -45,25 +44,6 @@ impl<H: Deref<Target = Hekaton>> Transaction<H> {
             return Ok(true);
         }
         Ok(false)
-    }
-
-    /// Reads several rows of a table, whose records and versions are fetched side by side.
-    pub(super) fn read_points(
-        &mut self,
-        table: TableId,
-        keys: &[Key],
-        columns: Columns<'_>,
-        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
-    ) -> Result<()> {
-        let mut row = RowBuf::new();
-        for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
-            self.prefetch_points(table, keys);
-            for (at, key) in keys.iter().enumerate() {
-                let found = self.read_point(table, key, columns, &mut row)?;
-                each(chunk * SIDE_BY_SIDE + at, found.then(|| row.row()));
-            }
-        }
-        Ok(())
     }
 
     /// Prefetches the records of a few keys and their newest versions into the CPU's cache. A hint: the read itself reports an error in

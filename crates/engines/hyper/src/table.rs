@@ -5,11 +5,11 @@ use crate::growing::Growing;
 use crate::node::{Node, NodeRef};
 use crate::undo::ColumnSet;
 use crate::writer::Place;
-use model::{Key, RowRef, Schema, Storage, TableId};
+use model::{Key, RowRef, Schema, TableId};
 use parts::epoch::{self, Guard};
+use parts::index::AnyIndex;
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::{SIDE_BY_SIDE, prefetch};
-use parts::index::{Hash, Insert, KeyWidth, Ordered};
 use parts::memory::Meter;
 use parts::sync::Mutex;
 use parts::sync::atomic::{
@@ -25,8 +25,6 @@ use std::sync::{Arc, PoisonError};
 const INSERTERS: usize = 8;
 /// Blocks whose sizes tell those of all.
 const WEIGHED: usize = 16;
-/// Parts of a hash table that grow and are latched apart.
-const HASH_SHARDS: usize = 64;
 
 /// How a table's rows are stored.
 #[derive(Debug)]
@@ -73,35 +71,13 @@ struct Inserter {
 }
 
 /// The places of a table by their keys.
-pub(crate) enum Index {
-    Ordered(Ordered<Node>),
-    /// Nodes of four entries: tests make splits and merges common.
-    Small(Ordered<Node, 4>),
-    Hash(Hash<Node>),
-}
-
-/// Runs an expression on the index behind an ordered table, or another one on a hash table's.
-macro_rules! on_index {
-    ($index:expr, $ordered:ident => $if_ordered:expr, $hash:ident => $if_hash:expr) => {
-        match $index {
-            Index::Ordered($ordered) => $if_ordered,
-            Index::Small($ordered) => $if_ordered,
-            Index::Hash($hash) => $if_hash,
-        }
-    };
-}
+#[derive(Debug)]
+pub(crate) struct Index(AnyIndex<Node>);
 
 impl Table {
     /// An empty table.
     pub fn new(id: TableId, layout: Layout, has_small_nodes: bool) -> Table {
-        let width = if layout.schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
-        let index = match layout.schema.storage() {
-            Storage::Ordered if has_small_nodes => {
-                Index::Small(Ordered::with_fanout_metered(width, layout.meter.clone()))
-            }
-            Storage::Ordered => Index::Ordered(Ordered::metered(width, layout.meter.clone())),
-            Storage::Hash => Index::Hash(Hash::metered(width, HASH_SHARDS, None, &layout.meter)),
-        };
+        let index = Index(AnyIndex::metered(&layout.schema, has_small_nodes, &layout.meter));
         let inserters: Box<[CachePadded<Mutex<Inserter>>]> = (0..INSERTERS).map(|_| CachePadded::default()).collect();
         layout.meter.charge(size_of::<Table>() + size_of_val(&*inserters));
         Table { id, layout, index, blocks: Blocks::default(), inserters, is_dropped: AtomicBool::new(false) }
@@ -159,9 +135,7 @@ impl Table {
     /// Takes the node of a slot that has let go of it out of the index, frees it and its place.
     pub fn remove(&self, node: NodeRef, key: &[u8], place: Place) {
         let guard = epoch::pin();
-        let is_it = |found: &Node| (NodeRef::of(found) == node).then_some(0);
-        let removed = on_index!(&self.index, it => it.remove(key, &guard, is_it), it => it.remove(key, &guard, is_it));
-        assert!(removed == Some(node.pointer()), "Y6: a row that goes is in its index");
+        assert!(self.index.0.remove(key, node.pointer(), &guard), "Y6: a row that goes is in its index");
         let bytes = node.memory();
         self.layout.meter.credit(bytes);
         // SAFETY: it was leaked when it was inserted; it has left the index and its slot, so that nobody but the
@@ -225,9 +199,7 @@ impl Table {
         }
         let guard = epoch::pin();
         let mut nodes: SmallVec<[&Node; SIDE_BY_SIDE]> = SmallVec::new();
-        on_index!(&self.index,
-            it => it.prefetch_entries(keys, &guard, |node| nodes.push(node)),
-            it => it.prefetch_entries(keys, &guard, |node| nodes.push(node)));
+        self.index.0.prefetch_entries(keys, &guard, |node| nodes.push(node));
         for Place { block, slot } in nodes.into_iter().map(|node| node.place) {
             self.block(block).read().prefetch(slot as usize, columns);
         }
@@ -265,22 +237,19 @@ impl Table {
             let block = self.blocks.get(node.place.block);
             block.inspect(|block| prefetch(std::ptr::from_ref(*block), size_of::<Block>()));
         };
-        on_index!(&self.index,
-            it => it.prefetch_entries(keys, &guard, near),
-            it => it.prefetch_entries(keys, &guard, near));
+        self.index.0.prefetch_entries(keys, &guard, near);
     }
 
     /// Returns the number of index entries.
     pub fn len(&self) -> usize {
-        on_index!(&self.index, it => it.len(&epoch::pin()), it => it.len())
+        self.index.0.len()
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
         // Nobody else has the table, so nobody finds its nodes.
-        let free = |node| NodeRef::at(node).free();
-        on_index!(&mut self.index, ordered => ordered.drain().for_each(free), hash => hash.drain(free));
+        self.index.0.drain(|node| NodeRef::at(node).free());
     }
 }
 
@@ -288,7 +257,7 @@ impl Index {
     /// The node of a key.
     #[inline]
     pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g Node> {
-        on_index!(self, it => it.get(key, guard), it => it.get(key, guard))
+        self.0.get(key, guard)
     }
 
     /// Inserts the node that `make` returns, which has this key, unless the key is taken. `make` runs under the latch of the key's
@@ -303,39 +272,25 @@ impl Index {
             node.pointer()
         };
         // SAFETY: the node has this key; it is freed by the epoch, after it was taken out.
-        let inserted = unsafe {
-            on_index!(self, it => it.insert(key, u64::MAX, guard, make), it => it.insert(key, u64::MAX, guard, make))
-        };
-        match inserted {
-            Insert::Inserted(_) => Ok(()),
-            Insert::Exists(node) => Err(node),
-            Insert::Stamped(_) => unreachable!("no stamp is above the greatest"),
-        }
+        unsafe { self.0.insert(key, guard, make) }.map(drop)
     }
 
     /// About how many keys lie between two bounds; `None` of some of those that have no order.
     pub fn estimate(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
-        let is_whole = (lower, upper) == (Bound::Unbounded, Bound::Unbounded);
-        on_index!(self, it => Some(it.estimate(lower, upper, &epoch::pin())), it => is_whole.then(|| it.len() as u64))
+        self.0.estimate(lower, upper)
     }
 
     /// Keys from all over the index, if it has an order.
     pub fn sample(&self, most: usize) -> Vec<Key> {
         let guard = epoch::pin();
-        let nodes = on_index!(self, it => it.sample(most, &guard), _it => Vec::new());
+        let nodes = if self.0.is_ordered() { self.0.sample(most, &guard) } else { Vec::new() };
         nodes.into_iter().map(|node| node.key.clone()).collect()
     }
 
     /// Puts the nodes of the next leaf of a range into an empty batch, `most` at most. Returns whether more may follow.
     /// None in a hash table.
     pub fn scan_leaf<'g>(&self, cursor: &mut Cursor, most: usize, guard: &'g Guard, batch: &mut Vec<&'g Node>) -> bool {
-        on_index!(self, it => it.scan_leaf(cursor, None, most, guard, batch), _it => false)
-    }
-}
-
-impl std::fmt::Debug for Index {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(on_index!(self, _it => "ordered", _it => "hash"))
+        self.0.scan_leaf(cursor, most, guard, batch)
     }
 }
 

@@ -43,6 +43,13 @@ struct Claimed<'r> {
     key: &'r [u8],
 }
 
+impl Claimed<'_> {
+    /// The note of a write of these columns.
+    fn write(&self, columns: ColumnSet) -> Write {
+        Write { table: self.table.id, place: self.place, key: Key::from_bytes(self.key), columns }
+    }
+}
+
 /// Why a row could not be changed now.
 enum Obstacle {
     /// It has left its place; or somebody else has inserted it.
@@ -336,12 +343,7 @@ impl Hyper {
                 let mut undo = worker.entry(writer);
                 (undo.number, undo.changed) = (worker.writes.len() as u32, changed);
                 worker.made += claimed.rows.push(slot, undo, copied);
-                worker.push(Write {
-                    table: claimed.table.id,
-                    place: claimed.place,
-                    key: Key::from_bytes(claimed.key),
-                    columns: changed,
-                });
+                worker.push(claimed.write(changed));
             }
         }
         let (worker, meter) = (core.worker(), &self.memory.meter);
@@ -366,8 +368,7 @@ impl Hyper {
         let copied = claimed.table.layout.copied(changed);
         let worker = core.worker();
         worker.replaced.keep(worker.writes.len(), claimed.rows, claimed.place.slot as usize, copied);
-        let (table, place, key) = (claimed.table.id, claimed.place, Key::from_bytes(claimed.key));
-        worker.push(Write { table, place, key, columns: changed });
+        worker.push(claimed.write(changed));
         Ok(())
     }
 

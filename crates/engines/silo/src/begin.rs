@@ -1,7 +1,7 @@
 //! An open transaction: how it begins, and how it fails.
 
 use crate::record::RecordRef;
-use crate::store::TableRef;
+use crate::store::{TableRef, find};
 use crate::worker::{Counts, Worker, count};
 use crate::{LOOKS_AT_THE_CLOCK, Reason, Silo};
 use model::{Abort, Begin, Error, Invalid, Key, Mode, Result, TableId, Target, Timestamp};
@@ -74,7 +74,7 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
         if let Some(error) = &self.poison {
             return Err(error.clone());
         }
-        let table = self.engine.tables.get(id).filter(|table| !table.is_dropped());
+        let table = find(&self.engine.tables, id).filter(|table| !table.is_dropped());
         table.ok_or_else(|| Invalid::UnknownTable { table: format!("number {}", id.0) }.into())
     }
 
@@ -93,7 +93,7 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
             class: reason.class(),
             rule: reason.rule(),
             explanation: reason.explanation(),
-            table: self.engine.tables.get(table).map(|table| table.schema.clone()),
+            table: find(&self.engine.tables, table).map(|table| table.schema.clone()),
             target,
             transaction: Timestamp(self.number),
             other,

@@ -115,15 +115,12 @@ pub use begin::Transaction;
 
 use env::{Clock, MonotonicClock};
 use epochs::Epochs;
-use model::{AbortClass, Invalid, Limit, LimitKind, Result, Schema, TableId};
-use parts::sync::atomic::{
-    AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-};
-use parts::sync::{Mutex, MutexGuard, fence};
+use model::{AbortClass, Result, Schema, TableId};
+use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use parts::sync::{Mutex, MutexGuard};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use store::{Table, Tables};
+use store::{Index, Tables};
 use worker::{Counts, Shelves};
 
 /// A worker looks at the clock once in so many transactions. A power of two.
@@ -136,10 +133,6 @@ pub struct Silo {
     epochs: Epochs,
     shelves: Shelves,
     tables: Tables,
-    /// The tables by name; a number is not given again.
-    names: Mutex<Vec<Option<Arc<Table>>>>,
-    /// Tables that were dropped, with the epoch of that.
-    dropped: Mutex<Vec<(u64, Arc<Table>)>>,
     counts: Mutex<Vec<parts::sync::Arc<Counts>>>,
     clock: MonotonicClock,
     /// When the epoch was advanced last, in ticks.
@@ -273,9 +266,7 @@ impl Silo {
         Silo {
             epochs: Epochs::new(options.snapshot_every),
             shelves: Shelves::new(),
-            tables: Tables::new(options.tables.min(u64::from(u32::MAX)) as usize),
-            names: Mutex::default(),
-            dropped: Mutex::default(),
+            tables: Tables::new(options.tables),
             counts: Mutex::default(),
             clock: MonotonicClock::new(),
             advanced: AtomicU64::new(0),
@@ -286,52 +277,31 @@ impl Silo {
     /// Creates a table.
     ///
     /// # Errors
-    /// [`Invalid::TableExists`], [`LimitKind::Tables`].
+    /// [`model::Invalid::TableExists`], [`model::LimitKind::Tables`].
     pub fn create_table(&self, schema: Schema) -> Result<TableId> {
-        let mut names = self.names();
-        if named(&names, schema.name()).is_some() {
-            return Err(Invalid::TableExists { table: schema.name().into() }.into());
-        }
-        let number = names.len();
-        if number as u64 >= self.options.tables {
-            let (limit, actual) = (self.options.tables, number as u64 + 1);
-            return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
-        }
-        let id = TableId(number as u32);
-        let table = Arc::new(Table::new(id, schema, self.options.has_small_nodes));
-        self.tables.put(table.clone());
-        names.push(Some(table));
-        Ok(id)
+        self.tables.create(schema, |schema| Index::new(schema, self.options.has_small_nodes))
     }
 
     /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is
     /// lost.
     ///
     /// # Errors
-    /// [`Invalid::UnknownTable`].
+    /// [`model::Invalid::UnknownTable`].
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        let mut names = self.names();
-        let id = named(&names, name).map(|table| table.id);
-        let id = id.ok_or_else(|| Invalid::UnknownTable { table: name.into() })?;
-        let table = self.tables.take(id).expect("a named table is in its place");
-        names[id.0 as usize] = None;
-        table.is_dropped.store(true, Relaxed);
         // Whoever begins in a later epoch than this does not find it (S8).
-        fence(SeqCst);
-        self.lock_dropped().push((self.epochs.now(), table));
-        drop(names);
+        self.tables.drop_table(name, || self.epochs.now())?;
         self.free_tables();
         Ok(())
     }
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)> {
-        named(&self.names(), name).map(|table| (table.id, table.schema.clone()))
+        self.tables.named(name)
     }
 
     /// All tables, oldest first.
     pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
-        self.names().iter().flatten().map(|table| (table.id, table.schema.clone())).collect()
+        self.tables.all()
     }
 
     /// Returns the counters.
@@ -345,7 +315,7 @@ impl Silo {
             snapshots: sum(&|it| &it.snapshots),
             aborted: Reason::ALL.map(|reason| sum(&|it| &it.aborted[reason as usize])),
             open: self.shelves.open(),
-            records: self.names().iter().flatten().map(|table| table.index.len() as u64).sum(),
+            records: self.tables.sum(|index| index.len() as u64),
             garbage,
             epoch: self.epochs.now(),
             snapshot: self.epochs.snapshot(),
@@ -373,25 +343,10 @@ impl Silo {
     /// Frees the dropped tables that no open transaction can have.
     fn free_tables(&self) {
         let quiet = self.epochs.quiet();
-        let mut dropped = self.lock_dropped();
-        let free: Vec<_> = dropped.extract_if(.., |(epoch, _)| *epoch <= quiet).collect();
-        drop(dropped);
-        drop(free);
-    }
-
-    fn names(&self) -> MutexGuard<'_, Vec<Option<Arc<Table>>>> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_dropped(&self) -> MutexGuard<'_, Vec<(u64, Arc<Table>)>> {
-        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.free(|epoch| epoch <= quiet);
     }
 
     fn counts(&self) -> MutexGuard<'_, Vec<parts::sync::Arc<Counts>>> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn named<'t>(tables: &'t [Option<Arc<Table>>], name: &str) -> Option<&'t Arc<Table>> {
-    tables.iter().flatten().find(|table| table.schema.name() == name)
 }

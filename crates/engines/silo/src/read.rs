@@ -8,11 +8,10 @@ use crate::begin::Transaction;
 use crate::record::RecordRef;
 use crate::store::TableRef;
 use crate::worker::{LeafRead, Place};
-use model::{Columns, Direction, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
+use model::{Columns, Direction, Item, Key, Result, RowBuf, Scan, ScanEnd, TableId};
 use parts::epoch;
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
-use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::spin::Backoff;
 use std::ops::{ControlFlow, Deref};
 
@@ -53,25 +52,6 @@ impl<H: Deref<Target = Silo>> Transaction<H> {
         }
         self.worker().row = whole;
         found
-    }
-
-    /// Reads several rows of a table, whose records are fetched side by side.
-    pub(super) fn read_points(
-        &mut self,
-        table: TableId,
-        keys: &[Key],
-        columns: Columns<'_>,
-        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
-    ) -> Result<()> {
-        let mut row = RowBuf::new();
-        for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
-            self.prefetch_points(table, keys);
-            for (at, key) in keys.iter().enumerate() {
-                let found = self.read_point(table, key, columns, &mut row)?;
-                each(chunk * SIDE_BY_SIDE + at, found.then(|| row.row()));
-            }
-        }
-        Ok(())
     }
 
     /// Prefetches the rows of a few keys into the CPU's cache. A hint: the read itself reports an error in the table or a key.

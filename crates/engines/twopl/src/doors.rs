@@ -20,16 +20,6 @@ impl<H: Deref<Target = TwoPhaseLocking>> Access for Transaction<H> {
         self.read_point(table, key, (LockMode::Shared, Touch::Read), columns, row)
     }
 
-    fn read_many(
-        &mut self,
-        table: TableId,
-        keys: &[Key],
-        columns: Columns<'_>,
-        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
-    ) -> Result<()> {
-        self.read_points(table, keys, columns, each)
-    }
-
     fn prefetch(&mut self, table: TableId, keys: &[Key]) {
         keys.chunks(SIDE_BY_SIDE).for_each(|keys| self.prefetch_points(table, keys));
     }

@@ -9,7 +9,6 @@ use model::{Columns, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId, 
 use parts::epoch;
 use parts::index::Entry;
 use parts::index::ordered::Cursor;
-use parts::index::prefetch::SIDE_BY_SIDE;
 use std::ops::{ControlFlow, Deref};
 
 /// A record of a locked range, as a scan found it.
@@ -51,25 +50,6 @@ impl<H: Deref<Target = TwoPhaseLocking>> Transaction<H> {
         let found = stored.is_some();
         self.end_of_read();
         Ok(found)
-    }
-
-    /// Reads several rows of a table, whose records are fetched side by side.
-    pub(super) fn read_points(
-        &mut self,
-        table: TableId,
-        keys: &[Key],
-        columns: Columns<'_>,
-        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
-    ) -> Result<()> {
-        let mut row = RowBuf::new();
-        for (chunk, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
-            self.prefetch_points(table, keys);
-            for (at, key) in keys.iter().enumerate() {
-                let found = self.read_point(table, key, (LockMode::Shared, Touch::Read), columns, &mut row)?;
-                each(chunk * SIDE_BY_SIDE + at, found.then(|| row.row()));
-            }
-        }
-        Ok(())
     }
 
     /// Prefetches the rows of a few keys into the CPU's cache. A hint: the read itself reports an error in the table or a key.

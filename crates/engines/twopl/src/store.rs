@@ -2,11 +2,10 @@
 
 use super::locks::{LockMode, LockWord, OwnerNumber, Ranges};
 use super::record::{Record, RecordRef};
-use model::{Key, Schema, Storage, TableId};
+use model::{Key, Schema, TableId};
 use parts::epoch::{self, Guard};
-use parts::index::hash::HashCursor;
 use parts::index::ordered::Cursor;
-use parts::index::{Entry, Hash, Insert, KeyWidth, Ordered};
+use parts::index::{AnyIndex, Entry};
 use parts::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::ops::{Bound, Bound::Excluded, Bound::Included, Bound::Unbounded, Deref};
 use std::ptr::NonNull;
@@ -73,12 +72,7 @@ impl TableRef {
 
 impl Table {
     pub(super) fn new(id: TableId, schema: Schema, has_small_nodes: bool) -> Table {
-        let width = if schema.has_eight_byte_keys() { KeyWidth::Eight } else { KeyWidth::Any };
-        let index = match schema.storage() {
-            Storage::Ordered if has_small_nodes => Index::Small(Ordered::with_fanout(width)),
-            Storage::Ordered => Index::Ordered(Ordered::new(width)),
-            Storage::Hash => Index::Hash(Hash::new(width)),
-        };
+        let index = Index(AnyIndex::new(&schema, has_small_nodes));
         Table { id, schema: Arc::new(schema), index, ranges: Ranges::default(), dropped: AtomicBool::new(false) }
     }
 
@@ -89,42 +83,27 @@ impl Table {
     /// Returns whether another transaction may have locked a range, for a writer that has locked its record (I4).
     #[inline]
     pub(super) fn has_ranges(&self) -> bool {
-        !matches!(self.index, Index::Hash(_)) && self.ranges.is_any()
+        self.index.0.is_ordered() && self.ranges.is_any()
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
         // SAFETY: nobody else has the table, so nobody finds its records.
-        self.index.drain(|record| unsafe { record.as_ref().handle().free() });
+        self.index.0.drain(|record| unsafe { record.as_ref().handle().free() });
     }
 }
 
 /// Keys to records. A record is here from the first time that a transaction wants to lock its key, until it has no row and no
 /// transaction wants it (I3).
-pub(super) enum Index {
-    Ordered(Ordered<Record>),
-    /// Nodes of four entries: tests make splits and merges common.
-    Small(Ordered<Record, 4>),
-    Hash(Hash<Record>),
-}
-
-/// Runs an expression on the index behind an ordered table, or another one on a hash table's.
-macro_rules! on_index {
-    ($index:expr, $ordered:ident => $if_ordered:expr, $hash:ident => $if_hash:expr) => {
-        match $index {
-            Index::Ordered($ordered) => $if_ordered,
-            Index::Small($ordered) => $if_ordered,
-            Index::Hash($hash) => $if_hash,
-        }
-    };
-}
+#[derive(Debug)]
+pub(super) struct Index(AnyIndex<Record>);
 
 impl Index {
     /// The record of a key, if there is one; valid while the guard is pinned.
     #[inline]
     pub(super) fn get(&self, key: &[u8], guard: &Guard) -> Option<RecordRef> {
-        on_index!(self, it => it.get(key, guard), it => it.get(key, guard)).map(Record::handle)
+        self.0.get(key, guard).map(Record::handle)
     }
 
     /// Makes the record of a key, without a row and locked by its maker, unless there is one: then that one is returned.
@@ -137,23 +116,14 @@ impl Index {
     ) -> Result<RecordRef, RecordRef> {
         let make = || Record::allocate(key, row_bytes, LockWord::held(maker, mode)).pointer();
         // SAFETY: the record has this key; `remove` takes it out and frees it through the epoch.
-        let inserted = unsafe {
-            on_index!(self, it => it.insert(key, u64::MAX, guard, make), it => it.insert(key, u64::MAX, guard, make))
-        };
-        match inserted {
-            Insert::Inserted(record) => Ok(record.handle()),
-            Insert::Exists(record) => Err(record.handle()),
-            Insert::Stamped(_) => unreachable!("no stamp is above the greatest"),
-        }
+        let inserted = unsafe { self.0.insert(key, guard, make) };
+        inserted.map(Record::handle).map_err(Record::handle)
     }
 
     /// Takes a record out that is gone: its word says so, and whoever finds it meanwhile looks its key up again (I3).
     pub(super) fn remove(&self, record: RecordRef, guard: &Guard) {
-        let is_same = |found: &Record| (found.handle() == record).then_some(0);
-        let removed = on_index!(self,
-            it => it.remove(record.key(), guard, is_same),
-            it => it.remove(record.key(), guard, is_same));
-        assert!(removed == Some(record.pointer()), "I3: a record that has just gone is in its index");
+        let was_there = self.0.remove(record.key(), record.pointer(), guard);
+        assert!(was_there, "I3: a record that has just gone is in its index");
         // SAFETY: it is out of the index, by the transaction that made it gone.
         unsafe { record.free_later(guard) };
     }
@@ -167,30 +137,19 @@ impl Index {
         guard: &'g Guard,
         batch: &mut Vec<&'g Record>,
     ) -> bool {
-        on_index!(self, it => it.scan_leaf(cursor, None, most, guard, batch), _it => false)
+        self.0.scan_leaf(cursor, most, guard, batch)
     }
 
     /// Brings some keys' records near.
     pub(super) fn prefetch(&self, keys: &[Key]) {
-        let guard = epoch::pin();
-        on_index!(self,
-            it => it.prefetch_entries(keys, &guard, Record::prefetch),
-            it => it.prefetch_entries(keys, &guard, Record::prefetch));
+        self.0.prefetch_entries(keys, &epoch::pin(), Record::prefetch);
     }
 
     /// About how many bytes the records take, from the sizes of a few.
     pub(super) fn estimate_bytes(&self) -> u64 {
         let guard = epoch::pin();
-        let mut batch = Vec::new();
-        let count = on_index!(self, it => {
-            batch = it.sample(WEIGHED, &guard);
-            it.estimate(Unbounded, Unbounded, &guard)
-        }, it => {
-            let mut cursor = HashCursor::default();
-            while batch.is_empty() && it.scan_batch(&mut cursor, &guard, &mut batch) {}
-            it.len() as u64
-        });
-        let weighed = &batch[..batch.len().min(WEIGHED)];
+        let weighed = self.0.sample(WEIGHED, &guard);
+        let count = self.0.estimate(Unbounded, Unbounded).unwrap_or_default();
         let bytes: usize = weighed.iter().map(|record| record.size()).sum();
         // A sample may have one record several times.
         count.max(weighed.len().min(1) as u64).saturating_mul(bytes as u64) / (weighed.len() as u64).max(1)
@@ -198,17 +157,7 @@ impl Index {
 
     /// Returns the number of records, for tests and figures.
     pub(super) fn len(&self) -> usize {
-        on_index!(self, it => it.len(&epoch::pin()), it => it.len())
-    }
-
-    fn drain(&mut self, free: impl Fn(NonNull<Record>)) {
-        on_index!(self, it => it.drain().for_each(free), it => it.drain(free));
-    }
-}
-
-impl std::fmt::Debug for Index {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(on_index!(self, _it => "ordered", _it => "hash"))
+        self.0.len()
     }
 }
 

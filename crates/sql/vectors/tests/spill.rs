@@ -1,5 +1,8 @@
 //! Operators that may hold little give the answers of those that may hold all.
 
+mod common;
+
+use common::Boundless;
 use pgtypes::functions::resolve_aggregate;
 use pgtypes::{Datum, Error, Numeric, Result, Row, Type, state};
 use seriatim_vectors::aggregate::{Call, Grouping};
@@ -65,18 +68,6 @@ struct Numbers {
     next: [usize; 2],
     files: Option<(Arc<Files>, usize)>,
     workers: usize,
-}
-
-struct Boundless;
-
-impl Ledger<String> for Boundless {
-    fn hold(&self, _: usize) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 fn row(number: usize) -> Row {

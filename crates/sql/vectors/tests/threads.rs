@@ -1,5 +1,8 @@
 //! Sorts and joins over a source that threads share give what one thread gives.
 
+mod common;
+
+use common::Boundless;
 use pgtypes::{Datum, Error, Numeric, Result, Row, Type, compare_typed};
 use seriatim_vectors::expression::Comparison;
 use seriatim_vectors::flow::{Flow, Host, Kind, Ledger, Next, Operator, Piece, Stop, Work};
@@ -63,18 +66,6 @@ impl Rows {
     fn new(counts: [usize; 2], is_shared: bool) -> Rows {
         let batches = counts.map(|count| Arc::new(made()[..count / PIECE].to_vec()));
         Rows { batches, is_shared, bytes: None, made: Arc::default(), next: [0, 0] }
-    }
-}
-
-struct Boundless;
-
-impl Ledger<String> for Boundless {
-    fn hold(&self, _: usize) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn check(&self) -> Result<(), String> {
-        Ok(())
     }
 }
 

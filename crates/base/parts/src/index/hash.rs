@@ -46,7 +46,7 @@ use std::{
 pub use self::scan::HashCursor;
 
 /// Default number of independently growing parts.
-const SHARDS: usize = 64;
+pub(super) const SHARDS: usize = 64;
 
 /// An index from keys to entries for point access. It never frees an entry.
 ///

@@ -1,7 +1,6 @@
 //! Hints to the processor, so that the misses of several lookups overlap.
 
-/// Keys that are looked up side by side, at most: about as many misses as a core has under way at once.
-pub const SIDE_BY_SIDE: usize = 16;
+pub use model::SIDE_BY_SIDE;
 
 /// Bytes that come into the cache together.
 const LINE: usize = 64;

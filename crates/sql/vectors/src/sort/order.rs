@@ -49,7 +49,7 @@ where
     C: Fn(&Prefixed, &Prefixed) -> Ordering + Sync,
 {
     let parts = threads.count.min(rows.len() / WORTH_A_THREAD).max(1);
-    let mut length = rows.len().div_ceil(parts).max(1);
+    let length = rows.len().div_ceil(parts).max(1);
     if parts > 1 {
         thread::scope(|scope| {
             let sort = |part| {
@@ -72,24 +72,22 @@ where
     } else {
         runs(rows, compare)?;
     }
-    // The library's sort merges runs that are there.
-    while length < rows.len() {
-        length *= 2;
-        for part in rows.chunks_mut(length) {
-            interrupt::look()?;
-            part.sort_by(compare);
-        }
-    }
-    Ok(())
+    merge(rows, length, compare)
 }
 
-/// Sorts some rows on this thread: first runs, then longer ones of two each, so that the statement can be cancelled between.
+/// Sorts some rows on this thread: first runs, which are merged then.
 fn runs(rows: &mut [Prefixed], compare: &impl Fn(&Prefixed, &Prefixed) -> Ordering) -> Result<()> {
-    let mut length = 64 * BATCH_ROWS;
+    let length = 64 * BATCH_ROWS;
     for part in rows.chunks_mut(length) {
         interrupt::look()?;
         part.sort_unstable_by(compare);
     }
+    merge(rows, length, compare)
+}
+
+/// Merges sorted runs of a length, two at a time, so that the statement can be cancelled between: the library's sort finds runs that are
+/// there.
+fn merge(rows: &mut [Prefixed], mut length: usize, compare: &impl Fn(&Prefixed, &Prefixed) -> Ordering) -> Result<()> {
     while length < rows.len() {
         length *= 2;
         for part in rows.chunks_mut(length) {
