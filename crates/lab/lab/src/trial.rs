@@ -245,7 +245,9 @@ pub fn perform<S: Subject>(plan: &Plan<S>) -> Result<Measurement, Failure> {
 }
 
 fn perform_workload<S: Subject>(plan: &Plan<S>, workload: &impl Workload) -> Result<Measurement, Failure> {
-    let bar = loading_bar(workload.records());
+    // Counted once: for some workloads that is as long as the records are many.
+    let records = workload.records();
+    let bar = loading_bar(records);
     let run = Run {
         workload,
         clients: plan.threads,
@@ -261,7 +263,7 @@ fn perform_workload<S: Subject>(plan: &Plan<S>, workload: &impl Workload) -> Res
         seed: plan.seed,
         on_load: &|loaded| {
             bar.set_position(loaded);
-            if loaded == workload.records() {
+            if loaded == records {
                 bar.finish_and_clear();
             }
         },
