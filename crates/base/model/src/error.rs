@@ -210,6 +210,13 @@ pub enum Invalid {
         /// The table.
         table: String,
     },
+    /// A procedure that no one registered when the database was opened: its calls could not be run again.
+    Unregistered {
+        /// Its name.
+        procedure: &'static str,
+    },
+    /// The input log has calls that the registered procedures cannot run again. Nothing in the directory was changed.
+    LoggedCall(crate::UnknownCall),
     /// A savepoint that does not exist, or was released or rolled back.
     UnknownSavepoint,
     /// An option is out of its range.
@@ -354,6 +361,7 @@ impl Error {
                 Invalid::Directory { .. } => "55000",
                 Invalid::ReadOnly => "25006",
                 Invalid::UnknownSavepoint => "3B001",
+                Invalid::Unregistered { .. } | Invalid::LoggedCall(_) => "42883",
                 Invalid::NotOrdered { .. } | Invalid::Undeclared { .. } | Invalid::Unsupported { .. } => "0A000",
             },
             Error::Duplicate(_) => "23505",
@@ -615,6 +623,12 @@ impl fmt::Display for Invalid {
                     "access to table {table} outside the declared footprint of the procedure: declare the key or the range"
                 )
             }
+            Invalid::Unregistered { procedure } => write!(
+                f,
+                "procedure {procedure} is not registered, so that its calls could not be run again: register it when the \
+                 database is opened"
+            ),
+            Invalid::LoggedCall(unknown) => unknown.fmt(f),
             Invalid::Option { what } => f.write_str(what),
             Invalid::Directory { path, what } => write!(f, "{path}: {what}"),
             Invalid::UnknownSavepoint => f.write_str("the savepoint does not exist, or was released or rolled back"),

@@ -35,6 +35,7 @@ mod schema;
 mod supervisor;
 mod time;
 pub mod twin;
+mod unknown_call;
 mod value;
 
 pub use access::{Access, Program, SIDE_BY_SIDE};
@@ -45,8 +46,8 @@ pub use doors::{
     AnyProcedure, AsDeclared, AsReexecutable, BatchEntry, Begin, Committed, Completed, Declared, Engine, Extremes,
     Finish, Footprint, FootprintChecked, FootprintEntry, FootprintRange, Got, Guarded, Interactive, Later, LogUsage,
     LoggedCall, Mode, NameTaken, OpenTransaction, Pending, Procedure, ReadView, Reexecutable, Registry, Savepoint,
-    Savepoints, SharedReads, SkipsLocked, Snapshots, Store, Supervised, Tables, Ticket, Touch, Transaction,
-    UnknownCall, Usage, encode_call, read_alone, run_interactively,
+    Savepoints, SharedReads, SkipsLocked, Snapshots, Store, Supervised, Tables, Ticket, Touch, Transaction, Usage,
+    decode_bound, encode_bound, encode_call, read_alone, run_interactively,
 };
 pub use draws::Draws;
 pub use error::{Abort, AbortClass, Duplicate, Error, Fault, Holder, Invalid, Limit, LimitKind, Result, Target};
@@ -61,4 +62,5 @@ pub use scan::{Direction, Item, Scan, ScanEnd};
 pub use schema::{Column, KeyKind, RowKind, Schema, SchemaBuilder, Storage, TableId};
 pub use supervisor::Supervisor;
 pub use time::{Durability, LogPosition, SerialPoint, Timestamp};
+pub use unknown_call::UnknownCall;
 pub use value::{ColumnType, Value, ValueRef};

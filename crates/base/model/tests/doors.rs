@@ -117,7 +117,14 @@ fn an_input_log_runs_again() {
     let mut strange = Vec::new();
     encode_call(&Copy { from: 1, to: 2 }, None, &mut strange);
     strange[4] = b'k';
-    assert_eq!(error(&strange), UnknownCall::Name("kopy".into()));
+    assert_eq!(error(&strange), UnknownCall::Name { name: "kopy".into(), version: 1 });
+    strange[4] = b'c';
+    strange[8] = 2;
+    let changed = UnknownCall::Version { name: "copy", logged: 2, registered: 1 };
+    assert_eq!((error(&strange), registry.check(&strange)), (changed.clone(), Err(changed.clone())));
+    assert!(changed.to_string().contains("copy, version 2, and version 1 is registered"), "{changed}");
+    assert_eq!(registry.check(&record[..record.len() - 1]), Ok(()), "arguments are not looked at");
+    assert_eq!((registry.has::<Copy>(), registry.has::<Impostor>()), (true, false));
 }
 
 #[test]

@@ -6,7 +6,7 @@ pub mod leaf;
 pub mod ordered;
 pub mod prefetch;
 
-pub use any::AnyIndex;
+pub use any::{AnyIndex, Walk};
 pub use hash::Hash;
 pub use ordered::Ordered;
 

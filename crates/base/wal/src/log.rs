@@ -303,6 +303,15 @@ impl Log {
         result
     }
 
+    /// Ends like a crash, as a drop does: what is not durable is lost. When it returns, no callback runs any more, and the directory is
+    /// free. For owners of a handle that callbacks have too.
+    pub fn abandon(&self) {
+        if self.begin_end(Phase::Closed) {
+            self.join_threads();
+            self.finish_end();
+        }
+    }
+
     /// The inside, for tests of its parts.
     #[cfg(test)]
     pub(crate) fn shared(&self) -> &Shared {
@@ -353,10 +362,7 @@ impl Wake for WakeWaiters {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        if self.begin_end(Phase::Closed) {
-            self.join_threads();
-            self.finish_end();
-        }
+        self.abandon();
     }
 }
 

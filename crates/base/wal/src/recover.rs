@@ -128,6 +128,19 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
+    /// A reader of the same records, which stands at the first, if this one does.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            disk: Arc::clone(&self.disk),
+            identity: self.identity,
+            segments: self.segments.clone(),
+            finished: self.finished.clone(),
+            bytes: self.bytes,
+            current: None,
+        }
+    }
+
     /// The next record; `None` after the last.
     ///
     /// # Errors

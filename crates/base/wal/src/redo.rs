@@ -8,6 +8,7 @@
 //! | dropped table | 3, table |
 //! | a checkpoint's first | 4, the next table's number |
 //! | a checkpoint's row | 5, table, timestamp of its version, key, row |
+//! | calls | 6, then calls of procedures that are executed again: the engine `bohm` describes them |
 //!
 //! Tables are four bytes, timestamps eight, little-endian; keys and rows have their length in four bytes before them. A written
 //! row is logged whole.
@@ -20,6 +21,7 @@ const CREATE: u8 = 2;
 const DROP: u8 = 3;
 const CHECKPOINT_START: u8 = 4;
 const CHECKPOINT_ROW: u8 = 5;
+const CALLS: u8 = 6;
 const ROW: u8 = 1;
 const DELETE: u8 = 0;
 
@@ -50,6 +52,8 @@ pub enum Record<'a> {
     CheckpointStart(TableId),
     /// A row of a checkpoint, and the timestamp of its version: zero of engines that replay in the order of the log.
     CheckpointRow(u64, Write<'a>),
+    /// Calls of procedures, in their order: not decoded here.
+    Calls(Decoder<'a>),
 }
 
 impl<'a> Write<'a> {
@@ -94,6 +98,7 @@ impl<'a> Record<'a> {
         let mut from = Decoder::new(record);
         let redo = match from.u8()? {
             WRITES => return Ok(Self::Writes(Writes(from))),
+            CALLS => return Ok(Self::Calls(from)),
             CREATE => Self::Create(TableId(from.u32()?), Schema::decode(&mut from)?),
             DROP => Self::Drop(TableId(from.u32()?)),
             CHECKPOINT_START => Self::CheckpointStart(TableId(from.u32()?)),
@@ -134,6 +139,12 @@ impl<'a> Iterator for Writes<'a> {
 pub fn begin_writes(record: &mut Vec<u8>) {
     record.clear();
     record.push(WRITES);
+}
+
+/// Makes an empty record of calls.
+pub fn begin_calls(record: &mut Vec<u8>) {
+    record.clear();
+    record.push(CALLS);
 }
 
 /// Adds a write to a record of writes, unless the record has one and would exceed `limit` bytes. Returns whether it did.

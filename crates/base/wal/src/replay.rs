@@ -11,7 +11,7 @@
 
 use crate::error::LogError;
 use crate::progress::{ProgressMeter, RecoveryStep};
-use crate::recover::Recovered;
+use crate::recover::{Recovered, RecoveredRecord};
 use crate::redo::{Record, Write};
 use crate::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use crate::sync::thread::{ScopedJoinHandle, scope, spawn_scoped};
@@ -96,6 +96,36 @@ impl Recovered {
     }
 }
 
+impl Recovered {
+    /// Reads the rows of the checkpoint, each with position zero, and then the records that are not in it.
+    ///
+    /// # Errors
+    /// Those of `each`, and of [`RecordReader`](crate::RecordReader).
+    pub fn read<E: From<LogError>>(self, mut each: impl FnMut(RecoveredRecord<'_>) -> Result<(), E>) -> Result<(), E> {
+        let total = self.bytes();
+        let mut progress = ProgressMeter::new(self.on_progress, RecoveryStep::Replay, total);
+        let (mut start, mut bound) = (LogPosition::ZERO, 0);
+        if let Some(mut checkpoint) = self.checkpoint {
+            (start, bound) = (checkpoint.info().start, checkpoint.info().bound);
+            while let Some(payload) = checkpoint.next_row()? {
+                each(RecoveredRecord { stamp: 0, position: LogPosition::ZERO, payload, is_end: false })?;
+                progress.add(payload.len() as u64);
+            }
+        }
+        let mut records = self.records;
+        while let Some(record) = records.next_record()? {
+            progress.add(record.payload.len() as u64);
+            // What lies before the start is in the checkpoint, deletions included: the segment of a later deletion may be gone
+            // already while that of the deleted row is still here. Behind the bound it is not: it was being executed then.
+            if record.position > start || record.stamp >= bound {
+                each(record)?;
+            }
+        }
+        progress.finish();
+        Ok(())
+    }
+}
+
 /// Where the thread's first undecodable record ends, if it has one.
 fn joined(handle: ScopedJoinHandle<'_, Result<(), LogPosition>>) -> Option<LogPosition> {
     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).err()
@@ -107,6 +137,8 @@ enum Stopped {
     Log(LogError),
     /// The record that ends here, or at zero a row of the checkpoint, cannot be decoded.
     Undecodable(LogPosition),
+    /// The record that ends here has calls of procedures.
+    Calls(LogPosition),
     /// A thread has stopped, and says why.
     Thread,
 }
@@ -123,6 +155,13 @@ impl From<Stopped> for model::Error {
             Stopped::Log(error) => return error.into(),
             Stopped::Undecodable(LogPosition::ZERO) => "a row of the checkpoint".to_owned(),
             Stopped::Undecodable(position) => format!("the redo record that ends at {position}"),
+            Stopped::Calls(position) => {
+                let detail = format!(
+                    "the record that ends at {position} has calls of procedures, which the engine bohm executes again: open it \
+                     with that engine, and write a checkpoint, which every engine reads"
+                );
+                return Fault::Corruption { detail }.into();
+            }
             Stopped::Thread => unreachable!("a thread that stops says why"),
         };
         let detail = format!(
@@ -187,28 +226,11 @@ impl<'e, R: Rebuild> Dealer<'e, R> {
     }
 
     fn run(&mut self, recovered: Recovered) -> Result<Replayed, Stopped> {
-        let total = recovered.bytes();
-        let mut progress = ProgressMeter::new(recovered.on_progress, RecoveryStep::Replay, total);
-        let (mut start, mut bound) = (LogPosition::ZERO, 0);
-        if let Some(mut checkpoint) = recovered.checkpoint {
-            (start, bound) = (checkpoint.info().start, checkpoint.info().bound);
-            while let Some(row) = checkpoint.next_row()? {
-                self.deal(LogPosition::ZERO, 0, row)?;
-                progress.add(row.len() as u64);
-            }
-        }
-        let mut records = recovered.records;
-        while let Some(record) = records.next_record()? {
-            progress.add(record.payload.len() as u64);
-            // What lies before the start is in the checkpoint, deletions included: the segment of a later deletion may be gone
-            // already while that of the deleted row is still here. (Checkpoints had a bound once, which is behind all stamps now.)
-            if record.position > start || record.stamp >= bound {
-                self.replayed.records += u64::from(record.is_end);
-                self.deal(record.position, record.stamp, record.payload)?;
-            }
-        }
+        recovered.read(|found| {
+            self.replayed.records += u64::from(found.is_end);
+            self.deal(found.position, found.stamp, found.payload)
+        })?;
         self.settle()?;
-        progress.finish();
         Ok(self.replayed)
     }
 
@@ -233,6 +255,7 @@ impl<'e, R: Rebuild> Dealer<'e, R> {
                 self.settle()?;
                 self.engine.drop_table(id);
             }
+            Record::Calls(_) => return Err(Stopped::Calls(position)),
             Record::CheckpointStart(next) => self.engine.reserve(next),
         }
         Ok(())

@@ -48,7 +48,9 @@ impl<'a, 'e> Attempt<'a, 'e> {
     }
 
     fn table(&self, id: TableId) -> Result<&'e Table> {
-        self.executor.shared.tables.find(id)
+        // It may have been dropped behind this call.
+        let unknown = || Invalid::UnknownTable { table: format!("number {}", id.0) };
+        Ok(self.executor.shared.tables.get(id).ok_or_else(unknown)?)
     }
 
     /// An access outside of the footprint: a mistake, or a guess that missed.

@@ -1,6 +1,7 @@
 //! Calls: submitted procedures in their places, and the slots that planning fills in for them.
 
 use crate::job::Job;
+use crate::log::{self, InputLog};
 use crate::position::Position;
 use crate::state::CallState;
 use crate::version::{Content, Version, VersionRef};
@@ -24,6 +25,14 @@ pub(crate) struct Call {
     pub is_guess: bool,
     /// Whether writes are refused.
     pub is_read_only: bool,
+    /// Its entry in the input log. Empty: it changes nothing, or there is no log.
+    pub logged: Vec<u8>,
+    /// Whether its answer waits for the log.
+    pub awaits_log: bool,
+    /// The table that it drops.
+    pub drops: Option<TableId>,
+    /// How many tables had been dropped when its own were looked for.
+    pub drops_seen: u64,
     /// One for each key of the footprint, in its order.
     pub slots: Box<[Slot]>,
     pub state: CallState,
@@ -197,10 +206,37 @@ impl Call {
             is_guess,
             is_read_only: job.is_read_only(),
             footprint,
+            logged: Vec::new(),
+            awaits_log: false,
+            drops: None,
+            drops_seen: 0,
             slots,
             state: CallState::default(),
             job: UnsafeCell::new(Some(job)),
         }
+    }
+
+    /// Makes its entry for the input log, if it may change anything.
+    pub fn prepare_log(&mut self, input: &InputLog) {
+        let (is_guess, writes) = (self.is_guess, self.writes());
+        self.job.with_mut(|job| {
+            // SAFETY: the call is the caller's own.
+            let job = unsafe { &mut *job }.as_deref().expect("B6: a job is taken when its call is complete");
+            self.awaits_log = input.is_awaited(job.durability());
+            if writes {
+                self.logged = log::encode_entry(job, &self.footprint, is_guess);
+            }
+        });
+    }
+
+    /// Returns whether it writes a row, perhaps.
+    pub fn writes(&self) -> bool {
+        !self.is_read_only && self.slots.iter().any(|slot| slot.actions.write())
+    }
+
+    /// Returns whether nothing can be learnt from it.
+    pub fn touches_nothing(&self) -> bool {
+        self.slots.is_empty() && self.footprint.ranges().is_empty() && self.drops.is_none()
     }
 
     /// Index of the slot of a key, if the footprint has it. `guess` is looked at first.
@@ -251,6 +287,12 @@ impl Call {
             let job = unsafe { &mut *job };
             work(&mut **job.as_mut().expect("B6: a job is taken when its call is complete"))
         })
+    }
+
+    /// The job of a call that is not sealed.
+    pub fn into_job(self) -> Box<dyn Job> {
+        // SAFETY: the call is the caller's own.
+        unsafe { self.take_job() }
     }
 
     /// Takes the job of a call that is about to be complete.

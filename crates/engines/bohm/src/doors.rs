@@ -4,6 +4,7 @@
 use crate::Bohm;
 use crate::call::Call;
 use crate::job::{Job, Task};
+use crate::log::InputLog;
 use crate::read::{Boundary, Trial};
 use model::{
     BatchEntry, Begin, Committed, Declared, FootprintChecked, LogPosition, Mode, Pending, Procedure, Program, Retry,
@@ -22,12 +23,14 @@ impl Bohm {
         if how.mode == Mode::Snapshot {
             return (None, self.read_snapshot(procedure, how));
         }
+        if let Some(Err(error)) = self.shared.log().map(InputLog::check::<P>) {
+            return (None, Pending::ready(Err(error.into())));
+        }
         let (promise, ticket) = promise();
         let job: Box<dyn Job> = Box::new(Task::new(procedure, how, retry, promise));
-        let mut trial = Trial::new(Boundary::new(&self.shared), job.draws());
-        let call = match job.footprint(&mut trial) {
-            Ok(footprint) => self.shared.call(job, footprint, trial.was_touched),
-            Err(error) => Err((job, error)),
+        let call = match self.shared.footprint_of(&*job) {
+            (Ok(footprint), is_guess) => self.shared.call(job, footprint, is_guess),
+            (Err(error), _) => Err((job, error)),
         };
         let call = call.map_err(|(job, error)| job.give_up(error)).ok();
         (call, ticket)

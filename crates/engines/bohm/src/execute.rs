@@ -3,7 +3,7 @@
 use crate::attempt::{Attempt, panicked};
 use crate::call::CallRef;
 use crate::job::Job;
-use crate::pipeline::Batch;
+use crate::pipeline::{Batch, Next};
 use crate::position::Position;
 use crate::read::{Evaluated, Trial};
 use crate::state::Begun;
@@ -11,6 +11,7 @@ use crate::version::{Content, VersionRef};
 use crate::{Shared, ensure};
 use model::{Error, Footprint};
 use parts::sync::atomic::Ordering::Relaxed;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// One executing thread.
@@ -26,7 +27,17 @@ pub(crate) struct Executor<'e> {
     /// Calls to run before others can: an evaluation that was too deep goes on here.
     stack: Vec<CallRef>,
     missed: Vec<Missed>,
+    /// Answers that wait for the log, about in the order of their batches.
+    held: VecDeque<Held>,
     executed: u64,
+}
+
+/// A call that has ended, and whose answer waits for the log.
+struct Held {
+    job: Box<dyn Job>,
+    position: Position,
+    /// The engine's own error; else the job has its outcome.
+    error: Option<Error>,
 }
 
 /// A procedure whose footprint has missed. Its batch is not complete before it is submitted again or has failed.
@@ -35,6 +46,7 @@ struct Missed {
     error: Error,
     /// Where it missed.
     position: Position,
+    awaits_log: bool,
 }
 
 /// How an attempt ended.
@@ -45,15 +57,39 @@ enum Ended {
     Panic,
 }
 
+impl Held {
+    fn answer(self) {
+        match self.error {
+            None => self.job.complete(self.position),
+            Some(error) => self.job.give_up(error),
+        }
+    }
+}
+
 impl<'e> Executor<'e> {
     pub fn new(shared: &'e Shared, number: usize) -> Executor<'e> {
-        Executor { shared, number, batch: 0, finished: 0, depth: 0, stack: Vec::new(), missed: Vec::new(), executed: 0 }
+        Executor {
+            shared,
+            number,
+            batch: 0,
+            finished: 0,
+            depth: 0,
+            stack: Vec::new(),
+            missed: Vec::new(),
+            held: VecDeque::new(),
+            executed: 0,
+        }
     }
 
     /// Executes batches until the engine is closed.
     pub fn run(mut self) {
-        while let Some(batch) = self.shared.pipeline.enter_next(self.number, self.batch) {
-            self.execute(&batch);
+        loop {
+            let held = self.held.front().map(|held| held.position.batch());
+            match self.shared.pipeline.enter_next(self.number, self.batch, held) {
+                Next::Execute(batch) => self.execute(&batch),
+                Next::Release => self.release(),
+                Next::End => return,
+            }
         }
     }
 
@@ -200,12 +236,36 @@ impl<'e> Executor<'e> {
     fn end(&mut self, call: CallRef, job: Box<dyn Job>, ended: Ended) {
         let position = call.position;
         match ended {
-            Ended::Commit | Ended::Fail => job.complete(position),
-            Ended::Panic => job.give_up(panicked(position)),
+            Ended::Commit | Ended::Fail => self.answer(Held { job, position, error: None }, call.awaits_log),
+            Ended::Panic => {
+                self.answer(Held { job, position, error: Some(panicked(position)) }, call.awaits_log);
+            }
             // It counts as finished once it is submitted again.
-            Ended::Miss(error) => return self.missed.push(Missed { job, error, position }),
+            Ended::Miss(error) => {
+                return self.missed.push(Missed { job, error, position, awaits_log: call.awaits_log });
+            }
         }
         self.finish(position.batch());
+    }
+
+    /// Answers a call that has ended, or holds the answer until what it rests on is durable: all up to its batch (B11).
+    fn answer(&mut self, held: Held, awaits_log: bool) {
+        if !awaits_log || held.position.batch() <= self.shared.pipeline.durable() {
+            held.answer();
+        } else {
+            self.held.push_back(held);
+        }
+    }
+
+    /// Releases the answers whose batches are durable; all, as unknown, if the log has failed.
+    fn release(&mut self) {
+        let (durable, failure) = (self.shared.pipeline.durable(), self.shared.pipeline.failure());
+        while let Some(held) = self.held.pop_front_if(|held| held.position.batch() <= durable) {
+            held.answer();
+        }
+        if let Some(failure) = failure {
+            self.held.drain(..).for_each(|held| held.job.give_up(failure.clone()));
+        }
     }
 
     fn finish(&mut self, batch: u64) {
@@ -222,7 +282,7 @@ impl<'e> Executor<'e> {
 
     /// Submits again what has missed, with the footprint that a trial run finds at the end of this batch.
     fn run_missed_again(&mut self) {
-        while let Some(Missed { mut job, error, position }) = self.missed.pop() {
+        while let Some(Missed { mut job, error, position, awaits_log }) = self.missed.pop() {
             self.shared.counts.missed.fetch_add(1, Relaxed);
             let call = match catch_unwind(AssertUnwindSafe(|| job.again(&error))) {
                 Ok(true) => match self.footprint_again(&*job, position) {
@@ -234,7 +294,7 @@ impl<'e> Executor<'e> {
             };
             match call {
                 Ok(call) => self.shared.intake.submit_again(call),
-                Err((job, error)) => job.give_up(error),
+                Err((job, error)) => self.answer(Held { job, position, error: Some(error) }, awaits_log),
             }
             self.finish(position.batch());
         }

@@ -3,7 +3,8 @@
 use crate::attempt::Attempt;
 use crate::position::Position;
 use model::{
-    Access, Begin, Committed, Completed, Draws, Error, Footprint, LogPosition, Mode, Procedure, Result, Retry,
+    Access, Begin, Committed, Completed, Draws, Durability, Error, Footprint, LogPosition, Mode, Procedure, Result,
+    Retry,
 };
 use parts::promise::Promise;
 
@@ -29,6 +30,12 @@ pub(crate) trait Job: Send {
 
     /// Returns whether it may not write.
     fn is_read_only(&self) -> bool;
+
+    /// What its answer waits for; `None`: as the engine's answers do.
+    fn durability(&self) -> Option<Durability>;
+
+    /// Appends what an input log holds of it.
+    fn encode(&self, out: &mut Vec<u8>);
 }
 
 /// A procedure with its ticket.
@@ -81,6 +88,14 @@ impl<P: Procedure> Job for Task<P> {
     fn is_read_only(&self) -> bool {
         self.how.mode == Mode::ReadOnly
     }
+
+    fn durability(&self) -> Option<Durability> {
+        self.how.durability
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        model::encode_call(&self.procedure, self.how.draws, out);
+    }
 }
 
 /// A place in the log: its promise is resolved with the batch.
@@ -114,4 +129,11 @@ impl Job for Marker {
     fn is_read_only(&self) -> bool {
         true
     }
+
+    /// Whoever waits for it waits for its batch to be complete.
+    fn durability(&self) -> Option<Durability> {
+        Some(Durability::None)
+    }
+
+    fn encode(&self, _: &mut Vec<u8>) {}
 }

@@ -103,10 +103,13 @@
 
 mod attempt;
 mod call;
+mod checkpoint;
+mod definitions;
 mod doors;
 mod execute;
 mod intake;
 mod job;
+mod log;
 mod pipeline;
 mod plan;
 mod pool;
@@ -115,26 +118,35 @@ mod programs;
 mod read;
 mod readers;
 mod record;
+mod recover;
+mod seal;
 pub mod state;
 mod store;
 mod version;
 
 use call::{Call, Slot};
+use checkpoint::Checkpoints;
 use execute::Executor;
 use intake::Intake;
 use job::{Job, Marker};
-use model::{Error, Footprint, Limit, LimitKind, Result, Schema, Storage, TableId};
+use log::InputLog;
+use model::{Durability, Error, Footprint, Limit, LimitKind, Result, Storage};
 use parts::CachePadded;
 use parts::promise::promise;
-use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::thread::{self, JoinHandle};
+use parts::sync::{Mutex, OnceLock};
 use parts::wait::WaitTable;
 use pipeline::Pipeline;
 use plan::Planner;
+use read::{Boundary, Trial};
 use record::RecordRef;
 use std::sync::{Arc, PoisonError};
 use store::Tables;
+
+pub use checkpoint::CheckpointReport;
+pub use recover::RecoveryReport;
+pub use wal::{Driver, LogOptions, OnProgress, Pace, RecoveryProgress};
 
 /// Places at which executing threads sleep for each other.
 const WAIT_SHARDS: usize = 16;
@@ -144,9 +156,10 @@ const MOST_PLANNERS: usize = 64;
 /// Batches after which [`Bohm::collect`] gives up.
 const COLLECTING_BATCHES: usize = 100;
 
-/// A database in memory whose procedures are ordered before they run.
+/// A database whose procedures are ordered before they run: in memory, or with a log of them on a disk.
 pub struct Bohm {
     shared: Arc<Shared>,
+    recovery: Option<RecoveryReport>,
     threads: Mutex<Threads>,
 }
 
@@ -161,7 +174,10 @@ pub(crate) struct Shared {
     options: Options,
     tables: Tables,
     intake: Intake,
-    pipeline: Pipeline,
+    pipeline: Arc<Pipeline>,
+    /// Set once everything is recovered. None in memory.
+    log: OnceLock<InputLog>,
+    checkpoints: Checkpoints,
     waits: WaitTable,
     counts: Counts,
 }
@@ -174,7 +190,7 @@ struct Counts {
 }
 
 /// The knobs. Every limit ends in a named error.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Threads that plan, each for its share of the keys: 1 to 64. Default: 1.
     pub planners: usize,
@@ -198,8 +214,13 @@ pub struct Options {
     pub row_bytes: u64,
     /// Keys that one footprint may write. Default: 1,000,000.
     pub write_set_rows: u64,
-    /// Tables. Default: 1,000.
+    /// Tables, those that were dropped included. Default: 1,000.
     pub tables: usize,
+    /// What answers wait for, in a database on a disk, where a procedure says nothing else. With [`Durability::Fsync`] snapshots see
+    /// only what is durable. Default: [`Durability::Fsync`].
+    pub durability: Durability,
+    /// The input log of a database on a disk.
+    pub log: LogOptions,
     /// Whether the nodes of ordered tables hold four records: for tests, to which splits and merges are then common.
     /// Default: false.
     pub has_small_nodes: bool,
@@ -219,6 +240,8 @@ impl Default for Options {
             row_bytes: 1 << 20,
             write_set_rows: 1_000_000,
             tables: 1000,
+            durability: Durability::default(),
+            log: LogOptions::default(),
             has_small_nodes: false,
         }
     }
@@ -245,13 +268,20 @@ impl Bohm {
     /// An empty database, with its threads. Dropping it waits for what was submitted: a procedure must not hold the last
     /// handle of its engine, since a thread cannot wait for itself.
     pub fn new(options: Options) -> Bohm {
+        Bohm::begin(options, 0)
+    }
+
+    /// Begins with an empty database; batches begin above `start`.
+    fn begin(options: Options, start: u64) -> Bohm {
         let options = options.within_bounds();
         let (planners, executors) = (options.planners, options.executors);
         let counters = |count: usize| (0..count).map(|_| CachePadded::default()).collect();
         let shared = Arc::new(Shared {
             tables: Tables::new(options.tables),
             intake: Intake::new(options.queue),
-            pipeline: Pipeline::new(planners, executors, options.run_ahead as u64, options.readers),
+            pipeline: Arc::new(Pipeline::new(planners, executors, options.run_ahead as u64, options.readers, start)),
+            log: OnceLock::new(),
+            checkpoints: Checkpoints::new(planners),
             waits: WaitTable::new(WAIT_SHARDS),
             counts: Counts { executed: counters(executors), garbage: counters(planners), missed: AtomicU64::new(0) },
             options,
@@ -266,20 +296,7 @@ impl Bohm {
         };
         let threads =
             Threads { planners: (0..planners).map(plan).collect(), executors: (0..executors).map(execute).collect() };
-        Bohm { shared, threads: Mutex::new(threads) }
-    }
-
-    /// Creates a table.
-    ///
-    /// # Errors
-    /// [`model::Invalid::TableExists`], [`LimitKind::Tables`].
-    pub fn create_table(&self, schema: Schema) -> Result<TableId> {
-        self.shared.tables.create(schema, self.shared.options.has_small_nodes)
-    }
-
-    /// All tables, oldest first.
-    pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
-        self.shared.tables.all().map(|table| (table.id, table.schema.clone())).collect()
+        Bohm { shared, recovery: None, threads: Mutex::new(threads) }
     }
 
     /// Waits until everything is complete that was submitted before: snapshots that begin afterwards see it.
@@ -351,13 +368,29 @@ impl Shared {
         footprint: Footprint,
         is_guess: bool,
     ) -> std::result::Result<Call, (Box<dyn Job>, Error)> {
-        match self.check(&footprint) {
-            Ok(()) => {
-                let slots = Slot::all(&footprint, |entry| store::planner_of(entry, self.options.planners));
-                Ok(Call::new(job, footprint, slots, is_guess))
-            }
-            Err(error) => Err((job, error)),
+        let drops_seen = self.tables.drops();
+        if let Err(error) = self.check(&footprint) {
+            return Err((job, error));
         }
+        let slots = Slot::all(&footprint, |entry| store::planner_of(entry.table, &entry.key, self.options.planners));
+        let mut call = Call::new(job, footprint, slots, is_guess);
+        call.drops_seen = drops_seen;
+        if let Some(input) = self.log() {
+            call.prepare_log(input);
+        }
+        Ok(call)
+    }
+
+    /// Finds the footprint of a job, and whether that took a trial run.
+    fn footprint_of(&self, job: &dyn Job) -> (Result<Footprint>, bool) {
+        let mut trial = Trial::new(Boundary::new(self), job.draws());
+        let footprint = job.footprint(&mut trial);
+        (footprint, trial.was_touched)
+    }
+
+    #[inline]
+    fn log(&self) -> Option<&InputLog> {
+        self.log.get()
     }
 
     fn check(&self, footprint: &Footprint) -> Result<()> {

@@ -1,4 +1,7 @@
-//! Batches on their way: sealed, planned by all planners, executed, collected.
+//! Batches on their way: sealed, planned by all planners, executed, durable, collected.
+//!
+//! A batch is *complete* when it is executed, as are all before it, and durable, if answers wait for that: what snapshots
+//! see is never lost.
 //!
 //! One latch, taken a few times for each batch and never for a procedure. A batch is freed when it is at or below the
 //! low-water mark: it is complete, as are all before it, and no thread executes that entered before it was complete. So
@@ -8,10 +11,11 @@
 use crate::call::Call;
 use crate::position::Position;
 use crate::readers::Readers;
+use model::{Error, LogPosition, Result};
 use parts::CachePadded;
 use parts::sync::atomic::{
     AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use parts::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -19,6 +23,8 @@ use std::sync::{Arc, PoisonError};
 
 /// Calls that an executing thread takes at a time.
 const TAKEN_AT_ONCE: usize = 16;
+/// Batches that may wait for the log: as many as come while a slow disk syncs.
+const MOST_IN_LOG: usize = 64;
 const IDLE: u64 = u64::MAX;
 
 /// A sealed batch.
@@ -29,6 +35,16 @@ pub(crate) struct Batch {
     unplanned: AtomicUsize,
     /// The first call that no executing thread has taken.
     next: CachePadded<AtomicUsize>,
+}
+
+/// What an executing thread does next.
+pub(crate) enum Next {
+    /// Executes a batch.
+    Execute(Arc<Batch>),
+    /// Releases results: more is durable, or the log has failed.
+    Release,
+    /// Nothing is left.
+    End,
 }
 
 /// The batches, and where the threads are.
@@ -42,6 +58,9 @@ pub(crate) struct Pipeline {
     complete: Condvar,
     /// Calls of batch `n`, modulo the length, that are not complete.
     unfinished: Box<[CachePadded<AtomicU64>]>,
+    /// The last batch that is durable with all before it, of those that somebody waits for. Stored with `Release` under the
+    /// latch; executing threads acquire it.
+    durable: CachePadded<AtomicU64>,
     pub readers: Readers,
     planners: usize,
     run_ahead: u64,
@@ -52,29 +71,47 @@ struct Stages {
     batches: VecDeque<Arc<Batch>>,
     sealed: u64,
     planned: u64,
+    executed: u64,
     complete: u64,
-    /// For each executing thread the first batch that was not complete when it entered the one that it executes.
+    /// Batches that somebody waits for until they are durable, with the ends of their records.
+    in_log: VecDeque<(u64, LogPosition)>,
+    /// Whether the log will call back.
+    is_watched: bool,
+    /// Whether snapshots wait for the log.
+    shows_durable_only: bool,
+    /// Why the log has failed: what was not durable then is lost, perhaps, and is never complete.
+    failure: Option<Error>,
+    /// For each executing thread the first batch that was not executed when it entered the one that it executes.
     entered: Box<[u64]>,
     is_closing: bool,
 }
 
 impl Pipeline {
-    pub fn new(planners: usize, executors: usize, run_ahead: u64, readers: usize) -> Pipeline {
+    /// Batches begin above `start`.
+    pub fn new(planners: usize, executors: usize, run_ahead: u64, readers: usize, start: u64) -> Pipeline {
         let stages = Stages {
             batches: VecDeque::new(),
-            sealed: 0,
-            planned: 0,
-            complete: 0,
+            sealed: start,
+            planned: start,
+            executed: start,
+            complete: start,
+            in_log: VecDeque::new(),
+            is_watched: false,
+            shows_durable_only: false,
+            failure: None,
             entered: vec![IDLE; executors].into_boxed_slice(),
             is_closing: false,
         };
+        let readers = Readers::new(readers);
+        readers.set_complete(start);
         Pipeline {
             stages: Mutex::new(stages),
             sealed: Condvar::new(),
             planned: Condvar::new(),
             complete: Condvar::new(),
             unfinished: (0..run_ahead + 1).map(|_| CachePadded::default()).collect(),
-            readers: Readers::new(readers),
+            durable: CachePadded::new(AtomicU64::new(start)),
+            readers,
             planners,
             run_ahead,
         }
@@ -88,13 +125,29 @@ impl Pipeline {
         &self.unfinished[(batch % self.unfinished.len() as u64) as usize]
     }
 
-    /// Seals a batch, once fewer than the limit are on their way: its calls get their positions (B1). The sequencer.
-    pub fn seal(&self, mut calls: Vec<Call>) -> Arc<Batch> {
+    /// Has later batches be shown only when they are durable: the engine is recovered, and has a log whose answers wait.
+    pub fn show_durable_only(&self) {
+        self.lock().shows_durable_only = true;
+    }
+
+    /// Waits until fewer batches than the limits are on their way. Returns the number of the next. The sequencer.
+    pub fn wait_for_room(&self) -> u64 {
         let mut stages = self.lock();
-        while stages.sealed - stages.complete >= self.run_ahead {
+        while stages.sealed - stages.executed >= self.run_ahead || stages.in_log.len() >= MOST_IN_LOG {
             stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
         }
+        stages.sealed + 1
+    }
+
+    /// Seals a batch whose record ends at a position: its calls get their positions (B1). The sequencer, which has waited for
+    /// room.
+    pub fn seal(&self, mut calls: Vec<Call>, logged: LogPosition) -> Arc<Batch> {
+        let mut stages = self.lock();
         let number = stages.sealed + 1;
+        let is_awaited = stages.shows_durable_only || calls.iter().any(|call| call.awaits_log);
+        if is_awaited && stages.failure.is_none() {
+            stages.in_log.push_back((number, logged));
+        }
         for (index, call) in calls.iter_mut().enumerate() {
             call.position = Position::new(number, index);
         }
@@ -141,19 +194,22 @@ impl Pipeline {
         }
     }
 
-    /// Leaves the batch that an executing thread was in, and waits for the next one that it may execute. `None`: there
-    /// will be none.
-    pub fn enter_next(&self, executor: usize, last: u64) -> Option<Arc<Batch>> {
+    /// Leaves the batch that an executing thread was in, and waits for what it does next. `held`: the oldest batch of which it
+    /// holds results.
+    pub fn enter_next(&self, executor: usize, last: u64, held: Option<u64>) -> Next {
         let mut stages = self.lock();
         stages.entered[executor] = IDLE;
         loop {
-            let number = last.max(stages.complete) + 1;
-            if number <= stages.planned {
-                stages.entered[executor] = stages.complete + 1;
-                return Some(stages.batch(number));
+            if held.is_some_and(|held| held <= self.durable() || stages.failure.is_some()) {
+                return Next::Release;
             }
-            if stages.is_closing {
-                return None;
+            let number = last.max(stages.executed) + 1;
+            if number <= stages.planned {
+                stages.entered[executor] = stages.executed + 1;
+                return Next::Execute(stages.batch(number));
+            }
+            if stages.is_closing && held.is_none() {
+                return Next::End;
             }
             stages = self.planned.wait(stages).unwrap_or_else(PoisonError::into_inner);
         }
@@ -166,16 +222,68 @@ impl Pipeline {
         }
     }
 
-    /// Moves the last complete batch on.
+    /// Moves the last executed batch on, and the last complete one.
     fn advance(&self, stages: &mut Stages) {
-        let before = stages.complete;
-        while stages.complete < stages.planned && self.unfinished(stages.complete + 1).load(Acquire) == 0 {
-            stages.complete += 1;
+        let before = (stages.executed, stages.complete);
+        while stages.executed < stages.planned && self.unfinished(stages.executed + 1).load(Acquire) == 0 {
+            stages.executed += 1;
         }
-        if stages.complete > before {
+        let in_log = stages.in_log.front().filter(|_| stages.shows_durable_only);
+        if stages.failure.is_none() {
+            let complete = in_log.map_or(stages.executed, |(batch, _)| stages.executed.min(batch - 1));
+            assert!(complete >= stages.complete, "B11: what is complete stays so");
+            stages.complete = complete;
+        }
+        if stages.complete > before.1 {
             self.readers.set_complete(stages.complete);
+        }
+        if (stages.executed, stages.complete) != before {
             self.complete.notify_all();
         }
+    }
+
+    /// Position of the log to be called back for, unless that is under way: where the oldest record ends that somebody
+    /// waits for.
+    pub fn next_to_await(&self) -> Option<LogPosition> {
+        let mut stages = self.lock();
+        if stages.is_watched || stages.failure.is_some() {
+            return None;
+        }
+        let (_, position) = *stages.in_log.front()?;
+        stages.is_watched = true;
+        Some(position)
+    }
+
+    /// Notes how far the log is durable, or that it has failed (B11).
+    pub fn set_durable(&self, durable: Result<LogPosition>) {
+        let mut stages = self.lock();
+        stages.is_watched = false;
+        match durable {
+            Ok(durable) => {
+                while let Some((batch, _)) = stages.in_log.pop_front_if(|(_, logged)| *logged <= durable) {
+                    self.durable.store(batch, Release);
+                }
+            }
+            Err(error) => {
+                stages.failure.get_or_insert(error);
+                stages.in_log.clear();
+            }
+        }
+        self.advance(&mut stages);
+        drop(stages);
+        self.planned.notify_all();
+        self.complete.notify_all();
+    }
+
+    /// The last batch that is durable, of those that somebody waits for.
+    #[inline]
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Acquire)
+    }
+
+    /// Why the log has failed.
+    pub fn failure(&self) -> Option<Error> {
+        self.lock().failure.clone()
     }
 
     /// The low-water mark: no thread reads below the end of this batch any more (B8).
@@ -192,10 +300,10 @@ impl Pipeline {
         low
     }
 
-    /// Waits until a batch is complete, as all before it.
+    /// Waits until a batch is complete, as all before it; after a failure of the log, until it is executed.
     pub fn wait_complete(&self, batch: u64) {
         let mut stages = self.lock();
-        while stages.complete < batch {
+        while stages.complete < batch && (stages.failure.is_none() || stages.executed < batch) {
             stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -208,7 +316,7 @@ impl Pipeline {
     /// Lets the threads end. Everything sealed is complete.
     pub fn close(&self) {
         let mut stages = self.lock();
-        assert!(stages.complete == stages.sealed, "the sequencer waits for what it has sealed");
+        assert!(stages.executed == stages.sealed, "the sequencer waits for what it has sealed");
         stages.is_closing = true;
         drop(stages);
         self.sealed.notify_all();

@@ -5,15 +5,17 @@
 
 use crate::Shared;
 use crate::call::{Call, Slot};
+use crate::checkpoint::HandedOver;
 use crate::intake::Taken;
 use crate::pipeline::Batch;
 use crate::pool::Pool;
 use crate::record::RecordRef;
-use crate::store::{Near, Table};
+use crate::store::{Near, Table, planner_of};
 use crate::version::{Content, VersionRef, class_of};
 use model::FootprintEntry;
 use parts::epoch::{self, Guard};
 use parts::index::prefetch::SIDE_BY_SIDE;
+use parts::index::{Entry, Walk};
 use parts::sync::atomic::Ordering::Relaxed;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,6 +24,9 @@ use std::sync::Arc;
 const RECORDS_AHEAD: usize = 4;
 /// Calls ahead whose newest versions are fetched: the records are there by then.
 const VERSIONS_AHEAD: usize = 2;
+
+/// Records of a dropped table that are taken out before a batch, at least.
+const DRAINED_AT_ONCE: usize = 8192;
 
 /// One planner. Planner 0 is the sequencer too: it seals the batches.
 pub(crate) struct Planner {
@@ -32,8 +37,18 @@ pub(crate) struct Planner {
     placed: VecDeque<Placed>,
     /// Records that have left their index, with the batch that was to be planned then.
     removed: VecDeque<(u64, RecordRef)>,
+    /// Rows for the checkpoint that is being written.
+    handed_over: HandedOver,
+    /// Its boundary, or zero.
+    boundary: u64,
+    /// Drops of tables that it knows.
+    drops_seen: u64,
+    /// Dropped tables with own records, perhaps, and how far it has walked over them.
+    draining: Vec<(model::TableId, Walk)>,
     /// Submitted calls that did not fit into the last batch.
     backlog: VecDeque<Call>,
+    /// Memory for a record of the log.
+    record: Vec<u8>,
     last: u64,
 }
 
@@ -49,14 +64,20 @@ unsafe impl Send for Placed {}
 
 impl Planner {
     pub fn new(shared: Arc<Shared>, number: u8) -> Planner {
+        let last = shared.pipeline.last_sealed();
         Planner {
             shared,
             number,
             pool: Pool::new(),
             placed: VecDeque::new(),
             removed: VecDeque::new(),
+            handed_over: HandedOver::default(),
+            boundary: 0,
+            drops_seen: 0,
+            draining: Vec::new(),
             backlog: VecDeque::new(),
-            last: 0,
+            record: Vec::new(),
+            last,
         }
     }
 
@@ -81,7 +102,8 @@ impl Planner {
                     again.into_iter().rev().for_each(|call| self.backlog.push_front(call));
                     self.backlog.extend(calls);
                     let most = self.backlog.len().min(self.shared.options.batch);
-                    return Some(self.shared.pipeline.seal(self.backlog.drain(..most).collect()));
+                    let calls = self.backlog.drain(..most).collect();
+                    return Some(self.shared.seal(calls, &mut self.record));
                 }
                 Taken::Closed => {
                     // What is executed still may come again.
@@ -145,6 +167,8 @@ impl Planner {
     /// Frees what nobody reads any more, before a batch is planned.
     fn collect(&mut self, now: u64) {
         let low = self.shared.pipeline.low_water();
+        // After the mark (C1).
+        self.boundary = self.shared.checkpoints.boundary();
         while let Some((left, record)) = self.removed.front().copied()
             && left <= low
         {
@@ -160,7 +184,9 @@ impl Planner {
             let placed = self.placed.pop_front().expect("it is there");
             self.collect_below(&placed, now);
         }
-        let garbage = (self.placed.len() + self.removed.len()) as u64;
+        self.shared.checkpoints.take(self.number, &mut self.handed_over, low);
+        self.drain_dropped(low, now);
+        let garbage = (self.placed.len() + self.removed.len() + self.draining.len()) as u64;
         self.shared.counts.garbage[usize::from(self.number)].store(garbage, Relaxed);
     }
 
@@ -171,14 +197,55 @@ impl Planner {
         assert!(version.content() != Content::Empty, "B8: below the low-water mark every version has its row");
         if let Some(previous) = version.cut() {
             assert!(previous.end() == version.begin(), "B4: a version ends where the next one begins");
+            self.handed_over.hand_over(self.boundary, table, record, previous, version);
             // SAFETY: B8: whoever reads now finds `version`, or a later one, first.
             unsafe { self.pool.give_back(previous) };
         }
         if version.content() == Content::Absent && record.newest() == version {
-            let table = self.shared.tables.get(table).expect("a table is never dropped");
+            let table = self.shared.tables.get(table).expect("a table stays in its place");
             table.index.remove(record, &epoch::pin());
             self.removed.push_back((now, record));
         }
+    }
+
+    /// Takes the own records of dropped tables out of their indexes, once nobody reads before the drop: the other planners take
+    /// theirs.
+    fn drain_dropped(&mut self, low: u64, now: u64) {
+        let tables = &self.shared.tables;
+        let drops = tables.drops();
+        if drops != self.drops_seen {
+            let known = |id| self.draining.iter().any(|(draining, _)| *draining == id);
+            let dropped = tables.all().filter(|table| table.is_dropped() && !known(table.id));
+            let new: Vec<_> = dropped.map(|table| (table.id, table.index.walk())).collect();
+            self.draining.extend(new);
+            self.drops_seen = drops;
+        }
+        // A checkpoint shows what was dropped behind its boundary.
+        let shown = if self.boundary == 0 { low } else { low.min(self.boundary) };
+        let (number, planners) = (self.number, self.shared.options.planners);
+        let mut records = Vec::new();
+        let removed = &mut self.removed;
+        self.draining.retain_mut(|(id, walk)| {
+            let table = tables.get(*id).expect("a table stays in its place");
+            if table.was_dropped_after(shown) {
+                return true;
+            }
+            let mut taken = 0;
+            while taken < DRAINED_AT_ONCE {
+                records.clear();
+                let has_more = table.index.walk_on(walk, &mut records);
+                let is_own = |record: &RecordRef| planner_of(*id, Entry::key(&**record), planners) == number;
+                for record in records.drain(..).filter(is_own) {
+                    table.index.remove(record, &epoch::pin());
+                    removed.push_back((now, record));
+                    taken += 1;
+                }
+                if !has_more {
+                    return false;
+                }
+            }
+            true
+        });
     }
 
     /// Ends the lives of the records that have left their index. The engine has ended: nobody else has them.

@@ -5,10 +5,11 @@
 
 use crate::Bohm;
 use crate::read::{Boundary, Trial};
+use codec::{put_bytes32, put_u32};
 use model::{
-    Abort, AbortClass, Access, Begin, Columns, Committed, Declared, Delta, Direction, Draws, Duplicate, Error,
+    Abort, AbortClass, Access, Begin, Columns, Committed, Declared, Decoder, Delta, Direction, Draws, Duplicate, Error,
     Footprint, FootprintEntry, Invalid, Item, Key, LogPosition, Malformed, Mode, Procedure, Program, Reexecutable,
-    Result, Retry, RowBuf, RowRef, Scan, ScanEnd, TableId, Target, Timestamp, Touch,
+    Result, Retry, RowBuf, RowRef, Scan, ScanEnd, TableId, Target, Timestamp, Touch, decode_bound, encode_bound,
     retry::{self, Failure},
 };
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ struct Recorded<'e> {
 
 /// Repeats what a trial run has read, and writes what it has written if all is as it was.
 #[derive(Debug)]
-struct Repeat {
+pub(crate) struct Repeat {
     reads: Rows,
     ranges: Vec<SeenRange>,
     writes: Rows,
@@ -210,11 +211,27 @@ impl Program for Repeat {
 impl Procedure for Repeat {
     const NAME: &'static str = "repeat of a trial run";
 
-    /// Never logged: it stands for one run of one program.
-    fn encode_arguments(&self, _: &mut Vec<u8>) {}
+    /// All that was read, so that it ends in the log as it ended in its place.
+    fn encode_arguments(&self, out: &mut Vec<u8>) {
+        encode_rows(&self.reads, out);
+        put_u32(out, self.ranges.len() as u32);
+        for SeenRange { table, lower, upper, direction, rows } in &self.ranges {
+            put_u32(out, table.0);
+            encode_bound(lower, out);
+            encode_bound(upper, out);
+            out.push(u8::from(*direction == Direction::Backward));
+            put_bytes32(out, rows);
+        }
+        encode_rows(&self.writes, out);
+    }
 
-    fn decode_arguments(_: &[u8]) -> std::result::Result<Repeat, Malformed> {
-        Err(Malformed)
+    fn decode_arguments(arguments: &[u8]) -> std::result::Result<Repeat, Malformed> {
+        let mut from = Decoder::new(arguments);
+        let reads = decode_rows(&mut from)?;
+        let ranges = (0..from.u32()?).map(|_| decode_range(&mut from)).collect::<std::result::Result<_, _>>()?;
+        let writes = decode_rows(&mut from)?;
+        from.end()?;
+        Ok(Repeat { reads, ranges, writes })
     }
 
     fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> Result<Footprint> {
@@ -226,6 +243,38 @@ impl Procedure for Repeat {
         let ranges = self.ranges.iter().map(|range| (range.table, range.lower.clone(), range.upper.clone()));
         Ok(ranges.fold(keys, |footprint, (table, lower, upper)| footprint.reads_range(table, lower, upper)))
     }
+}
+
+fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
+    put_u32(out, rows.len() as u32);
+    for ((table, key), row) in rows {
+        put_u32(out, table.0);
+        put_bytes32(out, key);
+        out.push(u8::from(row.is_some()));
+        row.iter().for_each(|row| put_bytes32(out, row.bytes()));
+    }
+}
+
+fn decode_rows(from: &mut Decoder<'_>) -> std::result::Result<Rows, Malformed> {
+    let row = |from: &mut Decoder<'_>| {
+        let place = (TableId(from.u32()?), Key::from_bytes(from.bytes32()?));
+        match from.u8()? {
+            0 => Ok((place, None)),
+            1 => Ok((place, Some(RowBuf::from_bytes(from.bytes32()?)))),
+            _ => Err(Malformed),
+        }
+    };
+    (0..from.u32()?).map(|_| row(from)).collect()
+}
+
+fn decode_range(from: &mut Decoder<'_>) -> std::result::Result<SeenRange, Malformed> {
+    let (table, lower, upper) = (TableId(from.u32()?), decode_bound(from)?, decode_bound(from)?);
+    let direction = match from.u8()? {
+        0 => Direction::Forward,
+        1 => Direction::Backward,
+        _ => return Err(Malformed),
+    };
+    Ok(SeenRange { table, lower, upper, direction, rows: from.bytes32()?.to_vec() })
 }
 
 fn changed(target: Target) -> Error {
@@ -265,7 +314,8 @@ impl Bohm {
             return Ok((output, committed));
         }
         let repeat = Repeat { reads, ranges, writes };
-        let ((), committed) = self.call(repeat, Begin::default(), |_: u32, _: &Error| false)?;
+        let how = Begin { durability: how.durability, ..Begin::default() };
+        let ((), committed) = self.call(repeat, how, |_: u32, _: &Error| false)?;
         Ok((output, committed))
     }
 }

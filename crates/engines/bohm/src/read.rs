@@ -32,7 +32,7 @@ pub(crate) fn version_at(table: &Table, key: &[u8], position: Position) -> Optio
     newest_at(record, position)
 }
 
-fn newest_at(record: RecordRef, position: Position) -> Option<VersionRef> {
+pub(crate) fn newest_at(record: RecordRef, position: Position) -> Option<VersionRef> {
     let mut version = record.newest();
     while version.begin() > position {
         version = version.previous()?;
@@ -178,7 +178,7 @@ impl<'e, S: State<'e>> Access for Trial<'e, S> {
         self.was_touched = true;
         row.clear();
         let position = self.state.position()?;
-        let table = self.state.shared().tables.find(table)?;
+        let table = self.state.shared().tables.find_at(table, position.batch())?;
         table.schema.check_key(key)?;
         table.schema.check_columns(columns)?;
         let Some(version) = version_at(table, key, position) else { return Ok(false) };
@@ -206,7 +206,7 @@ impl<'e, S: State<'e>> Access for Trial<'e, S> {
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         self.was_touched = true;
         let position = self.state.position()?;
-        let table = self.state.shared().tables.find(scan.table)?;
+        let table = self.state.shared().tables.find_at(scan.table, position.batch())?;
         table.schema.check_scan(scan)?;
         let state = &mut self.state;
         let mut row_of = |_: &[u8], version: VersionRef, row: &mut RowBuf| {

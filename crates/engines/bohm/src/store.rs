@@ -4,10 +4,10 @@ use crate::record::{Record, RecordRef};
 use crate::version::VersionRef;
 use model::{FootprintEntry, Invalid, Limit, LimitKind, Result, Schema, TableId};
 use parts::epoch::{self, Guard};
-use parts::index::AnyIndex;
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::prefetch;
-use parts::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use parts::index::{AnyIndex, Walk};
+use parts::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard, OnceLock};
 use std::ptr::NonNull;
 use std::sync::{Arc, PoisonError};
@@ -21,6 +21,9 @@ pub(crate) struct Table {
     pub id: TableId,
     pub schema: Arc<Schema>,
     pub index: Index,
+    /// The batch that dropped it; above all batches as long as none has. `Relaxed`: stored by the sequencer before the batch is
+    /// sealed; whoever looks at the same time may see either.
+    dropped_in: AtomicU64,
     /// Room that new versions get: the longest row so far that may stand in its version. `Relaxed`: a hint.
     pub row_bytes: AtomicU32,
 }
@@ -29,18 +32,30 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Index(AnyIndex<Record>);
 
-/// The tables by their numbers. A table is created once, and never dropped.
+/// The tables by their numbers, which are given once. A dropped table stays in its place, for calls before the drop.
 #[derive(Debug)]
 pub(crate) struct Tables {
     places: Box<[OnceLock<Table>]>,
-    /// The names, in the order of the numbers. Held while a table is created.
-    names: Mutex<Vec<String>>,
+    /// Held while a table is created or dropped.
+    names: Mutex<Names>,
+    /// Drops so far. `Relaxed`: read and written by the sequencer, and read before a footprint is checked by others: a call that has
+    /// seen an older number is checked again.
+    drops: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// Names of the tables that are not dropped.
+    listed: Vec<(String, TableId)>,
+    /// The next table's number.
+    pub next: u32,
 }
 
 impl Tables {
     /// Room for so many.
     pub fn new(limit: usize) -> Tables {
-        Tables { places: (0..limit).map(|_| OnceLock::new()).collect(), names: Mutex::default() }
+        let places = (0..limit).map(|_| OnceLock::new()).collect();
+        Tables { places, names: Mutex::default(), drops: AtomicU64::new(0) }
     }
 
     #[inline]
@@ -48,47 +63,104 @@ impl Tables {
         self.places.get(id.0 as usize)?.get()
     }
 
-    /// The table of a number.
+    /// The table of a number, unless it was dropped.
     ///
     /// # Errors
     /// [`Invalid::UnknownTable`].
     #[inline]
     pub fn find(&self, id: TableId) -> Result<&Table> {
-        self.get(id).ok_or_else(|| Invalid::UnknownTable { table: format!("number {}", id.0) }.into())
+        self.find_at(id, u64::MAX - 1)
     }
 
-    /// Creates a table.
+    /// The table of a number, unless it was dropped in a batch or before.
     ///
     /// # Errors
-    /// [`Invalid::TableExists`], [`LimitKind::Tables`].
-    pub fn create(&self, schema: Schema, has_small_nodes: bool) -> Result<TableId> {
+    /// [`Invalid::UnknownTable`].
+    #[inline]
+    pub fn find_at(&self, id: TableId, batch: u64) -> Result<&Table> {
+        let found = self.get(id).filter(|table| batch < table.dropped_in.load(Relaxed));
+        found.ok_or_else(|| Invalid::UnknownTable { table: format!("number {}", id.0) }.into())
+    }
+
+    /// The number of a name.
+    pub fn named(&self, name: &str) -> Option<TableId> {
+        self.names().listed.iter().find(|(listed, _)| listed == name).map(|(_, id)| *id)
+    }
+
+    /// Creates a table, once `log` has logged it.
+    ///
+    /// # Errors
+    /// [`Invalid::TableExists`], [`LimitKind::Tables`]; those of `log`.
+    pub fn create(
+        &self,
+        schema: Schema,
+        has_small_nodes: bool,
+        log: impl FnOnce(TableId, &Schema) -> Result<()>,
+    ) -> Result<TableId> {
         let mut names = self.names();
-        if names.iter().any(|name| name == schema.name()) {
+        let id = TableId(names.next);
+        if names.listed.iter().any(|(name, _)| name == schema.name()) {
             return Err(Invalid::TableExists { table: schema.name().into() }.into());
         }
-        let Some(place) = self.places.get(names.len()) else {
-            let limit =
-                Limit { kind: LimitKind::Tables, limit: self.places.len() as u64, actual: names.len() as u64 + 1 };
-            return Err(limit.into());
+        let Some(place) = self.places.get(id.0 as usize) else {
+            let (limit, actual) = (self.places.len() as u64, u64::from(id.0) + 1);
+            return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
         };
-        let id = TableId(names.len() as u32);
-        names.push(schema.name().into());
+        log(id, &schema)?;
+        names.listed.push((schema.name().into(), id));
+        names.next += 1;
         let is_first = place.set(Table::new(id, schema, has_small_nodes)).is_ok();
         assert!(is_first, "a number is given once, under the latch of the names");
         Ok(id)
     }
 
+    /// Creates a table that was logged, with its number.
+    ///
+    /// # Errors
+    /// The number or the name is taken: [`Invalid::TableExists`]; [`LimitKind::Tables`].
+    pub fn restore(&self, id: TableId, schema: Schema, has_small_nodes: bool) -> Result<()> {
+        let mut names = self.names();
+        // Numbers of tables that were dropped are not given again.
+        names.next = names.next.max(id.0);
+        drop(names);
+        self.create(schema, has_small_nodes, |given, schema| {
+            let taken = || Invalid::TableExists { table: schema.name().into() };
+            if given == id { Ok(()) } else { Err(taken().into()) }
+        })?;
+        Ok(())
+    }
+
+    /// Gives no number below this again.
+    pub fn reserve(&self, next: TableId) {
+        let mut names = self.names();
+        names.next = names.next.max(next.0);
+    }
+
+    /// Drops a table in a batch that is about to be sealed: the sequencer.
+    pub fn drop_at(&self, id: TableId, batch: u64) {
+        let table = self.get(id).expect("a drop is refused if there is no such table");
+        self.names().listed.retain(|(_, listed)| *listed != id);
+        table.dropped_in.store(batch, Relaxed);
+        self.drops.fetch_add(1, Relaxed);
+    }
+
+    /// Drops so far.
+    pub fn drops(&self) -> u64 {
+        self.drops.load(Relaxed)
+    }
+
     /// All tables, oldest first.
     pub fn all(&self) -> impl Iterator<Item = &Table> {
-        self.places.iter().map_while(|place| place.get())
+        self.places.iter().filter_map(|place| place.get())
     }
 
     /// All tables, for their last owner.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Table> {
-        self.places.iter_mut().map_while(|place| place.get_mut())
+        self.places.iter_mut().filter_map(|place| place.get_mut())
     }
 
-    fn names(&self) -> MutexGuard<'_, Vec<String>> {
+    /// Holds creations and drops up.
+    pub fn names(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,7 +168,18 @@ impl Tables {
 impl Table {
     fn new(id: TableId, schema: Schema, has_small_nodes: bool) -> Table {
         let index = Index(AnyIndex::new(&schema, has_small_nodes));
-        Table { id, schema: Arc::new(schema), index, row_bytes: AtomicU32::new(FIRST_ROOM) }
+        let (dropped_in, row_bytes) = (AtomicU64::new(u64::MAX), AtomicU32::new(FIRST_ROOM));
+        Table { id, schema: Arc::new(schema), index, dropped_in, row_bytes }
+    }
+
+    /// Returns whether a batch sees it that it was dropped in, or after.
+    pub fn was_dropped_after(&self, batch: u64) -> bool {
+        self.dropped_in.load(Relaxed) > batch
+    }
+
+    /// Returns whether it was dropped.
+    pub fn is_dropped(&self) -> bool {
+        self.dropped_in.load(Relaxed) < u64::MAX
     }
 
     /// Has later versions make room for a row of this length.
@@ -136,6 +219,20 @@ impl Index {
         more
     }
 
+    /// Begins a walk over all records.
+    pub fn walk(&self) -> Walk {
+        self.0.walk()
+    }
+
+    /// Puts the next records of a walk into an empty batch. Returns whether more may follow.
+    pub fn walk_on(&self, walk: &mut Walk, batch: &mut Vec<RecordRef>) -> bool {
+        let guard = epoch::pin();
+        let mut found: Vec<&Record> = Vec::new();
+        let more = self.0.walk_on(walk, &guard, &mut found);
+        batch.extend(found.into_iter().map(RecordRef::of));
+        more
+    }
+
     /// Brings the records of some keys near, or their newest versions.
     pub fn prefetch(&self, keys: &[FootprintEntry], guard: &Guard, near: Near) {
         let near = |record: &Record| match near {
@@ -169,13 +266,13 @@ pub(crate) enum Near {
 const VERSION_LINES: usize = 64;
 
 /// Returns which of some planners owns a key.
-pub(crate) fn planner_of(entry: &FootprintEntry, planners: usize) -> u8 {
+pub(crate) fn planner_of(table: TableId, key: &[u8], planners: usize) -> u8 {
     if planners == 1 {
         return 0;
     }
-    let seed = u64::from(entry.table.0) ^ 0xcbf2_9ce4_8422_2325;
+    let seed = u64::from(table.0) ^ 0xcbf2_9ce4_8422_2325;
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash: u64 = entry.as_ref().iter().fold(seed, mix);
+    let hash: u64 = key.iter().fold(seed, mix);
     // The high bits of the product decide, so that the low ones of a last byte do not alone.
     ((u128::from(hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * planners as u128) >> 64) as u8
 }

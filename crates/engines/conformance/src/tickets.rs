@@ -428,7 +428,7 @@ pub fn a_log_of_calls_runs_again<F: Procedures>() {
     }
     let mut registry = Registry::new();
     let unknown = registry.decode(&log[0]).map(drop).unwrap_err();
-    assert_eq!(unknown, UnknownCall::Name("step".into()));
+    assert_eq!(unknown, UnknownCall::Name { name: "step".into(), version: 1 });
     registry.register::<Step>().expect("a new name");
     let again = Stage::<F>::open();
     for call in &log {

@@ -29,6 +29,10 @@ pub trait Procedure: Program<Output: Send + 'static, Error: Send + 'static> + Si
     /// Stable: it is written to logs.
     const NAME: &'static str;
 
+    /// Changes whenever the body does something else with the same arguments and the same rows: it is written to logs, and calls of
+    /// another version are not run again.
+    const VERSION: u32 = 1;
+
     /// Appends the arguments.
     fn encode_arguments(&self, out: &mut Vec<u8>);
 

@@ -1,6 +1,6 @@
 //! Procedures by name: what an input log names can be run again.
 
-use crate::{Access, Decoder, Draws, Footprint, Malformed, Procedure, Result};
+use crate::{Access, Decoder, Draws, Footprint, Malformed, Procedure, Result, UnknownCall};
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,6 +11,7 @@ pub struct Registry(BTreeMap<&'static str, Entry>);
 
 struct Entry {
     procedure: TypeId,
+    version: u32,
     decode: Decode,
 }
 
@@ -58,18 +59,6 @@ impl<P: Procedure> AnyProcedure for P {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameTaken(pub &'static str);
 
-/// A logged call that cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum UnknownCall {
-    /// No procedure of this name is registered.
-    Name(String),
-    /// The record is damaged.
-    Record(Malformed),
-    /// The arguments are not those of the procedure of this name.
-    Arguments(&'static str, Malformed),
-}
-
 impl Registry {
     /// No procedures.
     pub fn new() -> Registry {
@@ -83,7 +72,7 @@ impl Registry {
     pub fn register<P: Procedure>(&mut self) -> std::result::Result<(), NameTaken> {
         let procedure = TypeId::of::<P>();
         let decode = |arguments: &[u8]| Ok(Box::new(P::decode_arguments(arguments)?) as Box<dyn AnyProcedure>);
-        let entry = self.0.entry(P::NAME).or_insert(Entry { procedure, decode });
+        let entry = self.0.entry(P::NAME).or_insert(Entry { procedure, version: P::VERSION, decode });
         if entry.procedure == procedure { Ok(()) } else { Err(NameTaken(P::NAME)) }
     }
 
@@ -92,32 +81,58 @@ impl Registry {
         self.0.keys().copied()
     }
 
+    /// Returns whether a procedure is registered: its calls can be read from a log.
+    pub fn has<P: Procedure>(&self) -> bool {
+        self.0.get(P::NAME).is_some_and(|entry| entry.procedure == TypeId::of::<P>())
+    }
+
     /// Reads what [`encode_call`] wrote.
     ///
     /// # Errors
     /// [`UnknownCall`] says whether the log or the registry is at fault.
     pub fn decode(&self, record: &[u8]) -> std::result::Result<LoggedCall, UnknownCall> {
         let mut reader = Decoder::new(record);
-        let (name, draws) = read_head(&mut reader).map_err(UnknownCall::Record)?;
-        let (&name, entry) = self.0.get_key_value(name).ok_or_else(|| UnknownCall::Name(name.to_owned()))?;
+        let (name, entry, draws) = self.find(&mut reader)?;
         let procedure = (entry.decode)(reader.rest()).map_err(|error| UnknownCall::Arguments(name, error))?;
         Ok(LoggedCall { procedure, draws })
     }
+
+    /// Looks whether a call's procedure is registered, with its version: [`Registry::decode`] without the arguments.
+    ///
+    /// # Errors
+    /// Same as [`Registry::decode`].
+    pub fn check(&self, record: &[u8]) -> std::result::Result<(), UnknownCall> {
+        self.find(&mut Decoder::new(record)).map(drop)
+    }
+
+    fn find(
+        &self,
+        reader: &mut Decoder<'_>,
+    ) -> std::result::Result<(&'static str, &Entry, Option<Draws>), UnknownCall> {
+        let (name, version, draws) = read_head(reader).map_err(UnknownCall::Record)?;
+        let (&name, entry) =
+            self.0.get_key_value(name).ok_or_else(|| UnknownCall::Name { name: name.to_owned(), version })?;
+        if entry.version != version {
+            return Err(UnknownCall::Version { name, logged: version, registered: entry.version });
+        }
+        Ok((name, entry, draws))
+    }
 }
 
-fn read_head<'r>(reader: &mut Decoder<'r>) -> std::result::Result<(&'r str, Option<Draws>), Malformed> {
-    let name = reader.text32()?;
+fn read_head<'r>(reader: &mut Decoder<'r>) -> std::result::Result<(&'r str, u32, Option<Draws>), Malformed> {
+    let (name, version) = (reader.text32()?, reader.u32()?);
     let draws = match reader.u8()? {
         0 => None,
         1 => Some(Draws::decode(reader)?),
         _ => return Err(Malformed),
     };
-    Ok((name, draws))
+    Ok((name, version, draws))
 }
 
-/// Appends a call to an input log's record: name, draws, arguments. What follows from them need not be logged.
+/// Appends a call to an input log's record: name, version, draws, arguments. What follows from them need not be logged.
 pub fn encode_call<P: Procedure>(procedure: &P, draws: Option<Draws>, out: &mut Vec<u8>) {
     codec::put_bytes32(out, P::NAME.as_bytes());
+    codec::put_u32(out, P::VERSION);
     out.push(u8::from(draws.is_some()));
     draws.inspect(|draws| draws.encode(out));
     procedure.encode_arguments(out);
@@ -136,15 +151,3 @@ impl fmt::Display for NameTaken {
 }
 
 impl std::error::Error for NameTaken {}
-
-impl fmt::Display for UnknownCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UnknownCall::Name(name) => write!(f, "no procedure is registered as {name}"),
-            UnknownCall::Record(error) => write!(f, "damaged record of a call: {error}"),
-            UnknownCall::Arguments(name, error) => write!(f, "damaged arguments of procedure {name}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for UnknownCall {}

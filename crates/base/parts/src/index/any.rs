@@ -5,7 +5,7 @@ use super::ordered::Cursor;
 use super::{Entry, Hash, Insert, KeyWidth, LeafChange, LeafCount, Ordered, hash};
 use crate::epoch::{self, Guard};
 use crate::memory::Meter;
-use model::{Schema, Storage};
+use model::{Direction, Schema, Storage};
 use std::ops::Bound;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -19,6 +19,17 @@ pub enum AnyIndex<E: Entry> {
     /// Without an order.
     Hash(Hash<E>),
 }
+
+/// How far a walk over all entries has come.
+pub enum Walk {
+    /// In an ordered index.
+    Ordered(Cursor),
+    /// In a hash table.
+    Hash(HashCursor),
+}
+
+/// Entries that a walk takes at a time from an ordered index, at most.
+const WALKED_AT_ONCE: usize = 512;
 
 /// Runs an expression on an ordered index, or another one on a hash table.
 macro_rules! on {
@@ -135,6 +146,21 @@ impl<E: Entry> AnyIndex<E> {
         note: impl FnMut(LeafCount, Option<&[u8]>),
     ) -> bool {
         on!(self, it => it.scan_leaf_counted(cursor, most, guard, batch, note), _it => false)
+    }
+
+    /// Begins a walk over all entries.
+    pub fn walk(&self) -> Walk {
+        let all = || Cursor::new(Bound::Unbounded, Bound::Unbounded, Direction::Forward);
+        on!(self, _it => Walk::Ordered(all()), _it => Walk::Hash(HashCursor::default()))
+    }
+
+    /// Puts the next entries of a walk that this index has begun into a batch. Returns whether more may follow. An entry that is in
+    /// the index from the first batch to the last is visited once; one that comes or goes meanwhile, once at most.
+    pub fn walk_on<'g>(&self, walk: &mut Walk, guard: &'g Guard, batch: &mut Vec<&'g E>) -> bool {
+        match walk {
+            Walk::Ordered(cursor) => self.scan_leaf(cursor, WALKED_AT_ONCE, guard, batch),
+            Walk::Hash(cursor) => on!(self, _it => false, it => it.scan_batch(cursor, guard, batch)),
+        }
     }
 
     /// Brings the entries of the first keys near, [`super::prefetch::SIDE_BY_SIDE`] of them, and shows them to `found`. A hint.
