@@ -123,6 +123,8 @@ pub enum LimitKind {
     Attempts,
     /// Procedures submitted in one batch.
     Batch,
+    /// Procedures that were accepted and have not ended.
+    Queue,
     /// Keys locked by one transaction.
     Locks,
     /// Rows, gaps and ranges read by one transaction.
@@ -345,7 +347,7 @@ impl Error {
             },
             Error::NotYet => "40000",
             Error::Limit(limit) => match limit.kind {
-                LimitKind::Transactions | LimitKind::Locks => "53400",
+                LimitKind::Transactions | LimitKind::Locks | LimitKind::Queue => "53400",
                 LimitKind::Memory | LimitKind::MemoryHeld(_) | LimitKind::MemoryToOpen => "53200",
                 LimitKind::Attempts => "40001",
                 _ => "54000",
@@ -566,6 +568,7 @@ impl fmt::Display for Limit {
             LimitKind::Tables => "tables",
             LimitKind::Attempts => "attempts of one transaction",
             LimitKind::Batch => "procedures of one batch",
+            LimitKind::Queue => "procedures under way",
             LimitKind::Locks => "keys locked by one transaction",
             LimitKind::ReadSet => "rows and gaps read by one transaction",
             LimitKind::Memory | LimitKind::MemoryHeld(_) => return self.write_memory(f),

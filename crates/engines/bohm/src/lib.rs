@@ -27,7 +27,8 @@
 //! Strictly serializable: a procedure is sealed after it was submitted, and its ticket is resolved after it has run, so
 //! positions increase with real time. A procedure of [`model::Mode::Snapshot`] is *serializable, not strict*: it reads
 //! the state at the end of the last complete batch, waits for nothing, and delays nobody. [`Bohm::settle`] brings
-//! snapshots up to date.
+//! snapshots up to date. [`Snapshot`] is the same state as a value that is held, for readers of several steps: `seriatim::batch`
+//! has SQL over it.
 //!
 //! # Phantoms
 //! A declared range is walked as of the position when the body runs. Every key that an earlier procedure writes has its
@@ -120,9 +121,12 @@ mod readers;
 mod record;
 mod recover;
 mod seal;
+mod snapshot;
 pub mod state;
 mod store;
 mod version;
+
+pub use snapshot::Snapshot;
 
 use call::{Call, Slot};
 use checkpoint::Checkpoints;

@@ -55,23 +55,38 @@ impl Readers {
     /// # Errors
     /// [`LimitKind::Transactions`].
     pub fn pin(&self) -> Result<Pinned<'_>> {
+        let (slot, batch) = self.open_slot()?;
+        Ok(Pinned { slot: &self.slots[slot], batch })
+    }
+
+    /// Same as [`Readers::pin`], for a reader that does not borrow: its slot, to be closed by [`Readers::close_slot`], and its
+    /// batch.
+    ///
+    /// # Errors
+    /// Same as [`Readers::pin`].
+    pub fn open_slot(&self) -> Result<(usize, u64)> {
         let first = threads::number();
-        let places = (0..self.slots.len()).map(|at| &self.slots[(first + at) % self.slots.len()]);
+        let mut places = (0..self.slots.len()).map(|at| (first + at) % self.slots.len());
         let mut batch = self.complete();
         // Relaxed: the place is only reserved here.
-        let mut free = places.filter(|slot| slot.compare_exchange(IDLE, batch, SeqCst, Relaxed).is_ok());
-        let Some(slot) = free.next() else {
+        let free = places.find(|&at| self.slots[at].compare_exchange(IDLE, batch, SeqCst, Relaxed).is_ok());
+        let Some(slot) = free else {
             let limit = self.slots.len() as u64;
             return Err(Limit { kind: LimitKind::Transactions, limit, actual: limit + 1 }.into());
         };
         loop {
             let now = self.complete();
             if now == batch {
-                return Ok(Pinned { slot, batch });
+                return Ok((slot, batch));
             }
             batch = now;
-            slot.store(batch, SeqCst);
+            self.slots[slot].store(batch, SeqCst);
         }
+    }
+
+    /// Closes a reader that [`Readers::open_slot`] opened.
+    pub fn close_slot(&self, slot: usize) {
+        self.slots[slot].store(IDLE, Release);
     }
 
     /// The oldest batch at whose end somebody reads, or `batch`.
@@ -86,7 +101,12 @@ impl Readers {
 
     /// Draws the place of a reader that is open.
     pub fn place(&self, pinned: &Pinned<'_>) -> Position {
-        Position::of_reader(pinned.batch, self.drawn.fetch_add(1, Relaxed))
+        self.place_behind(pinned.batch)
+    }
+
+    /// Draws the place of an open reader of a batch.
+    pub fn place_behind(&self, batch: u64) -> Position {
+        Position::of_reader(batch, self.drawn.fetch_add(1, Relaxed))
     }
 }
 
