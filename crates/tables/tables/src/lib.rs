@@ -69,6 +69,6 @@ pub use shared::{
     DatabaseDefinition, POSTGRES, RoleDefinition, RoleMembership, RoleSetting, SUPERUSER, SharedCatalog, TEMPLATE0,
     TEMPLATE1,
 };
-pub use tables::{Defaults, Tables, prepare, prepare_in_batches, renumber};
+pub use tables::{Defaults, Tables, describe, prepare, prepare_in_batches, renumber};
 pub use transact::transact;
 pub use types::{Modifier, Scalar, Type};

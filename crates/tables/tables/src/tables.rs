@@ -208,6 +208,16 @@ impl Tables {
         }
     }
 
+    /// Enters a table whose engine tables are there already ([`describe`]).
+    ///
+    /// # Errors
+    /// [`model::Error::Duplicate`] if the name is taken.
+    pub fn adopt(&self, mut table: Table) -> Result<Arc<Table>> {
+        let version = self.sequences.fresh_version().map_err(as_limit)?;
+        transact(&*self.engine, Mode::ReadWrite, |access| enter(access, &self.catalog, &mut table, version))?;
+        Ok(Arc::new(table))
+    }
+
     /// Gives a table further columns: rows that are there get the default, or NULL. They are copied into wider storage batch by
     /// batch while others use the table; the transaction that changes the definition then copies what others have changed since,
     /// so it writes little however large the table is.
@@ -315,14 +325,27 @@ pub(crate) fn define(
     schema: &Schema,
     defaults: Defaults<'_>,
 ) -> Result<Table> {
+    let mut table = describe(schema, defaults, &mut || sequences.fresh_oid().map_err(as_limit))?;
+    table.storage = row_storage(engine, sequences, &table, schema.storage())?;
+    for index in table.indexes.iter_mut().filter(|index| !index.primary) {
+        index.storage = Some(create_index_storage(engine, sequences, table.oid, None).map_err(as_limit)?);
+    }
+    Ok(table)
+}
+
+/// The definition of a new table whose engine tables the caller makes: those of its storages have yet to be set. `fresh_oid`
+/// gives identifiers of objects.
+///
+/// # Errors
+/// [`Invalid::Schema`] if the table's key is not made of its columns; errors of `fresh_oid`.
+pub fn describe(schema: &Schema, defaults: Defaults<'_>, fresh_oid: &mut dyn FnMut() -> Result<Oid>) -> Result<Table> {
     let KeyKind::Columns(key) = schema.key() else {
         let what = "its key is not made of its columns".into();
         return Err(Invalid::Schema { table: schema.name().into(), what }.into());
     };
     let columns: Vec<Column> = schema.columns().iter().map(|column| define_column(column, defaults)).collect();
-    let oid = sequences.fresh_oid().map_err(as_limit)?;
     let mut table = Table {
-        oid,
+        oid: fresh_oid()?,
         schema: PUBLIC.to_owned(),
         name: schema.name().to_owned(),
         version: 0,
@@ -337,14 +360,11 @@ pub(crate) fn define(
         triggers_disabled: false,
         on_commit: None,
     };
-    table.storage = row_storage(engine, sequences, &table, schema.storage())?;
     let name = relation_name(schema.name(), "pkey");
-    table.indexes.push(define_index(sequences, name, key, true, None)?);
+    table.indexes.push(define_index(fresh_oid, name, key, true, None)?);
     for index in schema.indexes() {
         let name = relation_name(schema.name(), &index.name);
-        let mut made = define_index(sequences, name, &index.columns, index.unique, Some(&index.name))?;
-        made.storage = Some(create_index_storage(engine, sequences, oid, None).map_err(as_limit)?);
-        table.indexes.push(made);
+        table.indexes.push(define_index(fresh_oid, name, &index.columns, index.unique, Some(&index.name))?);
     }
     Ok(table)
 }
@@ -381,14 +401,14 @@ fn literal(value: ValueRef<'_>, of: Type) -> String {
 }
 
 fn define_index(
-    sequences: &Sequences,
+    fresh_oid: &mut dyn FnMut() -> Result<Oid>,
     name: String,
     columns: &[u16],
     unique: bool,
     declared: Option<&str>,
 ) -> Result<Index> {
     let primary = declared.is_none();
-    let oid = sequences.fresh_oid().map_err(as_limit)?;
+    let oid = fresh_oid()?;
     let columns = columns.iter().map(|&at| usize::from(at)).collect();
     let declared = declared.map(str::to_owned);
     Ok(Index { unique, primary, constraint: primary, declared, ..Index::plain(oid, name, columns) })
