@@ -130,7 +130,7 @@ impl Serve {
     fn open(&self) -> Outcome<Database> {
         let age = self.limits.max_transaction_age;
         let builder = Database::builder()
-            .engine(self.engine.into())
+            .engine(Engine::from(self.engine))
             .durability(self.durability.into())
             .max_transaction_age((!age.is_zero()).then_some(age));
         let recovering = Mutex::new(Recovering::new(Instant::now()));

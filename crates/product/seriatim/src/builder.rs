@@ -56,6 +56,32 @@ impl Default for Builder {
     }
 }
 
+/// What [`Builder::engine`] takes: an [`Engine`], whose databases hold transactions open, or [`batch::Bohm`](crate::batch::Bohm), whose
+/// databases execute procedures. Only this crate implements it.
+pub trait ChooseEngine: sealed::Sealed {
+    /// What goes on building.
+    type Builder;
+
+    #[doc(hidden)]
+    fn choose(self, builder: Builder) -> Self::Builder;
+}
+
+pub(crate) mod sealed {
+    /// Keeps other crates from implementing [`ChooseEngine`](super::ChooseEngine).
+    pub trait Sealed {}
+}
+
+impl sealed::Sealed for Engine {}
+
+impl ChooseEngine for Engine {
+    type Builder = Builder;
+
+    fn choose(self, mut builder: Builder) -> Builder {
+        builder.settings.engine = self;
+        builder
+    }
+}
+
 impl Builder {
     /// Sets the concurrency control. Default [`Engine::Mvto`]. Options that the engine does not support are an error of opening,
     /// [`Invalid::Unsupported`](crate::Invalid::Unsupported): a directory with [`Engine::Twopl`], for example.
@@ -68,9 +94,10 @@ impl Builder {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn engine(mut self, engine: Engine) -> Builder {
-        self.settings.engine = engine;
-        self
+    ///
+    /// An engine of declared procedures has another builder, and opens another kind of database: see [`batch`](crate::batch).
+    pub fn engine<E: ChooseEngine>(self, engine: E) -> E::Builder {
+        engine.choose(self)
     }
 
     /// Chooses the database of the directory whose tables the program has, and in which its sessions of SQL begin. Default `postgres`,
@@ -129,7 +156,6 @@ impl Builder {
         self
     }
 
-    #[cfg(test)]
     pub(crate) fn into_settings(self) -> Settings {
         self.settings
     }

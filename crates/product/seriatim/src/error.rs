@@ -194,6 +194,12 @@ impl From<Invalid> for Error {
     }
 }
 
+impl From<Limit> for Error {
+    fn from(limit: Limit) -> Error {
+        Error::Limit(limit)
+    }
+}
+
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Error {
         Error::Fault(fault)

@@ -50,6 +50,7 @@
 //! - transactions: [`Database::run`] and [`Database::read`] for closures, [`Database::begin`] and [`Database::snapshot`]
 //!   to hold one open ([`Transaction`], [`Snapshot`]), [`TransactionOptions`] and [`RetryPolicy`];
 //! - what can go wrong: [`Error`], and the [`Conflict`] that names rule, table, key and the other transaction;
+//! - procedures in batches, put into an order before they run: the module [`batch`];
 //! - SQL, behind the feature `sql`: `Database::sql`, and the module `sql`;
 //! - looking after it: [`Database::checkpoint`], [`Database::backup_to`], [`Database::verify`], [`Database::stats`].
 //!
@@ -79,6 +80,7 @@
 #![deny(missing_docs)]
 
 mod backup;
+pub mod batch;
 mod builder;
 mod bytes;
 mod closing;
@@ -105,7 +107,7 @@ mod table;
 mod transaction;
 
 pub use backup::{BackupReport, VerifyReport};
-pub use builder::Builder;
+pub use builder::{Builder, ChooseEngine};
 pub use bytes::{BytesKey, BytesTable, Entries};
 pub use database::{Database, IntoSchema, Stats};
 pub use engine::{Engine, EngineStats};

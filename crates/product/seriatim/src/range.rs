@@ -3,7 +3,8 @@
 use crate::resolve::ResolvedTable;
 use crate::snapshot::Snapshot;
 use crate::{AsKey, AsPrefix, Error, Invalid, Result};
-use model::{Access, Columns, Direction, Key, RowRef, Scan, ScanEnd, TableId};
+use model::{Access, Columns, Direction, Item, Key, RowRef, Scan, ScanEnd, TableId};
+use std::fmt;
 use std::ops::{Bound, ControlFlow, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use tables::IndexId;
 
@@ -137,6 +138,11 @@ impl Span {
         }
     }
 
+    /// The table that it is walked in, and its bounds there.
+    pub fn bounds(&self) -> (TableId, Bound<Key>, Bound<Key>) {
+        (self.table, self.lower.clone(), self.upper.clone())
+    }
+
     fn scan(&self, direction: Direction) -> Scan<'static> {
         Scan { direction, ..Scan::table(self.table).between(self.lower.clone(), self.upper.clone()) }
     }
@@ -157,6 +163,25 @@ fn stored_entry(of: ResolvedTable<'_>, index: IndexId, key: &Key) -> Result<Key>
     }
 }
 
+/// The reads that an iteration needs of a view.
+pub(crate) trait Reads: fmt::Debug {
+    /// Same as [`Access::scan`].
+    fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd>;
+
+    /// Same as [`Access::read_many`], of whole rows.
+    fn read_many(&self, rows: TableId, keys: &[Key], each: &mut dyn FnMut(usize, Option<RowRef<'_>>)) -> Result<()>;
+}
+
+impl Reads for Snapshot {
+    fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
+        Snapshot::scan(self, scan, visit)
+    }
+
+    fn read_many(&self, rows: TableId, keys: &[Key], each: &mut dyn FnMut(usize, Option<RowRef<'_>>)) -> Result<()> {
+        self.with(|engine| engine.read_many(rows, keys, Columns::All, each))
+    }
+}
+
 /// Number of rows in the first batch. It doubles from batch to batch, so that a short iteration reads little and a long one calls
 /// the engine seldom.
 const FIRST_FETCH_ROWS: usize = 16;
@@ -167,7 +192,7 @@ const MAX_FETCH_BYTES: usize = 256 * 1024;
 /// the caller sees them.
 #[derive(Debug)]
 pub(crate) struct Cursor<'s> {
-    snapshot: &'s Snapshot,
+    snapshot: &'s dyn Reads,
     /// The part that has not been fetched.
     rest: Span,
     finished: bool,
@@ -177,7 +202,7 @@ pub(crate) struct Cursor<'s> {
 }
 
 impl<'s> Cursor<'s> {
-    pub fn new(snapshot: &'s Snapshot, span: Span) -> Cursor<'s> {
+    pub fn new(snapshot: &'s dyn Reads, span: Span) -> Cursor<'s> {
         let finished = span.is_empty();
         Cursor {
             snapshot,
@@ -190,7 +215,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// For callers that need one row: fetches no more than that.
-    pub fn one(snapshot: &'s Snapshot, span: Span) -> Cursor<'s> {
+    pub fn one(snapshot: &'s dyn Reads, span: Span) -> Cursor<'s> {
         Cursor { fetch_rows: 1, ..Cursor::new(snapshot, span) }
     }
 
@@ -295,15 +320,13 @@ impl Batch {
     }
 
     /// The rows to which these entries lead, in their order.
-    fn follow(&self, snapshot: &Snapshot, rows: TableId) -> Result<Batch> {
+    fn follow(&self, snapshot: &dyn Reads, rows: TableId) -> Result<Batch> {
         let keys: Vec<Key> = (self.first..self.last).map(|place| Key::from_bytes(self.at(place).1.bytes())).collect();
         let mut found = Batch { places: vec![Place::default(); keys.len()], ..Batch::default() };
-        snapshot.with(|engine| {
-            engine.read_many(rows, &keys, Columns::All, &mut |at, row| {
-                if let Some(row) = row {
-                    found.places[at] = found.append(&keys[at], row);
-                }
-            })
+        snapshot.read_many(rows, &keys, &mut |at, row| {
+            if let Some(row) = row {
+                found.places[at] = found.append(&keys[at], row);
+            }
         })?;
         found.places.retain(|place| place.start < place.row_end);
         found.last = found.places.len();

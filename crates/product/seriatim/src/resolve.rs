@@ -3,7 +3,7 @@
 use crate::database::Shared;
 use crate::error::{At, Place as ConflictPlace};
 use crate::handles::{Handle, Used};
-use crate::range::{Cursor, Span};
+use crate::range::{Cursor, Reads, Span};
 use crate::shape::difference;
 use crate::snapshot::Snapshot;
 use crate::{Conflict, Error, Invalid, Result, Schema};
@@ -65,10 +65,7 @@ impl TableRef {
     /// Iterates over the span of the table that `span` computes.
     pub fn walk<'s>(self, snapshot: &'s Snapshot, span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>) -> Walk<'s> {
         let begun = self.resolve(snapshot).and_then(|resolved| Ok((span(resolved)?, resolved)));
-        match begun {
-            Ok((span, resolved)) => Walk::Rows(Cursor::new(snapshot, span), resolved),
-            Err(error) => Walk::Wrong(Some(error)),
-        }
+        Walk::over(snapshot, begun)
     }
 
     /// Same as [`TableRef::walk`], for callers that need one row.
@@ -128,7 +125,15 @@ pub(crate) enum Walk<'s> {
     Wrong(Option<Error>),
 }
 
-impl Walk<'_> {
+impl<'s> Walk<'s> {
+    /// Walks over a span, unless it could not be told.
+    pub fn over(snapshot: &'s dyn Reads, begun: Result<(Span, ResolvedTable<'s>)>) -> Walk<'s> {
+        match begun {
+            Ok((span, resolved)) => Walk::Rows(Cursor::new(snapshot, span), resolved),
+            Err(error) => Walk::Wrong(Some(error)),
+        }
+    }
+
     pub fn next<T>(
         &mut self,
         make: impl FnOnce(ResolvedTable<'_>, &[u8], RowRef<'_>) -> Result<T>,

@@ -214,7 +214,7 @@ impl<R: Record> Table<R> {
     }
 
     fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>) -> Records<'s, R> {
-        Records { walk: self.at.walk(at, span), records: PhantomData }
+        Records::new(self.at.walk(at, span))
     }
 
     /// The record with the least key.
@@ -324,6 +324,12 @@ pub struct Records<'s, R> {
     records: PhantomData<fn() -> R>,
 }
 
+impl<'s, R> Records<'s, R> {
+    pub(crate) fn new(walk: Walk<'s>) -> Records<'s, R> {
+        Records { walk, records: PhantomData }
+    }
+}
+
 impl<R: Record> Iterator for Records<'_, R> {
     type Item = Result<R>;
 
@@ -340,7 +346,7 @@ impl<R: Record> DoubleEndedIterator for Records<'_, R> {
 
 impl<R: Record> std::iter::FusedIterator for Records<'_, R> {}
 
-fn decode_stored<R: Record>(layout: &Layout, row: RowRef<'_>) -> Result<R> {
+pub(crate) fn decode_stored<R: Record>(layout: &Layout, row: RowRef<'_>) -> Result<R> {
     decode(layout.program_row(row, &mut RowBuf::new()))
 }
 

@@ -162,7 +162,7 @@ fn limits_hold_on_engines_with_versions() -> Result<(), Error> {
 #[test]
 fn either_durable_engine_opens_what_the_other_one_has_left() -> Result<(), Error> {
     let directory = Directory::new("either");
-    let open = |engine| Database::builder().engine(engine).open(directory.path());
+    let open = |engine: Engine| Database::builder().engine(engine).open(directory.path());
     let mut expected = Vec::new();
     for (round, engine) in [Engine::Mvto, Engine::Hyper, Engine::Mvto, Engine::Hyper].into_iter().enumerate() {
         let db = open(engine)?;

@@ -61,7 +61,7 @@ impl Database {
         let database = self.sql_database()?;
         let name = self.shared.kept.database().to_owned();
         let how = Connect { user: "postgres".into(), database: name, ..Connect::default() };
-        Ok(Session { session: database.connect(how)?, _database: self.clone() })
+        Ok(Session::over(database.connect(how)?, Arc::new(self.clone())))
     }
 
     /// Bytes that the statements of all sessions may hold together: a third of what rows may take.
@@ -93,10 +93,15 @@ impl Database {
 pub struct Session {
     session: ::sql::session::Session,
     /// The database stays open as long as its sessions.
-    _database: Database,
+    _database: Arc<dyn Send + Sync>,
 }
 
 impl Session {
+    /// A session of a database that stays open meanwhile.
+    pub(crate) fn over(session: ::sql::session::Session, database: Arc<dyn Send + Sync>) -> Session {
+        Session { session, _database: database }
+    }
+
     /// Runs statements, and returns the answer of each.
     ///
     /// # Errors

@@ -1,0 +1,255 @@
+//! Building a database of procedures: options, tables, procedures.
+
+use crate::batch::admission::Admission;
+use crate::batch::arguments::Arguments;
+use crate::batch::database::{Database, Knobs, Shared};
+use crate::batch::defined::{Defined, Wanted};
+use crate::batch::footprint::Footprint;
+use crate::batch::procedure::{Code, Procedure};
+use crate::batch::table::{Table, TableAt};
+use crate::batch::transaction::Transaction;
+use crate::builder::{ChooseEngine, Settings, sealed};
+use crate::{Error, Invalid, Record, Result};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Markers of [`Database::settle`] and the like, which stand in the engine's queue beside the calls.
+const MARKERS: usize = 1024;
+
+/// The engine BOHM, which puts procedures into an order before it runs them: an argument of
+/// [`Builder::engine`](crate::Builder::engine), with its knobs.
+///
+/// ```
+/// # use seriatim::{Database, Error, batch};
+/// # fn main() -> Result<(), Error> {
+/// let db = Database::builder().engine(batch::Bohm::default().executors(2).batch(256)).in_memory()?;
+/// assert_eq!(db.stats().under_way, 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bohm {
+    options: bohm::Options,
+    under_way: usize,
+    places: u32,
+}
+
+impl Default for Bohm {
+    fn default() -> Bohm {
+        Bohm { options: bohm::Options::default(), under_way: 16_384, places: 100 }
+    }
+}
+
+impl sealed::Sealed for Bohm {}
+
+impl ChooseEngine for Bohm {
+    type Builder = Builder;
+
+    fn choose(self, builder: crate::Builder) -> Builder {
+        Builder::new(builder.into_settings(), self)
+    }
+}
+
+impl Bohm {
+    /// Sets the number of threads that plan, each for its share of the keys: 1 to 64. Default 1. More help where footprints are
+    /// large and bodies short.
+    pub fn planners(mut self, threads: usize) -> Bohm {
+        self.options.planners = threads;
+        self
+    }
+
+    /// Sets the number of threads that execute bodies: at least 1. Default 1. More help where bodies are long.
+    pub fn executors(mut self, threads: usize) -> Bohm {
+        self.options.executors = threads;
+        self
+    }
+
+    /// Sets the number of procedures of one batch, at most: 1 to 131,072. Default 1,024. A batch is what has come in while the one
+    /// before was planned, so few clients do not wait for a batch to fill. Smaller values shorten waits under full load, larger
+    /// ones do more per second.
+    pub fn batch(mut self, procedures: usize) -> Bohm {
+        self.options.batch = procedures;
+        self
+    }
+
+    /// Sets how many procedures may be accepted and not ended. Default 16,384. Beyond it a submission waits, or fails with
+    /// [`LimitKind::Queue`](crate::LimitKind::Queue).
+    pub fn under_way(mut self, procedures: usize) -> Bohm {
+        self.under_way = procedures.max(1);
+        self
+    }
+
+    /// Sets how many places of the order a call gets whose guessed footprints miss, at most. Default 100. Beyond it the call is
+    /// aborted by the rule `footprint-missed`.
+    pub fn places(mut self, places: u32) -> Bohm {
+        self.places = places.max(1);
+        self
+    }
+
+    /// Changes any other option of the engine.
+    pub fn options(mut self, change: impl FnOnce(&mut bohm::Options)) -> Bohm {
+        change(&mut self.options);
+        self
+    }
+}
+
+/// Opens a database of procedures. Made by [`Builder::engine`](crate::Builder::engine). Tables and procedures are made known
+/// before it is opened, since recovery executes procedures.
+pub struct Builder {
+    settings: Settings,
+    bohm: Bohm,
+    /// Identifies the database among those of the process.
+    database: u64,
+    wanted: Vec<Wanted>,
+    /// Names of the procedures.
+    names: Vec<String>,
+}
+
+impl Builder {
+    fn new(settings: Settings, bohm: Bohm) -> Builder {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only uniqueness matters.
+        let database = NEXT.fetch_add(1, Relaxed);
+        Builder { settings, bohm, database, wanted: Vec::new(), names: Vec::new() }
+    }
+
+    /// Adds the table whose rows are `R`, and returns its handle, for bodies and footprints.
+    ///
+    /// # Errors
+    /// [`Invalid::TableExists`] if it was added already, [`Invalid::Schema`] if the record's schema is invalid.
+    pub fn table<R: Record>(&mut self) -> Result<Table<R>> {
+        let schema = R::schema().build()?;
+        if self.wanted.iter().any(|wanted| wanted.schema.name() == schema.name()) {
+            return Err(Invalid::TableExists { table: schema.name().into() }.into());
+        }
+        self.wanted.push(Wanted { schema: Arc::new(schema), defaults: R::defaults() });
+        Ok(Table::new(TableAt { database: self.database, number: self.wanted.len() - 1 }))
+    }
+
+    /// Begins a procedure. The name is written to the log, and so is the version: it changes whenever the body does something else
+    /// with the same arguments and the same rows.
+    pub fn procedure<A: Arguments>(&mut self, name: impl Into<String>, version: u32) -> NewProcedure<'_, A> {
+        NewProcedure {
+            builder: self,
+            name: name.into(),
+            version,
+            is_read_only: false,
+            declare: None,
+            arguments: PhantomData,
+        }
+    }
+
+    /// Creates a database without a disk.
+    ///
+    /// # Errors
+    /// [`Invalid::Unsupported`] for options of the [`Builder`](crate::Builder) that the engine lacks.
+    pub fn in_memory(self) -> Result<Database> {
+        self.check()?;
+        let engine = Arc::new(bohm::Bohm::new(self.options()));
+        let tables = Defined::open(&engine, self.database, &self.wanted)?;
+        let shared = Arc::new(Shared { tables, admission: Admission::new(self.bohm.under_way) });
+        let knobs = Knobs {
+            database: self.database,
+            places: self.bohm.places,
+            #[cfg(feature = "sql")]
+            statement_bytes: self.settings.engine_options.memory_limit() / 3,
+        };
+        Ok(Database::new(engine, shared, knobs))
+    }
+
+    /// Refuses options that the engine does not have.
+    fn check(&self) -> Result<()> {
+        let knobs = &self.settings.engine_options;
+        let unsupported = [
+            (self.settings.database.is_some(), "a named database with the engine bohm"),
+            (knobs.memory_bytes.is_some(), "a memory limit with the engine bohm"),
+            (knobs.transaction_age.is_some(), "an age limit of transactions with the engine bohm: none stays open"),
+            (knobs.log.read_only, "opening for reading only with the engine bohm"),
+        ];
+        match unsupported.into_iter().find(|(is_set, _)| *is_set) {
+            Some((_, what)) => Err(Invalid::Unsupported { what }.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn options(&self) -> bohm::Options {
+        let knobs = &self.settings.engine_options;
+        bohm::Options {
+            key_bytes: knobs.key_bytes as u64,
+            row_bytes: knobs.row_bytes as u64,
+            write_set_rows: knobs.write_set_rows as u64,
+            // Whoever was admitted finds room.
+            queue: self.bohm.under_way + MARKERS,
+            ..self.bohm.options.clone()
+        }
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("bohm", &self.bohm).field("procedures", &self.names).finish_non_exhaustive()
+    }
+}
+
+type Declare<A> = Box<dyn Fn(&mut Footprint<'_>, &A) + Send + Sync>;
+
+/// A procedure that is being declared: see [`Builder::procedure`].
+#[must_use = "a procedure is registered by its body"]
+pub struct NewProcedure<'b, A> {
+    builder: &'b mut Builder,
+    name: String,
+    version: u32,
+    is_read_only: bool,
+    declare: Option<Declare<A>>,
+    arguments: PhantomData<fn(A)>,
+}
+
+impl<A: Arguments> NewProcedure<'_, A> {
+    /// Declares what the body touches. Without it the footprint is found by running the body on the state of the last complete
+    /// batch when it is submitted, and once more whenever that missed.
+    pub fn footprint(mut self, declare: impl Fn(&mut Footprint<'_>, &A) + Send + Sync + 'static) -> Self {
+        self.declare = Some(Box::new(declare));
+        self
+    }
+
+    /// Refuses writes of the body.
+    pub fn read_only(mut self) -> Self {
+        self.is_read_only = true;
+        self
+    }
+
+    /// Registers the procedure with its body, and returns its handle.
+    ///
+    /// The body may run more than once. With the same arguments and the same rows it must do the same: its effects are those
+    /// through the transaction, and it takes time and random numbers from there. Its error leaves nothing of its writes.
+    ///
+    /// # Errors
+    /// [`Invalid::Option`] if a procedure of this name is registered already.
+    pub fn body<T, E>(
+        self,
+        body: impl Fn(&mut Transaction<'_>, &A) -> Result<T, E> + Send + Sync + 'static,
+    ) -> Result<Procedure<A, T, E>>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let NewProcedure { builder, name, version, is_read_only, declare, .. } = self;
+        if builder.names.contains(&name) {
+            return Err(Invalid::Option {
+                what: format!("a procedure {name} is registered already: give it another name"),
+            }
+            .into());
+        }
+        builder.names.push(name.clone());
+        let code = Code { database: builder.database, name, version, is_read_only, declare, body: Box::new(body) };
+        Ok(Procedure { code: Arc::new(code) })
+    }
+}
+
+impl<A> fmt::Debug for NewProcedure<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewProcedure").field("name", &self.name).field("version", &self.version).finish_non_exhaustive()
+    }
+}
