@@ -124,7 +124,7 @@ fn an_input_log_runs_again() {
     assert_eq!((error(&strange), registry.check(&strange)), (changed.clone(), Err(changed.clone())));
     assert!(changed.to_string().contains("copy, version 2, and version 1 is registered"), "{changed}");
     assert_eq!(registry.check(&record[..record.len() - 1]), Ok(()), "arguments are not looked at");
-    assert_eq!((registry.has::<Copy>(), registry.has::<Impostor>()), (true, false));
+    assert_eq!((registry.has::<Copy>(), Registry::new().has::<Copy>()), (true, false));
 }
 
 #[test]

@@ -81,9 +81,10 @@ impl Registry {
         self.0.keys().copied()
     }
 
-    /// Returns whether a procedure is registered: its calls can be read from a log.
+    /// Returns whether a procedure of this name and version is registered: calls can be read from a log. It may be of another type,
+    /// such as one that observes the procedure.
     pub fn has<P: Procedure>(&self) -> bool {
-        self.0.get(P::NAME).is_some_and(|entry| entry.procedure == TypeId::of::<P>())
+        self.0.get(P::NAME).is_some_and(|entry| entry.version == P::VERSION)
     }
 
     /// Reads what [`encode_call`] wrote.
