@@ -24,8 +24,8 @@ use check::{Record, Status};
 use env::time::Duration;
 use env::{MonotonicClock, Randomness};
 use model::{
-    Begin, Committed, Completed, Durability, Error, LogPosition, Mode, Program, Reexecutable, Storage, TableId,
-    run_interactively,
+    Begin, Committed, Completed, Durability, Error, LogPosition, Mode, Program, Reexecutable, Registry, Storage,
+    TableId, run_interactively,
 };
 use passes::{Load, Look, Pass, Walk};
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,16 @@ impl From<Error> for RunError {
 
 impl<W: Workload> OnEngine for Run<'_, W> {
     type Output = Result<Outcome, RunError>;
+
+    fn procedures(&self) -> Registry {
+        let mut registry = Registry::new();
+        W::Client::register(&mut registry);
+        registry
+    }
+
+    fn durability(&self) -> Durability {
+        self.durability
+    }
 
     fn run<E: Engine>(self, engine: E, tables: Vec<TableId>) -> Self::Output {
         let needs_interactive = matches!(self.door, DoorName::Interactive | DoorName::Get);

@@ -20,7 +20,7 @@ use doors::{HekatonEngine, HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
 use env::{Clock, RealDisk};
 use hekaton::Hekaton;
-use model::{Declared, Interactive, LogPosition, Reexecutable, Result, Schema, TableId};
+use model::{Declared, Durability, Interactive, LogPosition, Reexecutable, Registry, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
 use silo::Silo;
@@ -39,7 +39,7 @@ pub enum EngineName {
     Hyper,
     /// Optimistic concurrency control (Silo): reads write nothing, validated at commit, in memory
     Silo,
-    /// Order in advance (BOHM): procedures in batches, no aborts but of wrong guesses, in memory
+    /// Order in advance (BOHM): procedures in batches, no aborts but of wrong guesses, durable
     Bohm,
     /// Strict two-phase locking with wound-wait, in memory
     Twopl,
@@ -76,13 +76,8 @@ impl EngineName {
     /// Returns whether it can keep its data on a disk.
     pub fn is_durable(self) -> bool {
         match self {
-            EngineName::Mvto | EngineName::Hyper => true,
-            EngineName::Silo
-            | EngineName::Bohm
-            | EngineName::Twopl
-            | EngineName::Hekaton
-            | EngineName::Si
-            | EngineName::Twin => false,
+            EngineName::Mvto | EngineName::Hyper | EngineName::Bohm => true,
+            EngineName::Silo | EngineName::Twopl | EngineName::Hekaton | EngineName::Si | EngineName::Twin => false,
         }
     }
 }
@@ -195,6 +190,16 @@ pub trait OnEngine {
     /// Result of the operation.
     type Output;
 
+    /// The procedures that it submits, for an engine that logs them.
+    fn procedures(&self) -> Registry {
+        Registry::new()
+    }
+
+    /// What the answers of an engine on a disk wait for, where a transaction says nothing else.
+    fn durability(&self) -> Durability {
+        Durability::default()
+    }
+
     /// Runs the operation. `tables` are the requested ones, in the order of the request.
     fn run<E: Engine>(self, engine: E, tables: Vec<TableId>) -> Self::Output;
 }
@@ -235,7 +240,7 @@ pub fn on_engine<T: OnEngine>(
             Ok(task.run(SiloEngine::new(engine), tables))
         }
         EngineName::Bohm => {
-            let engine = ::bohm::Bohm::new(bohm::options(settings));
+            let engine = bohm::open(settings, task.procedures(), task.durability())?;
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
             Ok(task.run(BohmEngine::new(engine), tables))
         }

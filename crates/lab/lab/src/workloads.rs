@@ -23,8 +23,8 @@ use crate::record::{Attempts, Form, Recorded};
 use crate::retry::SharedRetrying;
 use env::Randomness;
 use model::{
-    Abort, AbortClass, BatchEntry, Begin, Declared, Error, Key, Malformed, Mode, Procedure, Program, RowBuf, Schema,
-    TableId, Target, Ticket, Timestamp,
+    Abort, AbortClass, BatchEntry, Begin, Declared, Error, Key, Malformed, Mode, Procedure, Program, Registry, RowBuf,
+    Schema, TableId, Target, Ticket, Timestamp,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -69,6 +69,11 @@ pub struct Record {
     pub row: RowBuf,
 }
 
+/// Registers the procedure of a workload.
+fn register<P: Procedure>(registry: &mut Registry) {
+    registry.register::<P>().expect("a workload has one procedure of a name");
+}
+
 /// Place of a client in a run.
 #[derive(Debug)]
 pub struct ClientSlot<'a> {
@@ -103,6 +108,9 @@ pub trait Client: Send {
     fn reads_one_row(&self) -> bool {
         false
     }
+
+    /// Registers the procedures that it submits, for engines that log them.
+    fn register(_: &mut Registry) {}
 
     /// Submits the transaction that was drawn last. `None`: it has no footprint.
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Self::Call>> {

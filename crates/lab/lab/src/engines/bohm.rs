@@ -1,7 +1,8 @@
 //! BOHM: its doors for procedures and for programs are its own, and it has no open transactions.
 
-use super::{Engine, OneMutex, Settings, Stages};
+use super::{Engine, OneMutex, Settings, Stages, disk};
 use ::bohm::{Bohm, Options};
+use model::{Durability, Registry, Result};
 
 /// BOHM, with what only it can say of itself.
 pub(super) struct BohmEngine(Bohm);
@@ -36,8 +37,17 @@ impl Engine for BohmEngine {
     }
 }
 
+/// Opens the engine: with a log in the directory of the settings, if there is one.
+pub(super) fn open(settings: &Settings, procedures: Registry, durability: Durability) -> Result<Bohm> {
+    let options = Options { durability, ..options(settings) };
+    match &settings.data {
+        None => Ok(Bohm::new(options)),
+        Some(directory) => Bohm::open(disk(directory), procedures, options),
+    }
+}
+
 /// Histories take more threads than there are cores, in small batches, so that batches overlap and calls are handed back.
-pub(super) fn options(settings: &Settings) -> Options {
+fn options(settings: &Settings) -> Options {
     let Stages { planners, executors } = settings.stages;
     let options = Options { planners: planners as usize, executors: executors as usize, ..Options::default() };
     if !settings.has_small_limits {

@@ -6,15 +6,16 @@
 
 use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
 use super::{
-    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, submit, submit_batch,
+    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, register, submit,
+    submit_batch,
 };
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use check::Scalar;
 use env::Randomness;
 use model::{
-    Access, Columns, Declared, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef,
-    Scan, Schema, TableId, Ticket, Touch,
+    Access, Columns, Declared, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Registry, Result, RowBuf,
+    RowRef, Scan, Schema, TableId, Ticket, Touch,
 };
 use serde::{Deserialize, Serialize};
 use std::ops::{Bound, ControlFlow};
@@ -300,6 +301,10 @@ impl Client for Transactions {
 
     fn kind(&self) -> Option<&'static str> {
         Some(self.call.kind.name())
+    }
+
+    fn register(registry: &mut Registry) {
+        register::<Transaction>(registry);
     }
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {

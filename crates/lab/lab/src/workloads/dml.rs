@@ -11,14 +11,15 @@
 
 use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
 use super::{
-    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, submit, submit_batch,
+    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, register, submit,
+    submit_batch,
 };
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use env::Randomness;
 use model::{
     Access, ColumnType, Declared, Delta, Error, Footprint, FootprintEntry, Key, Malformed, Mode, Procedure, Program,
-    RowBuf, RowRef, Schema, TableId, Ticket, Touch, ValueRef,
+    Registry, RowBuf, RowRef, Schema, TableId, Ticket, Touch, ValueRef,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -326,6 +327,10 @@ impl Client for Transactions {
             Kind::Update => "update",
             Kind::DeleteInsert => "delete-insert",
         })
+    }
+
+    fn register(registry: &mut Registry) {
+        register::<Transaction>(registry);
     }
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {

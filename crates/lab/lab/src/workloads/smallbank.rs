@@ -13,16 +13,16 @@ use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
 use super::bank::{account, read_account, show_account};
 use super::ycsb::{StorageName, stamp_value};
 use super::{
-    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, give_up, numbers, submit,
-    submit_batch,
+    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, give_up, numbers, register,
+    submit, submit_batch,
 };
 use crate::draw::Zipf;
 use crate::record::{Form, KeyForm};
 use env::Randomness;
 use env::time::{Duration, Instant};
 use model::{
-    Access, Columns, Declared, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Result, RowBuf, RowRef,
-    Schema, TableId, Ticket, Touch,
+    Access, Columns, Declared, Error, Footprint, Key, Malformed, Mode, Procedure, Program, Registry, Result, RowBuf,
+    RowRef, Schema, TableId, Ticket, Touch,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -435,6 +435,10 @@ impl Client for Transactions {
 
     fn kind(&self) -> Option<&'static str> {
         Some(self.call.kind.name())
+    }
+
+    fn register(registry: &mut Registry) {
+        register::<Transaction>(registry);
     }
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {

@@ -20,13 +20,13 @@ mod rows;
 pub use books::TatpAudit;
 pub use call::{Seen, Transaction};
 
-use super::{Call, Client, ClientSlot, LOADER, Record, Stamps, Submission, Workload, submit, submit_batch};
+use super::{Call, Client, ClientSlot, LOADER, Record, Stamps, Submission, Workload, register, submit, submit_batch};
 use crate::record::{Form, KeyForm};
 use books::Books;
 use call::Kind;
 use check::Scalar;
 use env::Randomness;
-use model::{Declared, Mode, RowRef, Schema, Ticket};
+use model::{Declared, Mode, Registry, RowRef, Schema, Ticket};
 use rows::{ACCESS, Shape};
 use serde::{Deserialize, Serialize};
 
@@ -184,6 +184,10 @@ impl Client for Transactions {
 
     fn reads_one_row(&self) -> bool {
         matches!(self.call.kind(), Kind::GetSubscriberData { .. } | Kind::GetAccessData { .. })
+    }
+
+    fn register(registry: &mut Registry) {
+        register::<Transaction>(registry);
     }
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {

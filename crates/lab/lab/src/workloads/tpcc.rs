@@ -26,13 +26,13 @@ mod schema;
 pub use audit::TpccAudit;
 pub use call::{Seen, Transaction};
 
-use super::{Call, Client, ClientSlot, Record, Stamps, Submission, Workload, submit, submit_batch};
+use super::{Call, Client, ClientSlot, Record, Stamps, Submission, Workload, register, submit, submit_batch};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use audit::Books;
 use call::{CustomerBy, Kind, Line};
 use env::Randomness;
-use model::{Declared, Mode, Schema, Ticket};
+use model::{Declared, Mode, Registry, Schema, Ticket};
 use schema::{BY_CUSTOMER, BY_NAME, DISTRICTS, MAX_WAREHOUSES, NAMES};
 use serde::{Deserialize, Serialize};
 
@@ -310,6 +310,10 @@ impl Client for Transactions {
 
     fn kind(&self) -> Option<&'static str> {
         Some(self.call.kind().name())
+    }
+
+    fn register(registry: &mut Registry) {
+        register::<Transaction>(registry);
     }
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {

@@ -13,14 +13,14 @@ pub use books::{Books, YcsbAudit};
 pub use call::{Seen, Transaction};
 
 use super::{
-    Call, Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Submission, Workload, submit, submit_batch,
+    Call, Client, ClientSlot, Record, Stamp, StampedBytes, Stamps, Submission, Workload, register, submit, submit_batch,
 };
 use crate::draw::{Chance, Zipf};
 use crate::record::{Form, KeyForm};
 use call::Step;
 use check::Scalar;
 use env::Randomness;
-use model::{Declared, Key, Mode, RowBuf, RowRef, Schema, Storage, Ticket};
+use model::{Declared, Key, Mode, Registry, RowBuf, RowRef, Schema, Storage, Ticket};
 use serde::{Deserialize, Serialize};
 
 /// Its name on the command line and in rows.
@@ -330,6 +330,10 @@ impl Client for Transactions {
 
     fn reads_one_row(&self) -> bool {
         matches!(self.call.steps[..], [Step::Read(_)]) && self.call.scan.is_none()
+    }
+
+    fn register(registry: &mut Registry) {
+        register::<Transaction>(registry);
     }
 
     fn submit<D: Declared>(&mut self, door: &D, submission: Submission) -> Option<Ticket<Transaction>> {
