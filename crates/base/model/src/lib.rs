@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+pub mod decimal;
 mod doors;
 mod draws;
 mod error;

@@ -62,7 +62,7 @@ impl Met {
     /// A value as it is shown: the beginning of a long one.
     pub fn shown(value: RawValue<'_>, schema: &Schema, column: u16) -> Option<Value> {
         let kind = schema.columns().get(usize::from(column))?.kind;
-        Some(match value.typed(kind).to_owned() {
+        Some(match value.with_type(kind, |value| value.to_owned()) {
             Value::Text(text) if text.len() > Met::BYTES => {
                 let end = (0..=Met::BYTES).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default();
                 Value::Text(format!("{}...", &text[..end]))
@@ -114,6 +114,11 @@ impl fmt::Display for Restriction<'_> {
                 words.column(f, *column)?;
                 write!(f, " {comparison} ")?;
                 words.value(f, *column, value)
+            }
+            Predicate::CompareDecimal(column, comparison, decimal) => {
+                words.column(f, *column)?;
+                write!(f, " {comparison} ")?;
+                words.value(f, *column, &Value::Bytes(decimal.stored().to_vec()))
             }
             Predicate::In(column, values) => {
                 words.column(f, *column)?;

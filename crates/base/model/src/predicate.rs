@@ -1,6 +1,7 @@
 //! Predicates as data: they are evaluated, kept, shipped and printed.
 
-use crate::{RowRef, Value, ValueRef};
+use crate::decimal::Decimal;
+use crate::{ColumnType, RawValue, RowRef, Value, ValueRef};
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -12,6 +13,8 @@ pub enum Predicate {
     True,
     /// A column against a constant.
     Compare(u16, Comparison, Value),
+    /// A column of byte strings that hold numbers ([`crate::decimal`]) against one, by value. Unknown of a byte string that holds none.
+    CompareDecimal(u16, Comparison, Decimal),
     /// The column equals one of these, which are sorted and of one type, NULL last: made by [`Predicate::any_of`].
     In(u16, Vec<Value>),
     /// The column is NULL.
@@ -102,17 +105,64 @@ impl Predicate {
 
     /// Same as [`Predicate::evaluate`], of a row whose values `value` knows.
     pub fn evaluate_with<'v>(&self, value: &impl Fn(u16) -> ValueRef<'v>) -> Option<bool> {
+        self.combine(&|test, column| test.holds_of(value(column)))
+    }
+
+    /// Same as [`Predicate::evaluate`], of a row whose values `value` knows without their types.
+    ///
+    /// # Panics
+    /// Same as [`RawValue::with_type`].
+    pub fn evaluate_raw<'v>(&self, value: &impl Fn(u16) -> (ColumnType, RawValue<'v>)) -> Option<bool> {
+        self.combine(&|test, column| {
+            let (kind, value) = value(column);
+            value.with_type(kind, |value| test.holds_of(value))
+        })
+    }
+
+    /// Combines what `holds` says of tests of one column each.
+    fn combine(&self, holds: &impl Fn(&Predicate, u16) -> Option<bool>) -> Option<bool> {
         match self {
             Predicate::True => Some(true),
-            Predicate::Compare(column, comparison, constant) => {
-                Some(comparison.accepts(value(*column).compare(constant.as_ref())?))
+            Predicate::Compare(column, ..)
+            | Predicate::CompareDecimal(column, ..)
+            | Predicate::In(column, _)
+            | Predicate::IsNull(column)
+            | Predicate::StartsWith(column, _) => holds(self, *column),
+            Predicate::And(all) => decide(all, holds, false),
+            Predicate::Or(any) => decide(any, holds, true),
+            Predicate::Not(inner) => inner.combine(holds).map(|truth| !truth),
+        }
+    }
+
+    /// What a test of one column says of its value; unknown of what is no test of one column.
+    fn holds_of(&self, value: ValueRef<'_>) -> Option<bool> {
+        match self {
+            Predicate::Compare(_, comparison, constant) => Some(comparison.accepts(value.compare(constant.as_ref())?)),
+            Predicate::CompareDecimal(_, comparison, constant) => {
+                Some(comparison.accepts(constant.compare_stored(value.as_bytes()?)?))
             }
-            Predicate::In(column, values) => is_one_of(value(*column), values),
-            Predicate::IsNull(column) => Some(value(*column).column_type().is_none()),
-            Predicate::StartsWith(column, prefix) => Some(value(*column).as_text()?.starts_with(prefix.as_str())),
-            Predicate::And(all) => decide(all, value, false),
-            Predicate::Or(any) => decide(any, value, true),
-            Predicate::Not(inner) => inner.evaluate_with(value).map(|truth| !truth),
+            Predicate::In(_, values) => is_one_of(value, values),
+            Predicate::IsNull(_) => Some(value.column_type().is_none()),
+            Predicate::StartsWith(_, prefix) => Some(value.as_text()?.starts_with(prefix.as_str())),
+            Predicate::True | Predicate::And(_) | Predicate::Or(_) | Predicate::Not(_) => None,
+        }
+    }
+
+    /// The only column that it looks at; `None` if it looks at none, or at several.
+    pub fn only_column(&self) -> Option<u16> {
+        match self {
+            Predicate::True => None,
+            Predicate::Compare(column, ..)
+            | Predicate::CompareDecimal(column, ..)
+            | Predicate::In(column, _)
+            | Predicate::IsNull(column)
+            | Predicate::StartsWith(column, _) => Some(*column),
+            Predicate::And(operands) | Predicate::Or(operands) => {
+                let (first, rest) = operands.split_first()?;
+                let only = first.only_column()?;
+                rest.iter().all(|operand| operand.only_column() == Some(only)).then_some(only)
+            }
+            Predicate::Not(inner) => inner.only_column(),
         }
     }
 }
@@ -130,10 +180,10 @@ fn is_one_of(value: ValueRef<'_>, values: &[Value]) -> Option<bool> {
 }
 
 /// One operand equal to `decisive` decides; else an unknown one makes it unknown; else it is the opposite.
-fn decide<'v>(operands: &[Predicate], value: &impl Fn(u16) -> ValueRef<'v>, decisive: bool) -> Option<bool> {
+fn decide(operands: &[Predicate], holds: &impl Fn(&Predicate, u16) -> Option<bool>, decisive: bool) -> Option<bool> {
     let mut known = true;
     for operand in operands {
-        match operand.evaluate_with(value) {
+        match operand.combine(holds) {
             Some(truth) if truth == decisive => return Some(decisive),
             Some(_) => {}
             None => known = false,
@@ -163,6 +213,7 @@ impl fmt::Display for Predicate {
         match self {
             Predicate::True => f.write_str("true"),
             Predicate::Compare(column, comparison, value) => write!(f, "#{column} {comparison} {value}"),
+            Predicate::CompareDecimal(column, comparison, decimal) => write!(f, "#{column} {comparison} {decimal}"),
             Predicate::In(column, values) => {
                 write!(f, "#{column} IN (")?;
                 for (at, value) in values.iter().enumerate() {

@@ -5,6 +5,7 @@
 //! from the row's start. Little-endian. Column *i* is thus found without looking at the columns before it.
 //! A row of a bytes table is the bytes themselves.
 
+use crate::decimal::Decimal;
 use crate::key::Component;
 use crate::{Column, ColumnType, Malformed, Value, ValueRef};
 use std::ops::Range;
@@ -56,7 +57,7 @@ impl Shape {
 }
 
 /// A value of a known type as rows store it, for engines that store columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum RawValue<'a> {
     /// NULL.
     Null,
@@ -64,7 +65,25 @@ pub enum RawValue<'a> {
     Word(u64),
     /// Of a text, as UTF-8, or of a byte string.
     Bytes(&'a [u8]),
+    /// Of a byte string that is a decimal's: equal to its bytes.
+    Decimal(Decimal),
 }
+
+impl PartialEq for RawValue<'_> {
+    fn eq(&self, other: &RawValue<'_>) -> bool {
+        match (*self, *other) {
+            (RawValue::Null, RawValue::Null) => true,
+            (RawValue::Word(left), RawValue::Word(right)) => left == right,
+            (RawValue::Bytes(left), RawValue::Bytes(right)) => left == right,
+            (RawValue::Decimal(left), RawValue::Decimal(right)) => left == right,
+            (RawValue::Decimal(decimal), RawValue::Bytes(bytes))
+            | (RawValue::Bytes(bytes), RawValue::Decimal(decimal)) => *decimal.stored() == *bytes,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for RawValue<'_> {}
 
 impl<'a> RawValue<'a> {
     /// A value, without its type.
@@ -78,11 +97,39 @@ impl<'a> RawValue<'a> {
         }
     }
 
-    /// The value with its type.
+    /// Shows the value with its type.
     ///
     /// # Panics
     /// If it is none of that type: bytes where the type has words, or the other way round; a text that is not UTF-8.
-    pub fn typed(self, kind: ColumnType) -> ValueRef<'a> {
+    pub fn with_type<R>(self, kind: ColumnType, see: impl FnOnce(ValueRef<'_>) -> R) -> R {
+        match self {
+            RawValue::Decimal(decimal) => see(RawValue::Bytes(&decimal.stored()).typed(kind)),
+            value => see(value.typed(kind)),
+        }
+    }
+
+    /// Shows the bytes of a text or a byte string; `None` for another value.
+    #[inline]
+    pub fn with_bytes<R>(self, see: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        match self {
+            RawValue::Null | RawValue::Word(_) => None,
+            RawValue::Bytes(bytes) => Some(see(bytes)),
+            RawValue::Decimal(decimal) => Some(see(&decimal.stored())),
+        }
+    }
+
+    /// Number of bytes of a text or a byte string; none of another value.
+    #[inline]
+    pub fn bytes_len(self) -> usize {
+        match self {
+            RawValue::Null | RawValue::Word(_) => 0,
+            RawValue::Bytes(bytes) => bytes.len(),
+            RawValue::Decimal(decimal) => decimal.stored_length(),
+        }
+    }
+
+    /// The value of a row, which has no decimal taken apart, with its type.
+    fn typed(self, kind: ColumnType) -> ValueRef<'a> {
         match (self, kind) {
             (RawValue::Null, _) => ValueRef::Null,
             (RawValue::Word(word), ColumnType::Bool) => ValueRef::Bool(word != 0),
@@ -400,13 +447,8 @@ impl RowBuf {
             let word = match value {
                 RawValue::Null => continue,
                 RawValue::Word(word) => word,
-                RawValue::Bytes(bytes) => {
-                    let (place, behind) = std::mem::take(&mut rest).split_at_mut(bytes.len());
-                    place.copy_from_slice(bytes);
-                    rest = behind;
-                    offset += bytes.len();
-                    slot_of(offset - bytes.len(), bytes.len())
-                }
+                RawValue::Bytes(bytes) => put_behind(&mut rest, &mut offset, bytes),
+                RawValue::Decimal(decimal) => put_behind(&mut rest, &mut offset, &decimal.stored()),
             };
             (*tag, *slot) = (kind as u8, word.to_le_bytes());
         }
@@ -541,12 +583,16 @@ impl RowBuilder<'_> {
         match value {
             RawValue::Null => self.put(NULL_TAG, 0),
             RawValue::Word(word) => self.put(kind as u8, word),
-            RawValue::Bytes(bytes) => {
-                let slot = slot_of(self.row.len(), bytes.len());
-                self.row.extend_from_slice(bytes);
-                self.put(kind as u8, slot);
-            }
+            RawValue::Bytes(bytes) => self.put_bytes(kind, bytes),
+            RawValue::Decimal(decimal) => self.put_bytes(kind, &decimal.stored()),
         }
+    }
+
+    #[inline]
+    fn put_bytes(&mut self, kind: ColumnType, bytes: &[u8]) {
+        let slot = slot_of(self.row.len(), bytes.len());
+        self.row.extend_from_slice(bytes);
+        self.put(kind as u8, slot);
     }
 
     #[inline]
@@ -558,6 +604,17 @@ impl RowBuilder<'_> {
         self.row[slots..slots + SLOT].copy_from_slice(&slot.to_le_bytes());
         self.next += 1;
     }
+}
+
+/// Copies a text or a byte string into the room behind the slots, of which the rest begins at an offset of the row. Returns its slot.
+#[inline]
+fn put_behind(rest: &mut &mut [u8], offset: &mut usize, bytes: &[u8]) -> u64 {
+    let (place, behind) = std::mem::take(rest).split_at_mut(bytes.len());
+    place.copy_from_slice(bytes);
+    *rest = behind;
+    let slot = slot_of(*offset, bytes.len());
+    *offset += bytes.len();
+    slot
 }
 
 /// Returns whether bytes are UTF-8. Most texts are ASCII, which is quicker to see.

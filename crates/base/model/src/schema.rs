@@ -302,6 +302,7 @@ impl Schema {
         match predicate {
             Predicate::True => Ok(()),
             Predicate::Compare(column, ..)
+            | Predicate::CompareDecimal(column, ..)
             | Predicate::In(column, _)
             | Predicate::IsNull(column)
             | Predicate::StartsWith(column, _) => self.check_column(*column),

@@ -78,7 +78,8 @@ fn drain(scan: &dyn Batches) -> Vec<(i64, Value)> {
     let (mut batch, mut rows) = (Batch::default(), Vec::new());
     while scan.next(&mut batch).expect("nobody in the way") {
         assert!((1..=BATCH_ROWS).contains(&batch.len()), "{} rows", batch.len());
-        let row = |at| (batch.column(1).get(at).as_int().expect("an integer"), batch.column(0).get(at).to_owned());
+        let row =
+            |at| (batch.column(1).get(at).as_ref().as_int().expect("an integer"), batch.column(0).get(at).to_owned());
         rows.extend((0..batch.len()).map(row));
     }
     rows

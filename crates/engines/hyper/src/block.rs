@@ -28,12 +28,18 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-/// Slots that a new block has room for. It doubles up to its full size.
+/// Slots that a new block has room for at most. It doubles up to its full size.
 const FIRST_SLOTS: usize = 16;
 
+/// Slots that a new block has room for: half of a small one, so that each block grows.
+fn first_slots(layout: &Layout) -> usize {
+    FIRST_SLOTS.min(layout.block_rows.div_ceil(2))
+}
+
 /// Returns whether a slot is the first one for which its block may have to grow.
-pub(crate) fn is_first_of_more(slot: usize) -> bool {
-    slot >= FIRST_SLOTS && slot.is_power_of_two()
+pub(crate) fn is_first_of_more(slot: usize, layout: &Layout) -> bool {
+    let first = first_slots(layout);
+    slot >= first && slot.is_multiple_of(first) && (slot / first).is_power_of_two()
 }
 
 /// A block of rows.
@@ -92,8 +98,7 @@ impl Positions {
 impl Block {
     /// An empty block.
     pub fn new(layout: &Layout) -> Block {
-        let slots = FIRST_SLOTS.min(layout.block_rows);
-        Block(RwLock::new(Rows::new(layout, slots)))
+        Block(RwLock::new(Rows::new(layout, first_slots(layout))))
     }
 
     #[inline]
@@ -327,7 +332,7 @@ impl Rows {
         }
         let more = (2 * slots).max(slot + 1).min(layout.block_rows);
         assert!(slot < more, "a slot lies in its block");
-        self.store.grow(more);
+        self.store.grow(more, |slot| self.slots[slot].node.is_some());
         self.there.resize(more.div_ceil(64), 0);
         self.slots.resize_with(more, Slot::default);
         self.count();
@@ -354,8 +359,8 @@ impl Rows {
         }
         let node = self.slots[slot].node.take()?;
         self.taken -= 1;
-        if self.taken == 0 && self.slots() > FIRST_SLOTS {
-            *self = Rows::new(layout, FIRST_SLOTS.min(layout.block_rows));
+        if self.taken == 0 && self.slots() > first_slots(layout) {
+            *self = Rows::new(layout, first_slots(layout));
         } else if self.store.vacate(slot) {
             self.count();
         }

@@ -9,10 +9,10 @@ mod select;
 use crate::block::{Rows, Version};
 use crate::read::View;
 use crate::scan::Walk;
-use crate::store::{Column, Data};
+use crate::store::{Column, Data, Words};
 use crate::table::Table;
 use crate::undo::Undecided;
-use model::columns::{BATCH_ROWS, Batch, Batches, Values, Vector};
+use model::columns::{BATCH_ROWS, Batch, Batches, Strings, Values, Vector};
 use model::{ColumnType, Columns, Result, RowBuf, Scan};
 use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -99,8 +99,8 @@ impl<'v> BlockScan<'v> {
     /// Returns whether the filter is true of a version.
     pub fn passes(&self, version: &Version<'_>) -> bool {
         let all = self.table.schema().columns();
-        let value = |column: u16| version.column(column).typed(all[usize::from(column)].kind);
-        self.scan.filter.is_none_or(|filter| filter.evaluate_with(&value) == Some(true))
+        let value = |column: u16| (all[usize::from(column)].kind, version.column(column));
+        self.scan.filter.is_none_or(|filter| filter.evaluate_raw(&value) == Some(true))
     }
 
     /// Copies the rows of slots without versions.
@@ -112,13 +112,11 @@ impl<'v> BlockScan<'v> {
         let chosen = (!is_whole).then(|| self.choose(rows, range.clone()));
         let count = chosen.as_ref().map_or(range.len(), Chosen::count);
         let slots = chosen.filter(|_| count < range.len() && !self.columns.is_empty()).map(|chosen| chosen.slots());
+        let slots = slots.as_deref().map_or(Slots::Range(range), Slots::Chosen);
         batch.extend(count, |vectors| {
             for (vector, &column) in vectors.iter_mut().zip(&self.columns) {
                 let column = rows.store().column(column).expect("columns were checked when the scan began");
-                match &slots {
-                    None => copy_range(column, range.clone(), vector),
-                    Some(slots) => copy_chosen(column, slots, vector),
-                }
+                copy_column(column, &slots, vector);
             }
         });
     }
@@ -165,57 +163,83 @@ fn all_there(rows: &Rows, range: Range<usize>) -> bool {
     })
 }
 
-/// Appends a range of a column: one loop over values of one width.
-fn copy_range(column: &Column, range: Range<usize>, to: &mut Vector) {
-    let (values, is_null) = to.narrow_parts_mut(column.data().bits());
-    match column.has_nulls() {
-        true => is_null.extend(range.clone().map(|slot| column.is_null(slot))),
-        false => is_null.resize(is_null.len() + range.len(), false),
+/// Slots of a block whose rows are wanted.
+enum Slots<'s> {
+    Range(Range<usize>),
+    Chosen(&'s [u32]),
+}
+
+impl Slots<'_> {
+    /// Appends their integers: one loop over values of one width.
+    fn extend<T>(&self, to: &mut Vec<T>, words: &Words, make: impl Fn(i64) -> T) {
+        match self {
+            Slots::Range(range) => words.extend_range(range.clone(), to, make),
+            Slots::Chosen(slots) => words.extend_chosen(slots, to, make),
+        }
     }
+
+    fn extend_from<T>(&self, to: &mut Vec<T>, value: impl Fn(usize) -> T) {
+        match self {
+            Slots::Range(range) => to.extend(range.clone().map(value)),
+            Slots::Chosen(slots) => to.extend(slots.iter().map(|&slot| value(slot as usize))),
+        }
+    }
+
+    fn each(&self, mut see: impl FnMut(usize)) {
+        match self {
+            Slots::Range(range) => range.clone().for_each(see),
+            Slots::Chosen(slots) => slots.iter().for_each(|&slot| see(slot as usize)),
+        }
+    }
+}
+
+/// Appends values of a column, as the block holds them where the vector has that form.
+fn copy_column(column: &Column, slots: &Slots<'_>, to: &mut Vector) {
+    if !copy_values(column, slots, to) {
+        return slots.each(|slot| to.push_raw(column.get(slot)));
+    }
+    let is_null = to.narrow_parts_mut(column.bits()).1;
+    if column.has_nulls() {
+        slots.extend_from(is_null, |slot| column.is_null(slot));
+    } else {
+        slots.extend_from(is_null, |_| false);
+    }
+}
+
+/// Appends values without their marks of NULL. False, and nothing: the vector has another form.
+fn copy_values(column: &Column, slots: &Slots<'_>, to: &mut Vector) -> bool {
     match column.data() {
-        Data::Narrow1(from) => extend_words(values, from[range].iter().map(|&it| it.into())),
-        Data::Narrow2(from) => extend_words(values, from[range].iter().map(|&it| it.into())),
-        Data::Narrow4(from) => extend_words(values, from[range].iter().map(|&it| it.into())),
-        Data::Wide(from) => extend_words(values, from[range].iter().copied()),
-        Data::Floats(from) => extend_floats(values, from[range].iter().copied()),
-        Data::Heap(from) => extend_strings(values, range.map(|slot| from.get(slot))),
+        Data::Words(words) => match to.narrow_parts_mut(words.bits()).0 {
+            Values::Int(to) | Values::Timestamp(to) => slots.extend(to, words, |word| word),
+            Values::Date(to) => slots.extend(to, words, |word| word as i32),
+            Values::Bool(to) => slots.extend(to, words, |word| word != 0),
+            _ => return false,
+        },
+        Data::Floats(values) => match to.parts_mut().0 {
+            Values::Float(to) => slots.extend_from(to, |slot| values[slot]),
+            _ => return false,
+        },
+        Data::Decimals(scale, digits) => match to.decimals_mut(*scale) {
+            Some(to) => slots.extend(to, digits, |digits| digits),
+            None => return false,
+        },
+        Data::Codes(codes) => match strings_of(to).and_then(|strings| strings.codes_mut(codes.dictionary())) {
+            Some(to) => slots.extend(to, codes.numbers(), |number| number as u16),
+            None => return false,
+        },
+        Data::Heap(heap) => match strings_of(to) {
+            Some(strings) => slots.each(|slot| strings.push(heap.get(slot))),
+            None => return false,
+        },
     }
+    true
 }
 
-/// Appends chosen slots of a column.
-fn copy_chosen(column: &Column, slots: &[u32], to: &mut Vector) {
-    let (values, is_null) = to.narrow_parts_mut(column.data().bits());
-    match column.has_nulls() {
-        true => is_null.extend(slots.iter().map(|&slot| column.is_null(slot as usize))),
-        false => is_null.resize(is_null.len() + slots.len(), false),
+fn strings_of(vector: &mut Vector) -> Option<&mut Strings> {
+    match vector.parts_mut().0 {
+        Values::Text(strings) | Values::Bytes(strings) => Some(strings),
+        _ => None,
     }
-    match column.data() {
-        Data::Narrow1(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize].into())),
-        Data::Narrow2(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize].into())),
-        Data::Narrow4(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize].into())),
-        Data::Wide(from) => extend_words(values, slots.iter().map(|&slot| from[slot as usize])),
-        Data::Floats(from) => extend_floats(values, slots.iter().map(|&slot| from[slot as usize])),
-        Data::Heap(from) => extend_strings(values, slots.iter().map(|&slot| from.get(slot as usize))),
-    }
-}
-
-fn extend_words(to: &mut Values, from: impl Iterator<Item = i64>) {
-    match to {
-        Values::Int(to) | Values::Timestamp(to) => to.extend(from),
-        Values::Date(to) => to.extend(from.map(|word| word as i32)),
-        Values::Bool(to) => to.extend(from.map(|word| word != 0)),
-        _ => unreachable!("integers are stored in columns of integers"),
-    }
-}
-
-fn extend_floats(to: &mut Values, from: impl Iterator<Item = f64>) {
-    let Values::Float(to) = to else { unreachable!("floats are stored in columns of floats") };
-    to.extend(from);
-}
-
-fn extend_strings<'s>(to: &mut Values, from: impl Iterator<Item = &'s [u8]>) {
-    let (Values::Text(to) | Values::Bytes(to)) = to else { unreachable!("strings are stored in columns of strings") };
-    from.for_each(|bytes| to.push(bytes));
 }
 
 impl Batches for BlockScan<'_> {

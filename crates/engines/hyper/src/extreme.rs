@@ -12,12 +12,13 @@ use crate::block::{Rows, Version};
 use crate::column_scan::BlockScan;
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
-use crate::store::{Column, Data};
+use crate::store::{Column, Data, of_each_width};
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
 use crate::wait::Refusal;
 use model::columns::BATCH_ROWS;
-use model::{ColumnType, Columns, Extreme, Key, Predicate, Result, RowBuf, Scan, Value};
+use model::decimal::Decimal;
+use model::{ColumnType, Columns, Extreme, Key, Predicate, Result, RowBuf, Scan, Value, ValueRef};
 use std::ops::{Deref, Range};
 
 /// A row with the value that was looked for.
@@ -112,11 +113,15 @@ impl Search<'_, '_> {
     }
 
     fn offer(&mut self, rows: &Rows, slot: usize, version: &Version<'_>) {
-        let value = version.column(self.of.column).typed(self.kind);
-        if self.of.is_further(value, self.found.as_ref().map(|(_, value)| value)) {
+        let best = self.found.as_ref().map(|(_, value)| value);
+        let further = version.column(self.of.column).with_type(self.kind, |value| {
+            let is_further = self.of.is_further(value, best);
+            is_further.then(|| value.to_owned())
+        });
+        if let Some(value) = further {
             let key = rows.key(slot).expect("a row has a key").clone();
             version.copy(self.scan.columns, self.row);
-            self.found = Some((key, value.to_owned()));
+            self.found = Some((key, value));
         }
     }
 }
@@ -125,14 +130,16 @@ impl Search<'_, '_> {
 fn furthest(column: &Column, slots: &[u32], of: Extreme) -> Option<usize> {
     let known = slots.iter().map(|&slot| slot as usize).filter(|&slot| !column.is_null(slot));
     match column.data() {
-        Data::Narrow1(values) => furthest_by(known, of, |slot| i64::from(values[slot])),
-        Data::Narrow2(values) => furthest_by(known, of, |slot| i64::from(values[slot])),
-        Data::Narrow4(values) => furthest_by(known, of, |slot| i64::from(values[slot])),
-        Data::Wide(values) => furthest_by(known, of, |slot| values[slot]),
+        Data::Words(words) => of_each_width!(words, values => furthest_by(known, of, |slot| values[slot])),
         Data::Heap(heap) => furthest_by(known, of, |slot| heap.get(slot)),
-        Data::Floats(_) => known.reduce(|best, slot| {
-            let value = |slot| column.get(slot).typed(ColumnType::Float);
-            if value(slot).compare(value(best)) == Some(of.further()) { slot } else { best }
+        Data::Codes(codes) => furthest_by(known, of, |slot| codes.get(slot)),
+        // Decimals are byte strings here.
+        Data::Decimals(scale, digits) => {
+            furthest_by(known, of, |slot| Decimal::new(digits.get(slot), *scale).stored().to_vec())
+        }
+        Data::Floats(values) => known.reduce(|best, slot| {
+            let (best_value, value) = (ValueRef::Float(values[best]), ValueRef::Float(values[slot]));
+            if value.compare(best_value) == Some(of.further()) { slot } else { best }
         }),
     }
 }

@@ -46,6 +46,8 @@
 //! - **Y9** An entry is cut off when every open transaction has started at or above its commit: all read what follows it.
 //! - **Y10** A record is appended before its transaction is published, and an entry of a transaction whose record is not durable is
 //!   not cut off. So a reader learns from chains what its answer rests on, and who reads or overwrites is logged after.
+//! - **Y11** A block keeps each value as it was written, byte for byte, in whatever form its column is held (`store/column.rs`): versions,
+//!   predicates and the log see values only.
 //!
 //! # From the paper to code
 //! Neumann, Mühlbauer, Kemper, *Fast Serializable Multi-Version Concurrency Control for Main-Memory Database Systems*,
@@ -58,6 +60,7 @@
 //! | 2.3 validation | `commit.rs`, `predicates.rs`, `predicates/tree.rs` |
 //! | 2.4 collection | `collect.rs`; beyond: a limit on memory, `memory.rs`; a limit on ages, `age.rs` |
 //! | 2.5 indexes | `table.rs`, `write.rs` |
+//! | 2.1 columns | `store/column.rs`: narrow integers, decimals as integers, texts by dictionary |
 //! | 2.6 scans | `column_scan.rs`, `block.rs` `versioned` |
 //! | 2.7 threads | `order.rs`, the latches of `block.rs` |
 //! | 4 single-version mode | `alone.rs` |

@@ -38,22 +38,19 @@ impl<'d> Patch<'d> {
 
     /// Returns whether a text or a byte string changes.
     pub fn has_bytes(&self) -> bool {
-        self.0.iter().any(|(_, new)| matches!(new, RawValue::Bytes(_)))
+        self.0.iter().any(|(_, new)| matches!(new, RawValue::Bytes(_) | RawValue::Decimal(_)))
     }
 
     /// Bytes of the new values.
     pub fn bytes(&self) -> usize {
-        self.0
-            .iter()
-            .map(|&(_, new)| if let RawValue::Bytes(bytes) = new { bytes.len() } else { size_of::<u64>() })
-            .sum()
+        let bytes = |value: RawValue<'_>| value.with_bytes(<[u8]>::len).unwrap_or(size_of::<u64>());
+        self.0.iter().map(|&(_, new)| bytes(new)).sum()
     }
 
     /// Bytes of the row with its new values.
     pub fn row_bytes(&self, store: &Store, slot: usize) -> usize {
-        let length = |value| if let RawValue::Bytes(bytes) = value { bytes.len() } else { 0 };
         let (added, removed) = self.0.iter().fold((0, 0), |(added, removed), &(column, new)| {
-            (added + length(new), removed + length(store.get(column, slot)))
+            (added + new.bytes_len(), removed + store.get(column, slot).bytes_len())
         });
         store.row_bytes(slot) + added - removed
     }

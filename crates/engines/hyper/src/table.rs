@@ -102,7 +102,7 @@ impl Table {
             return place;
         }
         let place = inserter.next.unwrap_or_else(|| Place { block: self.blocks.add(&self.layout), slot: 0 });
-        if is_first_of_more(place.slot as usize) {
+        if is_first_of_more(place.slot as usize, &self.layout) {
             self.block(place.block).write().make_room(place.slot as usize, &self.layout);
         }
         let slot = place.slot + 1;

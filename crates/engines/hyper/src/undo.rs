@@ -7,6 +7,7 @@ use crate::collect::Collectable;
 use crate::store::Store;
 use crate::writer::{Status, Writer};
 use model::RawValue;
+use model::decimal::Decimal;
 use std::sync::Arc;
 
 /// A set of columns of one table. Columns from the 64th on are in it together or not at all.
@@ -88,6 +89,8 @@ enum Old {
     Word(u64),
     /// A part of the image's bytes.
     Bytes(u32, u32),
+    /// Digits and scale of a byte string that is a decimal.
+    Decimal(i64, u16),
 }
 
 impl Image {
@@ -129,6 +132,7 @@ impl Image {
                 self.bytes.extend_from_slice(bytes);
                 Old::Bytes(start, bytes.len() as u32)
             }
+            RawValue::Decimal(Decimal { digits, scale }) => Old::Decimal(digits, scale),
         });
     }
 
@@ -138,6 +142,7 @@ impl Image {
             Old::Null => RawValue::Null,
             Old::Word(word) => RawValue::Word(word),
             Old::Bytes(start, length) => RawValue::Bytes(&self.bytes[start as usize..][..length as usize]),
+            Old::Decimal(digits, scale) => RawValue::Decimal(Decimal::new(digits, scale)),
         })
     }
 

@@ -272,7 +272,9 @@ fn sec_2_6_scans_reconstruct_versioned_rows() {
             let (mut batch, mut sum, mut rows) = (Batch::default(), 0, 0);
             while scan.next(&mut batch).expect("reads do not fail") {
                 rows += batch.len();
-                sum += (0..batch.len()).map(|at| batch.column(0).get(at).as_int().expect("an integer")).sum::<i64>();
+                sum += (0..batch.len())
+                    .map(|at| batch.column(0).get(at).as_ref().as_int().expect("an integer"))
+                    .sum::<i64>();
             }
             (sum, rows)
         };

@@ -5,6 +5,7 @@ mod common;
 use conformance::seeds;
 use env::Randomness;
 use model::columns::{Batch, batches};
+use model::decimal::Decimal;
 use model::twin::Twin;
 use model::{
     Access, Begin, ColumnType, Columns, Comparison, Direction, Extreme, Finish, Interactive, Key, Mode, Predicate,
@@ -71,11 +72,16 @@ impl Source {
                 f64::MIN_POSITIVE,
             ])),
             ColumnType::Text => Value::Text(self.pick(&TEXTS).into()),
+            ColumnType::Bytes if self.one_in(2) => Value::Bytes(self.decimal().stored().to_vec()),
             ColumnType::Bytes => Value::Bytes(self.pick(&TEXTS).as_bytes().into()),
             ColumnType::Date => Value::Date(self.pick(&[0, -1, 1, 20_000, i32::MIN, i32::MAX])),
             ColumnType::Timestamp => Value::Timestamp(self.pick(&[0, -1, 1 << 33, i64::MIN, i64::MAX])),
             ColumnType::Bool => Value::Bool(self.one_in(2)),
         }
+    }
+
+    fn decimal(&mut self) -> Decimal {
+        Decimal::new(self.pick(&[0, 1, -1, 25, 250, i64::MAX, i64::MIN]), self.pick(&[0, 1, 2, 20]))
     }
 
     fn row(&mut self, id: u64) -> RowBuf {
@@ -98,6 +104,10 @@ impl Source {
             let count = source.below(4);
             (0..count).map(|_| source.predicate(depth - 1)).collect()
         };
+        if self.one_in(8) {
+            let column = TYPES.iter().position(|kind| *kind == ColumnType::Bytes).expect("one has bytes") as u16 + 1;
+            return Predicate::CompareDecimal(column, self.comparison(), self.decimal());
+        }
         match self.below(if depth == 0 { 6 } else { 9 }) {
             0 => Predicate::IsNull(self.column().0),
             1 => Predicate::StartsWith(self.column().0, self.pick(&["", "a", "abcdefgh", "abcdefghi", "b"]).into()),
@@ -184,7 +194,9 @@ fn batches_of(open: &mut impl SharedReads, scan: Scan<'_>, width: usize) -> Vec<
     let scan = batches(&*view, &schema(), scan).expect("a typed table");
     let (mut batch, mut rows) = (Batch::default(), Vec::new());
     while scan.next(&mut batch).expect("reads do not fail") {
-        rows.extend((0..batch.len()).map(|row| (0..width).map(|at| shown(batch.column(at).get(row))).collect()));
+        rows.extend(
+            (0..batch.len()).map(|row| (0..width).map(|at| shown(batch.column(at).get(row).as_ref())).collect()),
+        );
     }
     rows.sort();
     rows

@@ -211,8 +211,9 @@ impl Client<'_> {
         let scan = Scan::table(self.table).filter(&filter).columns(Columns::Some(&columns));
         let rest = batches(&*view, self.schema, scan)?;
         while rest.next(&mut batch)? {
-            let row =
-                |at| -> Vec<i64> { (0..columns.len()).map(|column| integer(batch.column(column).get(at))).collect() };
+            let row = |at| -> Vec<i64> {
+                (0..columns.len()).map(|column| integer(batch.column(column).get(at).as_ref())).collect()
+            };
             seen.extend((0..batch.len()).map(row));
         }
         drop(rest);

@@ -92,7 +92,8 @@ fn sums(open: &mut Transaction<&Hyper>, table: TableId) -> [i64; 2] {
     let scan = Scan::table(table).columns(Columns::Some(&[1])).filter(&filter);
     let (scan, mut batch) = (batches(&*view, &schema(), scan).expect("typed"), Batch::default());
     while scan.next(&mut batch).expect("reads do not fail") {
-        by_column += (0..batch.len()).map(|at| batch.column(0).get(at).as_int().expect("an integer")).sum::<i64>();
+        by_column +=
+            (0..batch.len()).map(|at| batch.column(0).get(at).as_ref().as_int().expect("an integer")).sum::<i64>();
     }
     [by_row, by_column]
 }

@@ -7,8 +7,8 @@ mod tests;
 
 pub use keys::{eight_byte_key, push_key, read_eight_byte_key, read_key};
 pub use rows::{
-    column_type, decode_columns, decode_row, decode_stored, encode_row, engine_value_of, is_ordered_as_stored,
-    push_values, stored_decimal,
+    column_type, decimal_of, decode_columns, decode_row, decode_stored, encode_row, engine_value_of,
+    is_ordered_as_stored, push_values, stored_decimal,
 };
 
 use crate::error::{SqlError, state};

@@ -181,6 +181,16 @@ impl Groups {
             self.set.number(values, &mut numbered.groups, &mut numbered.first);
             return numbered;
         }
+        if let Some(distinct) = keys.distinct().filter(|_| grows) {
+            let mut number_of = |&row: &u32| {
+                let (number, is_new) = self.set.insert(keys.hash(row as usize), keys.get(row as usize));
+                numbered.first.extend(is_new.then_some(row));
+                number
+            };
+            let numbers: Vec<u32> = distinct.first.iter().map(&mut number_of).collect();
+            numbered.groups.extend(distinct.of_rows.iter().map(|&at| numbers[at as usize]));
+            return numbered;
+        }
         for row in 0..keys.count() {
             let (hash, key) = (keys.hash(row), keys.get(row));
             if grows {

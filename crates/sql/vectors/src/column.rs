@@ -1,9 +1,10 @@
 //! Columns: the values of one attribute in the rows of a batch.
 
+use crate::digits::Digits;
+use crate::texts::Texts;
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
 use pgtypes::{Datum, Numeric, Scalar, Type, value_bytes};
-use smol_str::SmolStr;
 
 /// Marks a row of a [`Column::gather`] that has no source: it becomes NULL.
 pub const ABSENT: u32 = u32::MAX;
@@ -27,19 +28,11 @@ pub enum Data {
     /// Floats of both widths.
     Float(Vec<f64>),
     /// Numerics of one display scale: the digits as integers, and the scale.
-    Decimal(Vec<i128>, u32),
+    Decimal(Digits, u32),
     /// Texts of the types whose values are compared as bytes.
     Text(Texts),
     /// Values of any other type, and numerics that are no [`Data::Decimal`].
     Datums(Vec<Datum>),
-}
-
-/// Texts, one behind the other.
-#[derive(Clone, Debug, Default)]
-pub struct Texts {
-    bytes: Vec<u8>,
-    /// Where each ends.
-    ends: Vec<usize>,
 }
 
 /// How the values of a type are held.
@@ -77,37 +70,6 @@ impl Class {
     }
 }
 
-impl Texts {
-    /// Texts that stand one behind the other, in UTF-8, and where each ends.
-    pub fn from_parts(bytes: Vec<u8>, ends: Vec<usize>) -> Texts {
-        Texts { bytes, ends }
-    }
-
-    /// The bytes of one row, which are UTF-8.
-    #[inline]
-    pub fn get(&self, row: usize) -> &[u8] {
-        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[row]]
-    }
-
-    /// Appends the bytes of a row, which are UTF-8.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn append(&mut self, other: &Texts) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&other.bytes);
-        self.ends.extend(other.ends.iter().map(|end| start + end));
-    }
-
-    fn text(&self, row: usize) -> SmolStr {
-        // Only texts are appended, so nothing is replaced.
-        SmolStr::from(String::from_utf8_lossy(self.get(row)))
-    }
-}
-
 impl Data {
     /// No values, of the same form.
     pub fn emptied(&self) -> Data {
@@ -115,7 +77,7 @@ impl Data {
             Data::Bool(_) => Data::Bool(Vec::new()),
             Data::Int(_) => Data::Int(Vec::new()),
             Data::Float(_) => Data::Float(Vec::new()),
-            Data::Decimal(_, scale) => Data::Decimal(Vec::new(), *scale),
+            Data::Decimal(_, scale) => Data::Decimal(Digits::default(), *scale),
             Data::Text(_) => Data::Text(Texts::default()),
             Data::Datums(_) => Data::Datums(Vec::new()),
         }
@@ -129,7 +91,7 @@ impl Column {
             Class::Bool => Data::Bool(Vec::new()),
             Class::Int => Data::Int(Vec::new()),
             Class::Float => Data::Float(Vec::new()),
-            Class::Decimal => Data::Decimal(Vec::new(), 0),
+            Class::Decimal => Data::Decimal(Digits::default(), 0),
             Class::Text => Data::Text(Texts::default()),
             Class::Other => Data::Datums(Vec::new()),
         };
@@ -161,7 +123,7 @@ impl Column {
             Data::Int(values) => values.len(),
             Data::Float(values) => values.len(),
             Data::Decimal(values, _) => values.len(),
-            Data::Text(texts) => texts.ends.len(),
+            Data::Text(texts) => texts.len(),
             Data::Datums(values) => values.len(),
         }
     }
@@ -187,7 +149,7 @@ impl Column {
             Data::Int(values) => int_datum(values[row], data_type),
             Data::Float(values) if data_type.scalar == Scalar::Float4 => Datum::Float4(values[row] as f32),
             Data::Float(values) => Datum::Float8(values[row]),
-            Data::Decimal(values, scale) => Datum::Numeric(Numeric::new(BigInt::from(values[row]), *scale)),
+            Data::Decimal(values, scale) => Datum::Numeric(Numeric::new(BigInt::from(values.get(row)), *scale)),
             Data::Text(texts) => Datum::Text(texts.text(row)),
             Data::Datums(values) => values[row].clone(),
         }
@@ -321,14 +283,9 @@ impl Column {
             Data::Bool(values) => Data::Bool(each.of(values)),
             Data::Int(values) => Data::Int(each.of(values)),
             Data::Float(values) => Data::Float(each.of(values)),
-            Data::Decimal(values, scale) => Data::Decimal(each.of(values), *scale),
-            Data::Text(texts) => {
-                let mut gathered = Texts { bytes: Vec::new(), ends: Vec::with_capacity(rows.len()) };
-                for &row in rows {
-                    gathered.push(if row == ABSENT { &[] } else { texts.get(row as usize) });
-                }
-                Data::Text(gathered)
-            }
+            Data::Decimal(Digits::Short(values), scale) => Data::Decimal(Digits::Short(each.of(values)), *scale),
+            Data::Decimal(Digits::Long(values), scale) => Data::Decimal(Digits::Long(each.of(values)), *scale),
+            Data::Text(texts) => Data::Text(texts.gather(rows)),
             Data::Datums(values) => Data::Datums(each.of(values)),
         };
         let nulls = match &self.nulls {
@@ -346,7 +303,7 @@ impl Column {
             (Data::Bool(_), Data::Bool(others)) => self.push_bool(others[row]),
             (Data::Int(_), Data::Int(others)) => self.push_int(others[row]),
             (Data::Float(_), Data::Float(others)) => self.push_float(others[row]),
-            (Data::Decimal(..), Data::Decimal(others, scale)) => self.push_decimal(others[row], *scale),
+            (Data::Decimal(..), Data::Decimal(others, scale)) => self.push_decimal(others.get(row), *scale),
             (Data::Text(_), Data::Text(others)) => self.push_text(others.get(row)),
             // Numerics of one form and the other, or values as such.
             _ => self.push(&other.get(row, Type::NUMERIC)),
@@ -364,7 +321,7 @@ impl Column {
                 if scale == other_scale || values.is_empty() =>
             {
                 *scale = *other_scale;
-                values.extend_from_slice(others);
+                values.append(others);
             }
             (Data::Text(texts), Data::Text(others)) => texts.append(others),
             (Data::Datums(values), Data::Datums(others)) => values.extend_from_slice(others),
@@ -387,8 +344,8 @@ impl Column {
                 Data::Bool(values) => values.len(),
                 Data::Int(values) => values.len() * 8,
                 Data::Float(values) => values.len() * 8,
-                Data::Decimal(values, _) => values.len() * 16,
-                Data::Text(texts) => texts.bytes.len() + texts.ends.len() * 8,
+                Data::Decimal(values, _) => values.bytes(),
+                Data::Text(texts) => texts.bytes(),
                 Data::Datums(values) => {
                     values.len() * size_of::<Datum>() + values.iter().map(value_bytes).sum::<usize>()
                 }

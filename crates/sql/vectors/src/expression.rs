@@ -456,10 +456,7 @@ fn in_list(column: &Column, list: &[Datum], data_type: Type, rows: usize) -> Col
         let texts = list.iter().filter_map(Datum::as_text).map(str::as_bytes);
         let plain = |text: &[u8]| if data_type == Type::BPCHAR { without_blanks(text).len() } else { text.len() };
         let known: std::collections::HashSet<&[u8]> = texts.map(|text| &text[..plain(text)]).collect();
-        truths.extend((0..rows).map(|row| {
-            let text = values.get(row);
-            known.contains(&text[..plain(text)])
-        }));
+        truths = values.test(|text| known.contains(&text[..plain(text)]));
     } else {
         truths.extend((0..rows).map(|row| {
             let value = column.get(row, data_type);
@@ -490,6 +487,9 @@ fn call(
     for (at, argument) in arguments.iter().enumerate().filter(|(_, argument)| argument.is_constant) {
         values[at] = argument.get(0, types[at]);
     }
+    if let Some(column) = call_once_a_text(function, is_strict, arguments, types, (&mut values, result), rows)? {
+        return Ok(column);
+    }
     for row in 0..rows {
         if is_strict && arguments.iter().any(|argument| argument.is_null(row)) {
             column.push_null();
@@ -501,6 +501,40 @@ fn call(
         column.push(&function(&values)?);
     }
     Ok(column)
+}
+
+/// Calls a function whose only argument with a value for each row is a text of a dictionary: once for each text that a row has. `None`: there
+/// is no dictionary.
+fn call_once_a_text(
+    function: &Lane,
+    is_strict: bool,
+    arguments: &[Vector],
+    types: &[Type],
+    (values, result): (&mut [Datum], Type),
+    rows: usize,
+) -> Result<Option<Column>> {
+    let mut varying = arguments.iter().enumerate().filter(|(_, argument)| !argument.is_constant);
+    let (Some((at, argument)), None) = (varying.next(), varying.next()) else { return Ok(None) };
+    let Data::Text(texts) = &argument.column.data else { return Ok(None) };
+    let Some((dictionary, codes)) = texts.codes() else { return Ok(None) };
+    let is_never_called = is_strict && arguments.iter().any(|argument| argument.is_constant && argument.is_null(0));
+    // One more for NULL.
+    let mut known: Vec<Option<Datum>> = vec![None; dictionary.len() + 1];
+    let mut column = Column::new(result);
+    for (row, &code) in codes.iter().enumerate().take(rows) {
+        let is_null = argument.is_null(row);
+        if is_strict && is_null || is_never_called {
+            column.push_null();
+            continue;
+        }
+        let known = &mut known[if is_null { dictionary.len() } else { usize::from(code) }];
+        if known.is_none() {
+            values[at] = argument.get(row, types[at]);
+            *known = Some(function(values)?);
+        }
+        known.iter().for_each(|value| column.push(value));
+    }
+    Ok(Some(column))
 }
 
 /// Returns whether a cast between these types keeps the form of every value.

@@ -1,9 +1,11 @@
 //! Kernels: loops over the values of one or two columns.
 
 use crate::column::{Column, Data};
+use crate::digits::{Digits, bits_of};
 use crate::expression::{Arithmetic, Comparison, Vector};
 use crate::keys::without_blanks;
 use pgtypes::{Type, compare_typed};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 impl Comparison {
@@ -72,7 +74,7 @@ pub fn compare(comparison: Comparison, left: &Vector, right: &Vector, data_type:
     let nulls = either_null(left, right, rows);
     macro_rules! each {
         ($left:expr, $right:expr) => {{
-            let (left, right) = (($left.as_slice(), constants.0), ($right.as_slice(), constants.1));
+            let (left, right) = ((&$left[..], constants.0), (&$right[..], constants.1));
             match comparison {
                 Comparison::Equal => zip(left, right, rows, |a, b| a == b),
                 Comparison::NotEqual => zip(left, right, rows, |a, b| a != b),
@@ -86,9 +88,14 @@ pub fn compare(comparison: Comparison, left: &Vector, right: &Vector, data_type:
     let truths = match (&left.column.data, &right.column.data) {
         (Data::Int(left), Data::Int(right)) => each!(left, right),
         (Data::Bool(left), Data::Bool(right)) => each!(left, right),
-        (Data::Decimal(left, scale), Data::Decimal(right, other)) if scale == other => each!(left, right),
         (Data::Decimal(left, scale), Data::Decimal(right, other))
-            if let (Some(left), Some(right)) = (rescaled(left, *scale, *other), rescaled(right, *other, *scale)) =>
+            if let (Some(left), Some(right)) =
+                (short_units(left, *scale, *other), short_units(right, *other, *scale)) =>
+        {
+            each!(left, right)
+        }
+        (Data::Decimal(left, scale), Data::Decimal(right, other))
+            if let (Some(left), Some(right)) = (units(left, *scale, *other), units(right, *other, *scale)) =>
         {
             each!(left, right)
         }
@@ -98,6 +105,10 @@ pub fn compare(comparison: Comparison, left: &Vector, right: &Vector, data_type:
         }
         (Data::Text(left), Data::Text(right)) => {
             let at = |row: usize, is_constant: bool| if is_constant { 0 } else { row };
+            if constants == (false, true) {
+                let accepts = |text: &[u8]| comparison.accepts(compare_texts(data_type, (text, right.get(0))));
+                return Column::of_truths(left.test(accepts), nulls);
+            }
             let texts = |row| (left.get(at(row, constants.0)), right.get(at(row, constants.1)));
             let compare = |row| compare_texts(data_type, texts(row));
             (0..rows).map(|row| comparison.accepts(compare(row))).collect()
@@ -126,8 +137,19 @@ pub fn arithmetic(
             let (left, right) = ((left.as_slice(), constants.0), (right.as_slice(), constants.1));
             Data::Int(integers(operation, left, right, data_type, nulls.as_deref(), rows)?)
         }
+        (Data::Decimal(Digits::Short(left), scale), Data::Decimal(Digits::Short(right), other))
+            if let Some(data) = short_decimals(
+                operation,
+                ((left.as_slice(), constants.0), *scale),
+                ((right.as_slice(), constants.1), *other),
+                rows,
+            ) =>
+        {
+            data
+        }
         (Data::Decimal(left, scale), Data::Decimal(right, other)) => {
-            let (left, right) = ((left.as_slice(), constants.0), (right.as_slice(), constants.1));
+            let (left, right) = (left.long(), right.long());
+            let (left, right) = ((&*left, constants.0), (&*right, constants.1));
             decimals(operation, (left, *scale), (right, *other), nulls.as_deref(), rows)?
         }
         (Data::Float(left), Data::Float(right)) if data_type == Type::FLOAT8 => {
@@ -140,9 +162,22 @@ pub fn arithmetic(
 }
 
 /// The digits at the larger of two scales; `None` if they do not fit.
-fn rescaled(values: &[i128], scale: u32, other: u32) -> Option<Vec<i128>> {
-    let factor = 10i128.checked_pow(other.saturating_sub(scale))?;
-    values.iter().map(|value| value.checked_mul(factor)).collect()
+fn units(values: &Digits, scale: u32, other: u32) -> Option<Cow<'_, [i128]>> {
+    if scale >= other {
+        return Some(values.long());
+    }
+    let factor = 10i128.checked_pow(other - scale)?;
+    values.long().iter().map(|value| value.checked_mul(factor)).collect::<Option<Vec<_>>>().map(Cow::Owned)
+}
+
+/// Same as [`units`], of eight bytes.
+fn short_units(values: &Digits, scale: u32, other: u32) -> Option<Cow<'_, [i64]>> {
+    let values = values.short()?;
+    if scale >= other {
+        return Some(values.into());
+    }
+    let factor = 10i64.checked_pow(other - scale)?;
+    values.iter().map(|value| value.checked_mul(factor)).collect::<Option<Vec<_>>>().map(Cow::Owned)
 }
 
 type Lanes<'v, T> = (&'v [T], bool);
@@ -208,10 +243,42 @@ fn integers(
     all_of(values, nulls)
 }
 
+/// PostgreSQL rounds products beyond; what is near is left to the function.
+const MOST_SCALE: u32 = 1000;
+
 /// The largest value without its sign; `None` if it has no positive form.
 fn largest(values: &[i128]) -> Option<i128> {
     let (least, most) = values.iter().fold((0, 0), |(least, most), value| (*value.min(&least), *value.max(&most)));
     Some(most.max(least.checked_neg()?))
+}
+
+/// Same as [`decimals`], of eight bytes; `None` if results may not fit into as many.
+fn short_decimals(
+    operation: Arithmetic,
+    (left, left_scale): (Lanes<'_, i64>, u32),
+    (right, right_scale): (Lanes<'_, i64>, u32),
+    rows: usize,
+) -> Option<Data> {
+    // No value is larger than two to this, without its sign.
+    let (left_bits, right_bits) = (bits_of(left.0), bits_of(right.0));
+    if operation == Arithmetic::Multiply {
+        let scale = Some(left_scale + right_scale).filter(|scale| *scale < MOST_SCALE)?;
+        let fits = left_bits + right_bits < i64::BITS - 1;
+        return fits.then(|| Data::Decimal(Digits::Short(zip(left, right, rows, i64::wrapping_mul)), scale));
+    }
+    let scale = left_scale.max(right_scale);
+    let left_factor = 10i64.checked_pow(scale - left_scale)?;
+    let right_factor = 10i64.checked_pow(scale - right_scale)?;
+    let largest = (i128::from(left_factor) << left_bits) + (i128::from(right_factor) << right_bits);
+    let fits = largest <= i128::from(i64::MAX);
+    let sign = if operation == Arithmetic::Add { right_factor } else { -right_factor };
+    let sum = |left: i64, right: i64| left.wrapping_mul(left_factor).wrapping_add(right.wrapping_mul(sign));
+    let values = fits.then(|| match left_factor == 1 && right_factor == 1 {
+        true if operation == Arithmetic::Add => zip(left, right, rows, i64::wrapping_add),
+        true => zip(left, right, rows, i64::wrapping_sub),
+        false => zip(left, right, rows, sum),
+    });
+    values.map(|values| Data::Decimal(Digits::Short(values), scale))
 }
 
 /// The scale of a sum is the larger, that of a product the sum of both.
@@ -224,14 +291,13 @@ fn decimals(
 ) -> Option<Data> {
     let both = largest(left.0).zip(largest(right.0));
     if operation == Arithmetic::Multiply {
-        // PostgreSQL rounds beyond; what is near is left to the function.
-        let scale = Some(left_scale + right_scale).filter(|scale| *scale < 1000)?;
+        let scale = Some(left_scale + right_scale).filter(|scale| *scale < MOST_SCALE)?;
         let is_small = both.is_some_and(|(left, right)| left.checked_mul(right).is_some());
         let values = match is_small {
             true => zip(left, right, rows, i128::wrapping_mul),
             false => all_of(zip(left, right, rows, i128::checked_mul), nulls)?,
         };
-        return Some(Data::Decimal(values, scale));
+        return Some(Data::Decimal(Digits::Long(values), scale));
     }
     let scale = left_scale.max(right_scale);
     let left_factor = 10i128.checked_pow(scale - left_scale)?;
@@ -241,13 +307,13 @@ fn decimals(
     if both.is_some_and(|both| sum(both).is_some()) {
         let sign = if operation == Arithmetic::Add { right_factor } else { -right_factor };
         let values = zip(left, right, rows, |left, right| left.wrapping_mul(left_factor) + right.wrapping_mul(sign));
-        return Some(Data::Decimal(values, scale));
+        return Some(Data::Decimal(Digits::Long(values), scale));
     }
     let values = zip(left, right, rows, |left, right| {
         let (left, right) = (left.checked_mul(left_factor)?, right.checked_mul(right_factor)?);
         if operation == Arithmetic::Add { left.checked_add(right) } else { left.checked_sub(right) }
     });
-    Some(Data::Decimal(all_of(values, nulls)?, scale))
+    Some(Data::Decimal(Digits::Long(all_of(values, nulls)?), scale))
 }
 
 /// A result that is infinite, or zero for a product, may be an error: the function decides.

@@ -2,6 +2,7 @@
 
 use crate::batch::Batch;
 use crate::column::{Class, Column, Data};
+use crate::digits::Digits;
 use crate::expression::{Expression, Vector};
 use bigdecimal::num_traits::ToPrimitive;
 use foldhash::fast::FixedState;
@@ -16,6 +17,8 @@ pub struct Keys {
     hashes: Vec<u64>,
     /// Which keys have NULL in them; `None`: none.
     has_null: Option<Vec<bool>>,
+    /// Which of the keys each row has, where rows of one key are known without a look at it.
+    coded: Option<Distinct>,
 }
 
 enum Form {
@@ -24,6 +27,50 @@ enum Form {
     /// Bytes, one key behind the other, and where each ends.
     Bytes(Vec<u8>, Vec<usize>),
 }
+
+/// The different keys of a batch.
+pub struct Distinct {
+    /// The first row of each.
+    pub first: Vec<u32>,
+    /// The key of each row.
+    pub of_rows: Vec<u32>,
+}
+
+impl Distinct {
+    /// The different keys of columns that are all texts with dictionaries; `None` of others, and if there may be too many.
+    fn of(columns: &[(Arc<Column>, Type)], rows: usize) -> Option<Distinct> {
+        let mut combined = vec![0_u32; rows];
+        let mut most = 1_usize;
+        for (column, _) in columns {
+            let Data::Text(texts) = &column.data else { return None };
+            let (dictionary, codes) = texts.codes()?;
+            let places = dictionary.len() + 1; // One for NULL.
+            most = most.checked_mul(places).filter(|most| *most <= MOST_COMBINED)?;
+            match &column.nulls {
+                None => combined
+                    .iter_mut()
+                    .zip(codes)
+                    .for_each(|(all, &code)| *all = *all * places as u32 + u32::from(code) + 1),
+                Some(nulls) => combined.iter_mut().zip(codes.iter().zip(nulls)).for_each(|(all, (&code, is_null))| {
+                    *all = *all * places as u32 + if *is_null { 0 } else { u32::from(code) + 1 };
+                }),
+            }
+        }
+        let (mut numbers, mut first) = (vec![0_u32; most], Vec::new());
+        for (row, combined) in (0..).zip(&mut combined) {
+            let number = &mut numbers[*combined as usize];
+            if *number == 0 {
+                first.push(row);
+                *number = first.len() as u32;
+            }
+            *combined = *number - 1;
+        }
+        Some(Distinct { first, of_rows: combined })
+    }
+}
+
+/// Combinations of texts of several dictionaries, at most.
+const MOST_COMBINED: usize = 4096;
 
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +122,28 @@ impl Keys {
             && let Data::Int(_) = &column.data
         {
             let form = Form::Integers(column.clone());
-            return Keys { form, hashes: Vec::new(), has_null: column.nulls.clone() };
+            return Keys { form, hashes: Vec::new(), has_null: column.nulls.clone(), coded: None };
         }
-        let mut keys =
-            Keys { form: Form::Bytes(Vec::new(), Vec::new()), hashes: Vec::with_capacity(rows), has_null: None };
-        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(rows));
+        match Distinct::of(columns, rows) {
+            Some(distinct) => {
+                let keys = Keys::of_rows(columns, distinct.first.iter().map(|&row| row as usize));
+                Keys { coded: Some(distinct), ..keys }
+            }
+            None => Keys::of_rows(columns, 0..rows),
+        }
+    }
+
+    /// The keys of some rows, as bytes.
+    fn of_rows(columns: &[(Arc<Column>, Type)], rows: impl ExactSizeIterator<Item = usize> + Clone) -> Keys {
+        let mut keys = Keys {
+            form: Form::Bytes(Vec::new(), Vec::new()),
+            hashes: Vec::with_capacity(rows.len()),
+            has_null: None,
+            coded: None,
+        };
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(rows.len()));
         let hasher = FixedState::with_seed(0);
-        for row in 0..rows {
+        for row in rows.clone() {
             let start = bytes.len();
             columns.iter().for_each(|(column, data_type)| push_key(column, row, *data_type, &mut bytes));
             keys.hashes.push(hasher.hash_one(&bytes[start..]));
@@ -89,7 +151,7 @@ impl Keys {
         }
         if columns.iter().any(|(column, _)| column.nulls.is_some()) {
             let has_null = |row: usize| columns.iter().any(|(column, _)| column.is_null(row));
-            keys.has_null = Some((0..rows).map(has_null).collect());
+            keys.has_null = Some(rows.map(has_null).collect());
         }
         keys.form = Form::Bytes(bytes, ends);
         keys
@@ -97,10 +159,22 @@ impl Keys {
 
     /// Number of keys.
     pub fn count(&self) -> usize {
-        match &self.form {
-            Form::Integers(column) => column.len(),
-            Form::Bytes(_, ends) => ends.len(),
+        match (&self.form, &self.coded) {
+            (_, Some(distinct)) => distinct.of_rows.len(),
+            (Form::Integers(column), _) => column.len(),
+            (Form::Bytes(_, ends), _) => ends.len(),
         }
+    }
+
+    /// The different keys, where they are known.
+    pub fn distinct(&self) -> Option<&Distinct> {
+        self.coded.as_ref()
+    }
+
+    /// Where the key of a row stands.
+    #[inline]
+    fn place(&self, row: usize) -> usize {
+        self.coded.as_ref().map_or(row, |distinct| distinct.of_rows[row] as usize)
     }
 
     /// The keys, if they are integers without NULL.
@@ -123,8 +197,9 @@ impl Keys {
                 _ => Key::Integer(None),
             },
             Form::Bytes(bytes, ends) => {
-                let start = row.checked_sub(1).map_or(0, |before| ends[before]);
-                Key::Bytes(&bytes[start..ends[row]])
+                let at = self.place(row);
+                let start = at.checked_sub(1).map_or(0, |before| ends[before]);
+                Key::Bytes(&bytes[start..ends[at]])
             }
         }
     }
@@ -135,14 +210,14 @@ impl Keys {
         match self.get(row) {
             Key::Integer(Some(value)) => hash_integer(value),
             Key::Integer(None) => HASH_OF_NULL,
-            Key::Bytes(_) => self.hashes[row],
+            Key::Bytes(_) => self.hashes[self.place(row)],
         }
     }
 
     /// Returns whether one of the values of a key is NULL.
     #[inline]
     pub fn has_null(&self, row: usize) -> bool {
-        self.has_null.as_ref().is_some_and(|nulls| nulls[row])
+        self.has_null.as_ref().is_some_and(|nulls| nulls[self.place(row)])
     }
 }
 
@@ -160,7 +235,8 @@ fn push_key(column: &Column, row: usize, data_type: Type, out: &mut Vec<u8>) {
             let bits = if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };
             out.extend_from_slice(&bits.to_le_bytes());
         }
-        Data::Decimal(values, scale) => push_decimal(values[row], *scale, out),
+        Data::Decimal(Digits::Short(values), scale) => push_short(values[row], *scale, out),
+        Data::Decimal(Digits::Long(values), scale) => push_decimal(values[row], *scale, out),
         Data::Text(texts) => {
             let text = texts.get(row);
             push_bytes(if data_type == Type::BPCHAR { without_blanks(text) } else { text }, out);
@@ -178,6 +254,15 @@ pub(crate) fn without_blanks(text: &[u8]) -> &[u8] {
 fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
     out.extend_from_slice(bytes);
+}
+
+/// Same as [`push_decimal`]: divisions of eight bytes are quicker.
+fn push_short(mut digits: i64, mut scale: u32, out: &mut Vec<u8>) {
+    while scale > 0 && digits % 10 == 0 {
+        (digits, scale) = (digits / 10, scale - 1);
+    }
+    out.extend_from_slice(&scale.to_le_bytes());
+    out.extend_from_slice(&i128::from(digits).to_le_bytes());
 }
 
 /// Equal numerics have equal digits and scales without trailing zeros.

@@ -20,6 +20,7 @@
 pub mod aggregate;
 pub mod batch;
 pub mod column;
+pub mod digits;
 pub mod expression;
 pub mod flow;
 pub mod join;
@@ -27,6 +28,7 @@ mod kernels;
 pub mod keys;
 pub mod sort;
 pub mod spill;
+pub mod texts;
 pub mod threads;
 
 pub use batch::{BATCH_ROWS, Batch};

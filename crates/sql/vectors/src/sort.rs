@@ -213,7 +213,9 @@ fn compare_values(data_type: Type, (left, at): (&Column, usize), (right, other):
         (Data::Int(left), Data::Int(right)) => left[at].cmp(&right[other]),
         (Data::Bool(left), Data::Bool(right)) => left[at].cmp(&right[other]),
         (Data::Float(left), Data::Float(right)) => compare_floats(left[at], right[other]),
-        (Data::Decimal(left, scale), Data::Decimal(right, same)) if scale == same => left[at].cmp(&right[other]),
+        (Data::Decimal(left, scale), Data::Decimal(right, same)) if scale == same => {
+            left.get(at).cmp(&right.get(other))
+        }
         (Data::Text(left), Data::Text(right)) => compare_texts(data_type, (left.get(at), right.get(other))),
         (Data::Datums(left), Data::Datums(right)) => compare_typed(data_type, &left[at], &right[other]),
         _ => compare_typed(data_type, &left.get(at, data_type), &right.get(other, data_type)),

@@ -3,11 +3,16 @@
 //! A capability of a read view ([`ReadView::columns`]) and not of the open transaction: a plan holds several scans at once, and
 //! several threads take batches of one. [`batches`] asks for it, and reads rows where an engine stores rows.
 
+use crate::decimal::Decimal;
 use crate::{
-    ColumnType, Columns, Invalid, RawValue, ReadView, Result, RowKind, RowRef, Scan, ScanEnd, Schema, ValueRef,
+    ColumnType, Columns, Invalid, RawValue, ReadView, Result, RowKind, RowRef, Scan, ScanEnd, Schema, Value, ValueRef,
 };
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
+
+mod strings;
+
+pub use strings::{Coded, Dictionary, Strings};
 
 /// Rows in a batch at most: a few vectors of so many values stay in a core's first cache.
 pub const BATCH_ROWS: usize = 1024;
@@ -64,18 +69,12 @@ pub enum Values {
     Text(Strings),
     /// See [`ColumnType::Bytes`].
     Bytes(Strings),
+    /// Byte strings that are decimals of one scale, by their digits.
+    Decimal(Vec<i64>, u16),
     /// See [`ColumnType::Date`].
     Date(Vec<i32>),
     /// See [`ColumnType::Timestamp`].
     Timestamp(Vec<i64>),
-}
-
-/// Texts or byte strings, one behind the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Strings {
-    bytes: Vec<u8>,
-    /// Where each ends.
-    ends: Vec<usize>,
 }
 
 impl Batch {
@@ -186,20 +185,62 @@ impl Vector {
     /// Appends a value.
     ///
     /// # Panics
-    /// If it is none of the vector's type ([`RawValue::typed`]).
+    /// If it is none of the vector's type ([`RawValue::with_type`]).
     pub fn push_raw(&mut self, value: RawValue<'_>) {
-        self.push(value.typed(self.values.kind()));
+        if let RawValue::Decimal(Decimal { digits, scale }) = value
+            && let Some(decimals) = self.decimals_mut(scale)
+        {
+            decimals.push(digits);
+            self.is_null.push(false);
+            return;
+        }
+        value.with_type(self.values.kind(), |value| self.push(value));
+    }
+
+    /// The digits of byte strings, to append to those of decimals of a scale, with as many marks of NULL ([`Vector::parts_mut`]); `None` if
+    /// others are there.
+    pub fn decimals_mut(&mut self, scale: u16) -> Option<&mut Vec<i64>> {
+        if let Values::Bytes(strings) = &self.values
+            && self.is_null.len() == strings.len()
+            && !self.is_null.contains(&false)
+        {
+            self.values = Values::Decimal(vec![0; self.is_null.len()], scale);
+        }
+        match &mut self.values {
+            Values::Decimal(digits, known) if *known == scale => Some(digits),
+            _ => None,
+        }
+    }
+
+    /// Puts decimals together again, as the byte strings that they are.
+    fn join_decimals(&mut self) {
+        if let Values::Decimal(digits, scale) = &self.values {
+            let mut strings = Strings::default();
+            digits.iter().for_each(|&digits| strings.push(&Decimal::new(digits, *scale).stored()));
+            self.values = Values::Bytes(strings);
+        }
     }
 
     /// The value of one row.
     ///
     /// # Panics
     /// If there is no such row.
-    pub fn get(&self, row: usize) -> ValueRef<'_> {
+    pub fn get(&self, row: usize) -> Value {
+        self.with_value(row, |value| value.to_owned())
+    }
+
+    /// Shows the value of one row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn with_value<R>(&self, row: usize, see: impl FnOnce(ValueRef<'_>) -> R) -> R {
         if self.is_null[row] {
-            return ValueRef::Null;
+            return see(ValueRef::Null);
         }
-        match &self.values {
+        if let Values::Decimal(digits, scale) = &self.values {
+            return see(ValueRef::Bytes(&Decimal::new(digits[row], *scale).stored()));
+        }
+        see(match &self.values {
             Values::Bool(values) => ValueRef::Bool(values[row]),
             Values::Int(values) => ValueRef::Int(values[row]),
             Values::Float(values) => ValueRef::Float(values[row]),
@@ -207,9 +248,10 @@ impl Vector {
                 ValueRef::Text(std::str::from_utf8(values.get(row)).expect("texts are appended as such"))
             }
             Values::Bytes(values) => ValueRef::Bytes(values.get(row)),
+            Values::Decimal(..) => ValueRef::Null,
             Values::Date(values) => ValueRef::Date(values[row]),
             Values::Timestamp(values) => ValueRef::Timestamp(values[row]),
-        }
+        })
     }
 
     fn clear(&mut self) {
@@ -220,13 +262,22 @@ impl Vector {
             Values::Int(values) | Values::Timestamp(values) => values.clear(),
             Values::Float(values) => values.clear(),
             Values::Text(values) | Values::Bytes(values) => values.clear(),
+            Values::Decimal(..) => self.values = Values::Bytes(Strings::default()),
             Values::Date(values) => values.clear(),
         }
     }
 
     fn push(&mut self, value: ValueRef<'_>) {
         self.bits = ALL_BITS;
-        self.is_null.push(value.column_type() != Some(self.values.kind()));
+        let is_null = value.column_type() != Some(self.values.kind());
+        if let Values::Decimal(digits, _) = &mut self.values {
+            if is_null {
+                digits.push(0);
+            } else {
+                self.join_decimals();
+            }
+        }
+        self.is_null.push(is_null);
         match (&mut self.values, value) {
             (Values::Bool(values), value) => values.push(value == ValueRef::Bool(true)),
             (Values::Int(values), ValueRef::Int(value)) | (Values::Timestamp(values), ValueRef::Timestamp(value)) => {
@@ -238,6 +289,7 @@ impl Vector {
             (Values::Text(values), ValueRef::Text(value)) => values.push(value.as_bytes()),
             (Values::Bytes(values), ValueRef::Bytes(value)) => values.push(value),
             (Values::Text(values) | Values::Bytes(values), _) => values.push(&[]),
+            (Values::Decimal(..), _) => {}
             (Values::Date(values), ValueRef::Date(value)) => values.push(value),
             (Values::Date(values), _) => values.push(0),
         }
@@ -251,7 +303,8 @@ impl Values {
             Values::Bool(values) => values.len(),
             Values::Int(values) | Values::Timestamp(values) => values.len(),
             Values::Float(values) => values.len(),
-            Values::Text(values) | Values::Bytes(values) => values.ends.len(),
+            Values::Text(values) | Values::Bytes(values) => values.len(),
+            Values::Decimal(digits, _) => digits.len(),
             Values::Date(values) => values.len(),
         }
     }
@@ -263,37 +316,10 @@ impl Values {
             Values::Int(_) => ColumnType::Int,
             Values::Float(_) => ColumnType::Float,
             Values::Text(_) => ColumnType::Text,
-            Values::Bytes(_) => ColumnType::Bytes,
+            Values::Bytes(_) | Values::Decimal(..) => ColumnType::Bytes,
             Values::Date(_) => ColumnType::Date,
             Values::Timestamp(_) => ColumnType::Timestamp,
         }
-    }
-}
-
-impl Strings {
-    /// The bytes of one row; those of a text are UTF-8.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    pub fn get(&self, row: usize) -> &[u8] {
-        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[row]]
-    }
-
-    /// All of them, one behind the other, and where each ends.
-    pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
-        (self.bytes, self.ends)
-    }
-
-    /// Appends one. What is appended to texts is UTF-8.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
     }
 }
 

@@ -1,9 +1,10 @@
 //! Choice of slots by a filter on values in place.
 
 use crate::block::Rows;
-use crate::store::{Column, Data, Store};
+use crate::store::{Codes, Column, Data, Store, Words, of_each_width};
 use model::columns::BATCH_ROWS;
-use model::{ColumnType, Comparison, Predicate, Value, ValueRef};
+use model::decimal::Decimal;
+use model::{ColumnType, Comparison, Predicate, RawValue, Value};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -49,21 +50,74 @@ impl Chosen {
         match filter {
             Predicate::True => {}
             Predicate::And(all) => all.iter().for_each(|filter| self.narrow(filter, store)),
-            Predicate::Compare(column, comparison, constant)
-                if store.column(*column).is_some_and(|column| self.compare(column, *comparison, constant)) => {}
+            filter if self.narrow_by_column(filter, store) => {}
             filter => self.narrow_each(filter, store),
         }
+    }
+
+    /// Tests one column in a loop over its values. False: it has no such loop for the test.
+    fn narrow_by_column(&mut self, filter: &Predicate, store: &Store) -> bool {
+        let Some(column) = filter.only_column().and_then(|column| store.column(column)) else { return false };
+        match (column.data(), filter) {
+            (Data::Codes(codes), filter) => self.codes(column, codes, filter),
+            (_, Predicate::Compare(_, comparison, constant)) => return self.compare(column, *comparison, constant),
+            (Data::Decimals(scale, digits), Predicate::CompareDecimal(_, comparison, constant)) => {
+                self.decimals(column, (*scale, digits), *comparison, *constant);
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Looks at the slots that are left one by one.
     fn narrow_each(&mut self, filter: &Predicate, store: &Store) {
         for (slot, mark) in self.range.clone().zip(&mut self.marks).filter(|(_, mark)| **mark != 0) {
-            let value = |column: u16| -> ValueRef<'_> {
+            let value = |column: u16| {
                 let kind = store.column(column).expect("columns were checked when the scan began").kind();
-                store.get(column, slot).typed(kind)
+                (kind, store.get(column, slot))
             };
-            *mark = u8::from(filter.evaluate_with(&value) == Some(true));
+            *mark = u8::from(filter.evaluate_raw(&value) == Some(true));
         }
+    }
+
+    /// Tests a column of texts by their numbers: the filter looks at each text of the dictionary once.
+    fn codes(&mut self, column: &Column, codes: &Codes, filter: &Predicate) {
+        let holds = |value: RawValue<'_>| filter.evaluate_raw(&|_| (column.kind(), value)) == Some(true);
+        let dictionary = codes.dictionary();
+        let truths: Vec<bool> =
+            (0..dictionary.len()).map(|number| holds(RawValue::Bytes(dictionary.get(number)))).collect();
+        let (range, before) = (self.range.clone(), column.has_nulls().then_some(self.marks));
+        of_each_width!(codes.numbers(), numbers => {
+            keep_if(self.marks(), &numbers[range], |number| truths[number as usize]);
+        });
+        if let Some(before) = before {
+            let of_null = u8::from(holds(RawValue::Null));
+            let marks = self.range.clone().zip(self.marks.iter_mut().zip(before));
+            let nulls = marks.filter(|(slot, _)| column.is_null(*slot));
+            nulls.for_each(|(_, (mark, before))| *mark = before & of_null);
+        }
+    }
+
+    /// Compares a column of decimals with one, as integers of the column's scale.
+    fn decimals(&mut self, column: &Column, (scale, digits): (u16, &Words), comparison: Comparison, constant: Decimal) {
+        // Far out, it is on one side of all.
+        let beyond = (i128::from(constant.digits.signum()) * i128::MAX, true);
+        let (units, is_unit) = constant.units_at(scale).unwrap_or(beyond);
+        // Between two units, it compares as the lower one does, except that it is not it.
+        let comparison = match comparison {
+            Comparison::Equal | Comparison::NotEqual if !is_unit => {
+                if comparison == Comparison::Equal {
+                    self.marks().fill(0);
+                }
+                return self.keep_bits(|word| !column.nulls(word));
+            }
+            Comparison::Less if !is_unit => Comparison::LessOrEqual,
+            Comparison::GreaterOrEqual if !is_unit => Comparison::Greater,
+            comparison => comparison,
+        };
+        let range = self.range.clone();
+        of_each_width!(digits, digits => keep(self.marks(), &digits[range], comparison, units));
+        self.keep_bits(|word| !column.nulls(word));
     }
 
     /// Compares a column of words with a constant of its type, in one loop without a branch. False: it has no such loop.
@@ -79,13 +133,8 @@ impl Chosen {
             _ => return false,
         };
         let range = self.range.clone();
-        match column.data() {
-            Data::Narrow1(values) => keep(self.marks(), &values[range], comparison, word),
-            Data::Narrow2(values) => keep(self.marks(), &values[range], comparison, word),
-            Data::Narrow4(values) => keep(self.marks(), &values[range], comparison, word),
-            Data::Wide(values) => keep(self.marks(), &values[range], comparison, word),
-            Data::Floats(_) | Data::Heap(_) => return false,
-        }
+        let Data::Words(words) = column.data() else { return false };
+        of_each_width!(words, values => keep(self.marks(), &values[range], comparison, word.into()));
         self.keep_bits(|word| !column.nulls(word));
         true
     }
@@ -123,7 +172,7 @@ impl Chosen {
 }
 
 /// Keeps the marks of values that compare so with a constant.
-fn keep<T: Copy + PartialOrd + TryFrom<i64>>(marks: &mut [u8], values: &[T], comparison: Comparison, constant: i64) {
+fn keep<T: Copy + PartialOrd + TryFrom<i128>>(marks: &mut [u8], values: &[T], comparison: Comparison, constant: i128) {
     let Ok(constant) = T::try_from(constant) else {
         // It is on one side of all values of this width.
         let order_of_values = if constant > 0 { Ordering::Less } else { Ordering::Greater };

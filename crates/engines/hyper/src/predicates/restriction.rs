@@ -1,6 +1,7 @@
 //! Restrictions of the values of rows, as comparisons of 64-bit summaries: section 2.3.2.
 
 use crate::undo::ColumnSet;
+use model::decimal::Decimal;
 use model::{ColumnType, Columns, Comparison, Met, Predicate, RawValue, Schema, Value};
 
 /// A condition on one row, which holds of every row of which the predicate is true that it stands for.
@@ -8,6 +9,8 @@ use model::{ColumnType, Columns, Comparison, Met, Predicate, RawValue, Schema, V
 pub(crate) enum Condition {
     /// A summary of a column against one of a constant.
     Compare(u16, Comparison, Summary),
+    /// A column of numbers in byte strings against one.
+    CompareDecimal(u16, Comparison, Decimal),
     /// A column is one of these.
     In(u16, Box<[Summary]>),
     /// A column is NULL, or is not.
@@ -49,6 +52,9 @@ impl Condition {
             Predicate::Compare(column, comparison, constant) => {
                 Condition::Compare(*column, *comparison, Summary::of_constant(constant, *comparison)?)
             }
+            Predicate::CompareDecimal(column, comparison, decimal) => {
+                Condition::CompareDecimal(*column, *comparison, *decimal)
+            }
             Predicate::In(column, values) => {
                 let known = values.iter().filter(|value| **value != Value::Null);
                 Condition::In(
@@ -70,13 +76,17 @@ impl Condition {
     pub fn may_hold<'v>(&self, value: &impl Fn(u16) -> RawValue<'v>) -> bool {
         match self {
             Condition::Compare(column, comparison, constant) => constant.may_compare(value(*column), *comparison),
+            Condition::CompareDecimal(column, comparison, decimal) => {
+                let order = value(*column).with_bytes(|bytes| decimal.compare_stored(bytes)).flatten();
+                order.is_some_and(|order| comparison.accepts(order))
+            }
             Condition::In(column, constants) => {
                 let value = value(*column);
                 constants.iter().any(|constant| constant.may_compare(value, Comparison::Equal))
             }
             Condition::IsNull(column, is_null) => (value(*column) == RawValue::Null) == *is_null,
             Condition::StartsWith(column, prefix) => {
-                matches!(value(*column), RawValue::Bytes(bytes) if bytes.starts_with(prefix))
+                value(*column).with_bytes(|bytes| bytes.starts_with(prefix)) == Some(true)
             }
             Condition::Any(any) => any.iter().any(|all| all.iter().all(|condition| condition.may_hold(value))),
         }
@@ -89,6 +99,9 @@ impl Condition {
         match self {
             Condition::Compare(column, comparison, constant) => {
                 shown(*column, constant).map_or(Predicate::True, |it| Predicate::Compare(*column, *comparison, it))
+            }
+            Condition::CompareDecimal(column, comparison, decimal) => {
+                Predicate::CompareDecimal(*column, *comparison, *decimal)
             }
             Condition::In(column, constants) => {
                 Predicate::any_of(*column, constants.iter().filter_map(|it| shown(*column, it)).collect())
@@ -117,6 +130,7 @@ impl Condition {
     pub fn columns(&self) -> ColumnSet {
         match self {
             Condition::Compare(column, ..)
+            | Condition::CompareDecimal(column, ..)
             | Condition::In(column, _)
             | Condition::IsNull(column, _)
             | Condition::StartsWith(column, _) => ColumnSet::of(*column),
@@ -131,6 +145,7 @@ impl Condition {
         const COLUMN_AND_OPERATOR: usize = 3;
         match self {
             Condition::Compare(..) => COLUMN_AND_OPERATOR + 8,
+            Condition::CompareDecimal(..) => COLUMN_AND_OPERATOR + 10,
             Condition::In(_, constants) => COLUMN_AND_OPERATOR + 8 * constants.len(),
             Condition::IsNull(..) => COLUMN_AND_OPERATOR,
             Condition::StartsWith(_, prefix) => COLUMN_AND_OPERATOR + prefix.len(),
@@ -165,10 +180,10 @@ impl Summary {
         match self {
             // A constant of another type than the column's is not shown: such a comparison is never true, and kept all the same.
             Summary::Integer(_) if matches!(kind, ColumnType::Text | ColumnType::Bytes | ColumnType::Float) => None,
-            Summary::Integer(integer) => Some(RawValue::Word(integer as u64).typed(kind).to_owned()),
+            Summary::Integer(integer) => Some(RawValue::Word(integer as u64).with_type(kind, |value| value.to_owned())),
             Summary::Float(float) => Some(Value::Float(float)),
             Summary::Hash(constant) => {
-                let is_it = matches!(value, RawValue::Bytes(bytes) if hash(bytes) == constant);
+                let is_it = value.with_bytes(|bytes| hash(bytes) == constant) == Some(true);
                 if is_it { Met::shown(value, schema, column) } else { None }
             }
             Summary::Prefix(first) => {
@@ -190,11 +205,14 @@ impl Summary {
             (Summary::Float(constant), RawValue::Word(word)) => {
                 f64::from_bits(word).partial_cmp(&constant).is_none_or(|ordering| comparison.accepts(ordering))
             }
-            (Summary::Hash(constant), RawValue::Bytes(bytes)) => hash(bytes) == constant,
-            (Summary::Prefix(constant), RawValue::Bytes(bytes)) => match prefix(bytes).cmp(&constant) {
-                std::cmp::Ordering::Equal => true,
-                ordering => comparison.accepts(ordering),
-            },
+            (Summary::Hash(constant), value) => value.with_bytes(|bytes| hash(bytes) == constant).unwrap_or(true),
+            (Summary::Prefix(constant), value) => {
+                let may_compare = |bytes: &[u8]| match prefix(bytes).cmp(&constant) {
+                    std::cmp::Ordering::Equal => true,
+                    ordering => comparison.accepts(ordering),
+                };
+                value.with_bytes(may_compare).unwrap_or(true)
+            }
             // A constant of another type than the column's: nothing is lost by a coarse answer.
             _ => true,
         }
@@ -228,6 +246,7 @@ fn columns_of(predicate: &Predicate) -> ColumnSet {
     match predicate {
         Predicate::True => ColumnSet::NONE,
         Predicate::Compare(column, ..)
+        | Predicate::CompareDecimal(column, ..)
         | Predicate::In(column, _)
         | Predicate::IsNull(column)
         | Predicate::StartsWith(column, _) => ColumnSet::of(*column),

@@ -1,7 +1,7 @@
 //! Rows of the engine: each column in the engine's own type where there is one, else as bytes.
 //!
-//! A numeric is its display scale and the digits as a signed integer; an array its dimensions and its elements one after
-//! the other, each with its length. A row is one field for each attribute that its type has had, in the same way: an attribute that
+//! A numeric is its display scale and the digits as a signed integer ([`model::decimal`]); an array its dimensions and its elements one
+//! after the other, each with its length. A row is one field for each attribute that its type has had, in the same way: an attribute that
 //! was added later is missing at the end, one that was dropped is NULL, so that no stored row changes with its type.
 
 use super::{corrupted, mismatch};
@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::types::{Array, Datum, Interval, Numeric, Record, Row, Scalar, Type, defined};
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
+use model::decimal::{Decimal, FINITE, INFINITY, NAN, NEGATIVE_INFINITY};
 use model::{ColumnType, RowBuf, RowRef, Value, ValueRef};
 use pgtypes::defined::Attribute;
 use smallvec::SmallVec;
@@ -176,11 +177,6 @@ fn encode_if_needed<A: smallvec::Array<Item = u8>>(value: &Datum, out: &mut Smal
     }
 }
 
-const NAN: u8 = 0;
-const INFINITY: u8 = 1;
-const NEGATIVE_INFINITY: u8 = 2;
-const FINITE: u8 = 3;
-
 fn encode_numeric<A: smallvec::Array<Item = u8>>(numeric: &Numeric, out: &mut SmallVec<A>) {
     let Some((digits, scale)) = numeric.digits_and_scale() else {
         out.push(match numeric {
@@ -190,15 +186,21 @@ fn encode_numeric<A: smallvec::Array<Item = u8>>(numeric: &Numeric, out: &mut Sm
         });
         return;
     };
-    out.push(FINITE);
-    out.extend_from_slice(&(scale as u16).to_le_bytes());
     match digits.to_i64() {
-        Some(small) => {
-            let bits = 65 - if small < 0 { small.leading_ones() } else { small.leading_zeros() };
-            out.extend_from_slice(&small.to_le_bytes()[..bits.div_ceil(8).min(8) as usize]);
+        Some(small) => out.extend_from_slice(&Decimal::new(small, scale as u16).stored()),
+        None => {
+            out.push(FINITE);
+            out.extend_from_slice(&(scale as u16).to_le_bytes());
+            out.extend_from_slice(&digits.to_signed_bytes_le());
         }
-        None => out.extend_from_slice(&digits.to_signed_bytes_le()),
     }
+}
+
+/// A numeric as engines compare stored ones with it; `None` if it has many digits, or is none.
+pub fn decimal_of(value: &Datum) -> Option<Decimal> {
+    let Datum::Numeric(numeric) = value else { return None };
+    let (digits, scale) = numeric.digits_and_scale()?;
+    Some(Decimal::new(digits.to_i64()?, scale.try_into().ok()?))
 }
 
 fn decode_numeric(bytes: &[u8]) -> Option<Numeric> {

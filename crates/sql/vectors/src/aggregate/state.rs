@@ -3,6 +3,7 @@
 use super::Call;
 use crate::batch::Batch;
 use crate::column::{Class, Column, Data};
+use crate::digits::Digits;
 use crate::kernels::compare_floats;
 use bigdecimal::num_bigint::BigInt;
 use pgtypes::functions::Accumulator;
@@ -23,6 +24,8 @@ pub enum State {
     Numerics(Vec<NumericSum>),
     /// The least or greatest of integers.
     Extreme(Vec<Option<i64>>, bool),
+    /// The least or greatest of numerics of one scale.
+    NumericExtreme(NumericExtreme),
     /// The least or greatest of floats.
     FloatExtreme(Vec<Option<f64>>, bool),
     /// Any other, a row at a time. The bytes that they report.
@@ -38,7 +41,45 @@ pub struct NumericSum {
     count: i64,
 }
 
+/// The least or greatest of numerics of one scale, by their digits.
+#[derive(Clone)]
+pub struct NumericExtreme {
+    found: Vec<Option<i128>>,
+    /// `None` until there is a value.
+    scale: Option<u32>,
+    is_greatest: bool,
+}
+
+impl NumericExtreme {
+    /// Adds rows; false, and none, if they are of another scale or form.
+    fn add(&mut self, column: &Column, groups: Option<&[u32]>) -> bool {
+        let nulls = column.nulls.as_deref();
+        if column.is_empty() || nulls.is_some_and(|nulls| !nulls.contains(&false)) {
+            return true;
+        }
+        let Data::Decimal(values, scale) = &column.data else { return false };
+        if *self.scale.get_or_insert(*scale) != *scale {
+            return false;
+        }
+        let (found, is_greatest) = (&mut self.found, self.is_greatest);
+        let better = |group: usize, value: i128| {
+            let found = &mut found[group];
+            if found.is_none_or(|found| if is_greatest { value > found } else { value < found }) {
+                *found = Some(value);
+            }
+        };
+        each_digits(values, nulls, groups, better);
+        true
+    }
+
+    fn get(&self, group: usize) -> Option<Datum> {
+        let digits = self.found[group]?;
+        Some(Datum::Numeric(Numeric::new(BigInt::from(digits), self.scale?)))
+    }
+}
+
 impl NumericSum {
+    #[inline]
     fn add(&mut self, digits: i128, scale: u32) -> Result<()> {
         self.count += 1;
         if *self.scale.get_or_insert(scale) == scale
@@ -50,6 +91,7 @@ impl NumericSum {
         self.add_other(&Numeric::new(BigInt::from(digits), scale))
     }
 
+    #[cold]
     fn add_other(&mut self, value: &Numeric) -> Result<()> {
         self.others = Some(match &self.others {
             None => value.clone(),
@@ -88,15 +130,19 @@ impl State {
             ("sum" | "avg", Some((Type::INT2 | Type::INT4, _))) => State::Narrow(Vec::new(), 0),
             ("sum" | "avg", Some((Type::INT8, _))) => State::Integers(Vec::new()),
             ("sum" | "avg", Some((Type::NUMERIC, _))) => State::Numerics(Vec::new()),
+            ("min" | "max", Some((Type::NUMERIC, _))) => {
+                let is_greatest = call.aggregate.name == "max";
+                State::NumericExtreme(NumericExtreme { found: Vec::new(), scale: None, is_greatest })
+            }
             ("min" | "max", Some((_, Class::Int))) => State::Extreme(Vec::new(), call.aggregate.name == "max"),
             ("min" | "max", Some((Type::FLOAT8, _))) => State::FloatExtreme(Vec::new(), call.aggregate.name == "max"),
             _ => State::Any(Vec::new(), call.aggregate.start, 0),
         }
     }
 
-    /// See [`Call::is_mergeable`]: of equal zeros with different signs the first counts.
+    /// See [`Call::is_mergeable`]: of equal zeros with different signs the first counts, and of equal numerics of different scales.
     pub fn is_mergeable(&self) -> bool {
-        !matches!(self, State::Any(..) | State::FloatExtreme(..))
+        !matches!(self, State::Any(..) | State::FloatExtreme(..) | State::NumericExtreme(_))
     }
 
     /// Adds empty groups up to so many.
@@ -107,6 +153,7 @@ impl State {
             State::Integers(sums) => sums.resize(groups, (0, 0)),
             State::Numerics(sums) => sums.resize(groups, NumericSum::default()),
             State::Extreme(values, _) => values.resize(groups, None),
+            State::NumericExtreme(extreme) => extreme.found.resize(groups, None),
             State::FloatExtreme(values, _) => values.resize(groups, None),
             State::Any(all, start, _) => all.resize_with(groups, start),
         }
@@ -126,6 +173,13 @@ impl State {
         };
         let column = argument.evaluate(batch)?.spread(batch.rows);
         let nulls = column.nulls.as_deref();
+        if let State::NumericExtreme(extreme) = self {
+            if extreme.add(&column, groups) {
+                return Ok(());
+            }
+            self.take_any_numeric(call)?;
+            return self.add(call, batch, groups);
+        }
         match (self, &column.data) {
             (State::Count(counts), _) => match nulls {
                 None => count(counts, batch.rows, groups),
@@ -166,14 +220,14 @@ impl State {
             }
             (State::Numerics(sums), Data::Decimal(values, scale))
                 if let (None, None, false) = (nulls, groups, values.is_empty())
-                    && let Some(sum) = values.iter().try_fold(0i128, |sum, value| sum.checked_add(*value)) =>
+                    && let Some(sum) = sum_of(values) =>
             {
                 sums[0].add(sum, *scale)?;
                 sums[0].count += values.len() as i64 - 1;
             }
             (State::Numerics(sums), Data::Decimal(values, scale)) => {
                 let mut result = Ok(());
-                each(values, nulls, groups, |group, value| {
+                each_digits(values, nulls, groups, |group, value| {
                     if let Err(error) = sums[group].add(value, *scale) {
                         result = Err(error);
                     }
@@ -191,6 +245,22 @@ impl State {
             }
             _ => return Err(Error::new(state::INTERNAL_ERROR, "a column is not of its type's form")),
         }
+        Ok(())
+    }
+
+    /// Takes numerics of any scale from now on, one by one.
+    fn take_any_numeric(&mut self, call: &Call) -> Result<()> {
+        let State::NumericExtreme(extreme) = self else { return Ok(()) };
+        let mut all: Vec<Box<dyn Accumulator>> = Vec::with_capacity(extreme.found.len());
+        for group in 0..extreme.found.len() {
+            let mut accumulator = (call.aggregate.start)();
+            if let Some(value) = extreme.get(group) {
+                accumulator.add(&[value])?;
+            }
+            all.push(accumulator);
+        }
+        let bytes = all.iter().map(|accumulator| accumulator.memory()).sum();
+        *self = State::Any(all, call.aggregate.start, bytes);
         Ok(())
     }
 
@@ -249,6 +319,9 @@ impl State {
             State::Integers(sums) => State::Integers(each(sums, groups)),
             State::Numerics(sums) => State::Numerics(each(sums, groups)),
             State::Extreme(values, greatest) => State::Extreme(each(values, groups), *greatest),
+            State::NumericExtreme(extreme) => {
+                State::NumericExtreme(NumericExtreme { found: each(&extreme.found, groups), ..extreme.clone() })
+            }
             State::FloatExtreme(values, greatest) => State::FloatExtreme(each(values, groups), *greatest),
             State::Any(_, start, _) => State::Any(groups.iter().map(|_| start()).collect(), *start, 0),
         }
@@ -293,6 +366,7 @@ impl State {
                 let found = Column::of_integers(vec![found[group].unwrap_or(0)], vec![found[group].is_none()]);
                 found.get(0, call.result)
             }
+            State::NumericExtreme(extreme) => extreme.get(group).unwrap_or(Datum::Null),
             State::FloatExtreme(found, _) => found[group].map_or(Datum::Null, Datum::Float8),
             State::Any(all, ..) => all[group].value()?,
         })
@@ -306,6 +380,7 @@ impl State {
             State::Integers(sums) => sums.len() * 32,
             State::Numerics(sums) => sums.len() * size_of::<NumericSum>(),
             State::Extreme(values, _) => values.len() * 16,
+            State::NumericExtreme(extreme) => extreme.found.len() * size_of::<Option<i128>>(),
             State::FloatExtreme(values, _) => values.len() * 16,
             State::Any(all, _, bytes) => all.len() * ACCUMULATOR_BYTES + bytes,
         }
@@ -346,6 +421,23 @@ fn each<T: Copy>(values: &[T], nulls: Option<&[bool]>, groups: Option<&[u32]>, m
             let known = values.iter().zip(nulls).zip(groups).filter(|((_, null), _)| !**null);
             known.for_each(|((value, _), group)| add(*group as usize, *value));
         }
+    }
+}
+
+/// Same as [`each`], of digits of either width.
+#[inline]
+fn each_digits(values: &Digits, nulls: Option<&[bool]>, groups: Option<&[u32]>, mut add: impl FnMut(usize, i128)) {
+    match values {
+        Digits::Short(values) => each(values, nulls, groups, |group, value| add(group, value.into())),
+        Digits::Long(values) => each(values, nulls, groups, add),
+    }
+}
+
+/// The sum of digits; `None` if it has no room.
+fn sum_of(values: &Digits) -> Option<i128> {
+    match values {
+        Digits::Short(values) => Some(values.iter().map(|&value| i128::from(value)).sum()),
+        Digits::Long(values) => values.iter().try_fold(0i128, |sum, value| sum.checked_add(*value)),
     }
 }
 

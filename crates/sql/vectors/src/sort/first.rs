@@ -2,6 +2,7 @@
 
 use super::{SortKey, compare_key};
 use crate::column::{Column, Data};
+use crate::digits::Digits;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -16,7 +17,10 @@ pub fn before(keys: &[SortKey], batch: &[Arc<Column>], rows: usize, worst: &[Col
             floats(values, of[row], first, or_equal)
         }
         (Data::Decimal(values, scale), Data::Decimal(of, other)) if scale == other && !worst[0].is_null(row) => {
-            typed(values, of[row], first, or_equal)
+            match (values, i64::try_from(of.get(row))) {
+                (Digits::Short(values), Ok(of)) => typed(values, of, first, or_equal),
+                (values, _) => typed(&values.long(), of.get(row), first, or_equal),
+            }
         }
         _ => (0..rows as u32).collect(),
     };

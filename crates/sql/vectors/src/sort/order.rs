@@ -6,6 +6,7 @@
 use super::{SortKey, compare_rows};
 use crate::batch::BATCH_ROWS;
 use crate::column::{Column, Data};
+use crate::digits::Digits;
 use crate::threads::Threads;
 use pgtypes::{Result, Type, interrupt};
 use std::cmp::Ordering;
@@ -107,7 +108,10 @@ fn prefixes(column: &Column, key: &SortKey) -> (Option<Vec<u64>>, bool) {
         Data::Bool(values) => (values.iter().map(|value| directed(u64::from(*value))).collect(), true),
         Data::Int(values) => (values.iter().map(|value| directed(of_integer(*value))).collect(), true),
         Data::Float(values) => (values.iter().map(|value| directed(of_float(*value))).collect(), true),
-        Data::Decimal(values, _) => {
+        Data::Decimal(Digits::Short(values), _) => {
+            (values.iter().map(|value| directed(of_integer(*value))).collect(), true)
+        }
+        Data::Decimal(Digits::Long(values), _) => {
             let is_short = values.iter().all(|value| i64::try_from(*value).is_ok());
             // The first digits of longer ones.
             let shift = if is_short { 0 } else { 64 };

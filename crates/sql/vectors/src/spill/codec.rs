@@ -1,7 +1,9 @@
 //! The written form of a batch. It is read by the process that wrote it: the form may change at any time.
 
 use crate::batch::Batch;
-use crate::column::{Column, Data, Texts};
+use crate::column::{Column, Data};
+use crate::digits::Digits;
+use crate::texts::Texts;
 use bigdecimal::num_bigint::BigInt;
 use pgtypes::{Datum, Error, Interval, Numeric, Result, state};
 use std::sync::Arc;
@@ -12,6 +14,7 @@ const FLOAT: u8 = 2;
 const DECIMAL: u8 = 3;
 const TEXT: u8 = 4;
 const DATUMS: u8 = 5;
+const SHORT_DECIMAL: u8 = 6;
 
 /// Appends a batch.
 ///
@@ -58,7 +61,12 @@ fn write_column(column: &Column, out: &mut Vec<u8>) -> Result<()> {
             kind(FLOAT, out);
             values.iter().for_each(|value| out.extend_from_slice(&value.to_bits().to_le_bytes()));
         }
-        Data::Decimal(values, scale) => {
+        Data::Decimal(Digits::Short(values), scale) => {
+            kind(SHORT_DECIMAL, out);
+            put(*scale as usize, out);
+            values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        }
+        Data::Decimal(Digits::Long(values), scale) => {
             kind(DECIMAL, out);
             put(*scale as usize, out);
             values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
@@ -191,9 +199,13 @@ impl<'b> Reader<'b> {
             BOOL => Data::Bool(self.values(count, |[byte]| byte != 0)?),
             INT => Data::Int(self.values(count, i64::from_le_bytes)?),
             FLOAT => Data::Float(self.values(count, f64::from_le_bytes)?),
+            SHORT_DECIMAL => {
+                let scale = u32::try_from(self.count()?).map_err(|_| corrupted())?;
+                Data::Decimal(Digits::Short(self.values(count, i64::from_le_bytes)?), scale)
+            }
             DECIMAL => {
                 let scale = u32::try_from(self.count()?).map_err(|_| corrupted())?;
-                Data::Decimal(self.values(count, i128::from_le_bytes)?, scale)
+                Data::Decimal(Digits::Long(self.values(count, i128::from_le_bytes)?), scale)
             }
             TEXT => {
                 let mut texts = Texts::default();

@@ -9,10 +9,11 @@ use super::Batch;
 use crate::definition::Table;
 use crate::error::Result;
 use crate::plan::{Comparison, Expr, ExprKind, Scan};
-use crate::storage::{column_type, engine_value_of, is_ordered_as_stored};
+use crate::storage::{column_type, decimal_of, engine_value_of, is_ordered_as_stored};
 use crate::types::{Datum, Type};
 pub(super) use crate::vectorize::conjuncts;
-use model::{Columns, Extreme, Predicate, RowBuf, Value};
+use model::decimal::Decimal;
+use model::{ColumnType, Columns, Extreme, Predicate, RowBuf, Value};
 use std::collections::BTreeSet;
 
 /// Division of a scan's work between engine and operator.
@@ -151,15 +152,21 @@ impl Run<'_, '_> {
                     let value = self.constant(table, column, left)?;
                     value.map(|value| Predicate::Compare(column, comparison.mirrored(), value))
                 }
-                _ => None,
+                _ => self.numeric_predicate(table, *comparison, left, right)?,
             },
+            ExprKind::Call(function, arguments) if function.function.name == "~~" => {
+                self.prefix_predicate(table, arguments)?
+            }
             ExprKind::IsSame(left, right) => match ordered(table, left) {
                 Some(column) => self.constant(table, column, right)?.map(|value| is_same(column, value)),
                 None => None,
             },
-            ExprKind::InList(left, list) => match ordered(table, left) {
-                Some(column) => self.constants(table, column, list)?.map(|values| Predicate::any_of(column, values)),
-                None => None,
+            ExprKind::InList(left, list) => match (ordered(table, left), numeric(table, left)) {
+                (Some(column), _) => {
+                    self.constants(table, column, list)?.map(|values| Predicate::any_of(column, values))
+                }
+                (None, Some(column)) => self.one_of_numerics(column, list)?,
+                (None, None) => None,
             },
             ExprKind::Quantified { operator, left, array, all: false } if operator.function.name == "=" => {
                 match ordered(table, left).filter(|_| left.data_type == Type::of(array.data_type.scalar)) {
@@ -195,9 +202,7 @@ impl Run<'_, '_> {
 
     /// Value of an expression that is constant during the scan, as the engine stores it in a column of this type.
     fn constant(&mut self, table: &Table, column: u16, expression: &Expr) -> Result<Option<Value>> {
-        let is_known =
-            matches!(expression.kind, ExprKind::Constant(_) | ExprKind::Parameter(_) | ExprKind::Outer { .. });
-        if !is_known || !is_ordered_as_stored(expression.data_type) {
+        if !is_fixed(expression) || !is_ordered_as_stored(expression.data_type) {
             return Ok(None);
         }
         let stored = column_type(table.columns[usize::from(column)].data_type);
@@ -205,9 +210,80 @@ impl Run<'_, '_> {
         Ok(value.filter(|value| value.as_ref().column_type().is_none_or(|kind| kind == stored)))
     }
 
+    /// LIKE of a column of texts with a pattern that says how they begin.
+    fn prefix_predicate(&mut self, table: &Table, arguments: &[Expr]) -> Result<Option<Predicate>> {
+        let [text, pattern] = arguments else { return Ok(None) };
+        let is_text = |column: &u16| column_type(table.columns[usize::from(*column)].data_type) == ColumnType::Text;
+        let Some(column) = ordered(table, text).filter(is_text) else { return Ok(None) };
+        if !is_fixed(pattern) {
+            return Ok(None);
+        }
+        let pattern = self.evaluate(pattern, &[])?;
+        let prefix = pattern.as_text().and_then(only_prefix);
+        Ok(prefix.map(|prefix| Predicate::StartsWith(column, prefix)))
+    }
+
+    /// A comparison of a column of numerics with one that is constant during the scan.
+    fn numeric_predicate(
+        &mut self,
+        table: &Table,
+        comparison: Comparison,
+        left: &Expr,
+        right: &Expr,
+    ) -> Result<Option<Predicate>> {
+        let (column, comparison, constant) = match (numeric(table, left), numeric(table, right)) {
+            (Some(column), None) => (column, comparison, right),
+            (None, Some(column)) => (column, comparison.mirrored(), left),
+            _ => return Ok(None),
+        };
+        let decimal = self.decimal(constant)?;
+        Ok(decimal.map(|decimal| Predicate::CompareDecimal(column, comparison, decimal)))
+    }
+
+    /// IN a list of numerics, none of which is NULL.
+    fn one_of_numerics(&mut self, column: u16, list: &[Expr]) -> Result<Option<Predicate>> {
+        let decimals: Option<Vec<Decimal>> =
+            list.iter().map(|expression| self.decimal(expression)).collect::<Result<_>>()?;
+        let equal = |decimal| Predicate::CompareDecimal(column, Comparison::Equal, decimal);
+        Ok(decimals.map(|decimals| Predicate::Or(decimals.into_iter().map(equal).collect())))
+    }
+
+    /// A numeric of few digits that is constant during the scan; `None` for NULL, and for what is no number.
+    fn decimal(&mut self, expression: &Expr) -> Result<Option<Decimal>> {
+        if !is_fixed(expression) || expression.data_type != Type::NUMERIC {
+            return Ok(None);
+        }
+        Ok(decimal_of(&self.evaluate(expression, &[])?))
+    }
+
     fn constants(&mut self, table: &Table, column: u16, list: &[Expr]) -> Result<Option<Vec<Value>>> {
         list.iter().map(|expression| self.constant(table, column, expression)).collect()
     }
+}
+
+/// Returns whether an expression is a value during a scan.
+fn is_fixed(expression: &Expr) -> bool {
+    matches!(expression.kind, ExprKind::Constant(_) | ExprKind::Parameter(_) | ExprKind::Outer { .. })
+}
+
+/// How all texts that are LIKE a pattern begin, and no others do.
+fn only_prefix(pattern: &str) -> Option<String> {
+    let mut rest = pattern.strip_suffix('%')?.chars();
+    let mut prefix = String::new();
+    while let Some(next) = rest.next() {
+        match next {
+            '%' | '_' => return None,
+            '\\' => prefix.push(rest.next()?),
+            literal => prefix.push(literal),
+        }
+    }
+    Some(prefix)
+}
+
+/// Column of numerics.
+fn numeric(table: &Table, expression: &Expr) -> Option<u16> {
+    let ExprKind::Column(column) = expression.kind else { return None };
+    (table.columns.get(column)?.data_type == Type::NUMERIC).then_some(column)?.try_into().ok()
 }
 
 /// IS NOT DISTINCT FROM: never unknown.

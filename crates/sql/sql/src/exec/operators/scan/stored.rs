@@ -8,11 +8,12 @@ use crate::exec::scope::Run;
 use crate::plan::Scan;
 use crate::storage::{decode_stored, stored_decimal};
 use crate::types::{Error, Row, Scalar, Type, error};
-use model::columns::{Values, Vector};
+use model::columns::{Dictionary, Strings, Values, Vector};
 use model::{RowRef, ValueRef};
 use std::sync::Arc;
-use vectors::column::Texts;
+use vectors::digits::Digits;
 use vectors::flow::Piece;
+use vectors::texts::{Plain, Texts};
 use vectors::{Batch, Class, Column, Data};
 
 /// Returns the next rows; `None` behind the last.
@@ -173,7 +174,8 @@ fn decode_vector(vector: Vector, rows: usize, data_type: Type) -> Result<Column,
             Some(data) => Ok(with_nulls(data, vector.into_parts().1)),
             None => {
                 let mut column = Column::new(data_type);
-                (0..rows).try_for_each(|row| push(&mut column, vector.get(row), data_type))?;
+                let push = |row| vector.with_value(row, |value| push(&mut column, value, data_type));
+                (0..rows).try_for_each(push)?;
                 Ok(column)
             }
         };
@@ -184,12 +186,21 @@ fn decode_vector(vector: Vector, rows: usize, data_type: Type) -> Result<Column,
         Values::Date(values) => Data::Int(values.into_iter().map(i64::from).collect()),
         Values::Float(values) => Data::Float(values),
         Values::Bool(values) => Data::Bool(values),
-        Values::Text(values) | Values::Bytes(values) => {
-            let (bytes, ends) = values.into_parts();
-            Data::Text(Texts::from_parts(bytes, ends))
-        }
+        Values::Decimal(digits, scale) => Data::Decimal(Digits::Short(digits), scale.into()),
+        Values::Text(values) | Values::Bytes(values) => Data::Text(texts(values)),
     };
     Ok(with_nulls(data, is_null))
+}
+
+fn texts(values: Strings) -> Texts {
+    let plain = |all: Dictionary| {
+        let (bytes, ends) = all.into_parts();
+        Plain::from_parts(bytes, ends)
+    };
+    match values.into_coded() {
+        Ok(coded) => Texts::coded(plain(Arc::unwrap_or_clone(coded.dictionary)), coded.codes),
+        Err(all) => plain(all).into(),
+    }
 }
 
 fn with_nulls(data: Data, is_null: Vec<bool>) -> Column {
@@ -214,7 +225,7 @@ fn is_as_stored(vector: &Vector, data_type: Type) -> bool {
         },
         (Values::Timestamp(_), Class::Int) => data_type.scalar != Scalar::Time,
         (Values::Date(_), Class::Int) | (Values::Float(_), Class::Float) | (Values::Bool(_), Class::Bool) => true,
-        (Values::Text(_), Class::Text) => true,
+        (Values::Text(_), Class::Text) | (Values::Decimal(..), Class::Decimal) => true,
         _ => false,
     }
 }
@@ -230,7 +241,7 @@ fn decimals(vector: &Vector, data_type: Type) -> Option<Data> {
         let (digits, of_row) = stored_decimal(values.get(row))?;
         (*scale.get_or_insert(of_row) == of_row).then_some(digits)
     });
-    let digits = digits.collect::<Option<Vec<i128>>>()?;
+    let digits = digits.collect::<Option<Digits>>()?;
     Some(Data::Decimal(digits, scale.unwrap_or(0)))
 }
 

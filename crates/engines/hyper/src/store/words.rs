@@ -1,0 +1,115 @@
+//! Integers of the slots of a block, as narrow as all of them allow.
+
+use parts::index::prefetch::prefetch;
+use std::ops::Range;
+
+/// Integers of one, two, four or eight bytes, as the widest needs.
+#[derive(Debug)]
+pub(crate) enum Words {
+    /// Of one byte.
+    Narrow1(Vec<i8>),
+    /// Of two.
+    Narrow2(Vec<i16>),
+    /// Of four.
+    Narrow4(Vec<i32>),
+    /// Of eight.
+    Wide(Vec<i64>),
+}
+
+/// One expression for the values of every width.
+macro_rules! of_each_width {
+    ($words:expr, $values:ident => $body:expr) => {
+        match $words {
+            $crate::store::Words::Narrow1($values) => $body,
+            $crate::store::Words::Narrow2($values) => $body,
+            $crate::store::Words::Narrow4($values) => $body,
+            $crate::store::Words::Wide($values) => $body,
+        }
+    };
+}
+pub(crate) use of_each_width;
+
+#[expect(clippy::useless_conversion, reason = "of the widest only")]
+impl Words {
+    /// So many zeros.
+    pub fn new(slots: usize) -> Words {
+        Words::Narrow1(vec![0; slots])
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        of_each_width!(self, values => values.len())
+    }
+
+    /// The integer of a slot.
+    #[inline]
+    pub fn get(&self, slot: usize) -> i64 {
+        of_each_width!(self, values => values[slot].into())
+    }
+
+    /// Replaces an integer. Returns whether the memory that all take has changed.
+    #[inline(always)]
+    pub fn set(&mut self, slot: usize, value: i64) -> bool {
+        match self {
+            Words::Narrow1(values) if i64::from(value as i8) == value => values[slot] = value as i8,
+            Words::Narrow2(values) if i64::from(value as i16) == value => values[slot] = value as i16,
+            Words::Narrow4(values) if i64::from(value as i32) == value => values[slot] = value as i32,
+            Words::Wide(values) => values[slot] = value,
+            _ => {
+                self.widen(slot, value);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Sets an integer for which all need more bytes.
+    #[cold]
+    fn widen(&mut self, slot: usize, value: i64) {
+        let mut all = Vec::with_capacity(self.slots());
+        self.extend_range(0..self.slots(), &mut all, |value| value);
+        *self = if i16::try_from(value).is_ok() {
+            Words::Narrow2(all.iter().map(|&it| it as i16).collect())
+        } else if i32::try_from(value).is_ok() {
+            Words::Narrow4(all.iter().map(|&it| it as i32).collect())
+        } else {
+            Words::Wide(all)
+        };
+        self.set(slot, value);
+    }
+
+    /// Appends a range: one loop over values of one width.
+    pub fn extend_range<T>(&self, range: Range<usize>, to: &mut Vec<T>, make: impl Fn(i64) -> T) {
+        of_each_width!(self, values => to.extend(values[range].iter().map(|&it| make(it.into()))));
+    }
+
+    /// Appends chosen slots.
+    pub fn extend_chosen<T>(&self, slots: &[u32], to: &mut Vec<T>, make: impl Fn(i64) -> T) {
+        of_each_width!(self, values => to.extend(slots.iter().map(|&slot| make(values[slot as usize].into()))));
+    }
+
+    /// Bits of an integer at most.
+    pub fn bits(&self) -> u32 {
+        match self {
+            Words::Narrow1(_) => i8::BITS,
+            Words::Narrow2(_) => i16::BITS,
+            Words::Narrow4(_) => i32::BITS,
+            Words::Wide(_) => i64::BITS,
+        }
+    }
+
+    /// Asks for the memory of a slot.
+    pub fn prefetch(&self, slot: usize) {
+        of_each_width!(self, values => prefetch(&values[slot], 1));
+    }
+
+    /// Makes room for more slots.
+    pub fn grow(&mut self, slots: usize) {
+        of_each_width!(self, values => values.resize(slots, 0));
+    }
+
+    /// Returns the bytes of memory that they take.
+    pub fn memory(&self) -> usize {
+        self.bits() as usize / 8 * self.slots()
+    }
+}
