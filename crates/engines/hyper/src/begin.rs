@@ -238,6 +238,7 @@ impl Hyper {
         self.starts.leave(worker.slot);
         worker.clear_writes();
         worker.log.clear();
+        left.iter().for_each(|commit| self.collect_when_logged(commit));
         if let Some((over, collectable)) = self.shelves.leave(&worker, left, || self.collectable()) {
             worker.validated = collectable.validated;
             // Entries that the worker keeps stay counted.

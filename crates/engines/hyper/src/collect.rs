@@ -9,6 +9,7 @@ use crate::undo::Undo;
 use crate::writer::Commit;
 use model::LogPosition;
 use parts::epoch;
+use parts::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 /// Writes of a commit that is forgotten at once, and not with those of a later draw.
@@ -71,6 +72,26 @@ impl Hyper {
         if self.shelves.garbage() > 0 && log.durable() < log.appended() {
             // A failure of the disk is told to whoever commits next.
             log.on_durable(log.appended(), Box::new(|_| ()));
+        }
+    }
+
+    /// Has whoever waits for the log collect what a large transaction leaves, if its record is not durable yet: until then every scan
+    /// would look into the chains of its rows.
+    pub(super) fn collect_when_logged(&self, commit: &Commit) {
+        let position = commit.writer.position();
+        if commit.writes.len() > LARGE && position > self.durable_position() {
+            self.collected_when_logged.fetch_max(position.to_raw(), Relaxed);
+        }
+    }
+
+    /// Collects what has waited for the log, once: after a wait for it.
+    pub(super) fn collect_logged(&self) {
+        let position = self.collected_when_logged.load(Relaxed);
+        if position != 0
+            && LogPosition::from_raw(position) <= self.durable_position()
+            && self.collected_when_logged.compare_exchange(position, 0, Relaxed, Relaxed).is_ok()
+        {
+            self.collect();
         }
     }
 

@@ -242,12 +242,18 @@ impl Interactive for Hyper {
 
     fn wait_durable(&self, position: LogPosition) -> Result<()> {
         let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(()) };
-        Ok(log.wait_durable(position)?)
+        log.wait_durable(position)?;
+        self.collect_logged();
+        Ok(())
     }
 
     fn wait_durable_unless(&self, position: LogPosition, is_over: &dyn Fn() -> bool) -> Result<bool> {
         let Some(log) = self.log.as_ref().filter(|_| position > LogPosition::ZERO) else { return Ok(true) };
-        Ok(log.wait_durable_unless(position, is_over)?)
+        let is_durable = log.wait_durable_unless(position, is_over)?;
+        if is_durable {
+            self.collect_logged();
+        }
+        Ok(is_durable)
     }
 
     fn recheck_waits(&self) {

@@ -155,6 +155,9 @@ pub struct Hyper {
     /// Timestamps below need no look at the log's ceiling.
     renew_at: AtomicU64,
     checkpoints: CheckpointTurns,
+    /// Log position for which the versions of a large transaction wait; 0: for none. `Relaxed`: who sees it too late leaves them to
+    /// the next one.
+    collected_when_logged: AtomicU64,
     recovery: Option<RecoveryReport>,
 }
 
@@ -436,6 +439,7 @@ impl Hyper {
             log: None,
             renew_at: AtomicU64::new(u64::MAX),
             checkpoints: CheckpointTurns::default(),
+            collected_when_logged: AtomicU64::new(0),
             recovery: None,
             options,
         }

@@ -323,3 +323,23 @@ fn a_restart_finds_every_value() {
         assert!(decimals > 0 && codes > 0, "{decimals} and {codes} batches, checkpoint: {has_checkpoint}");
     }
 }
+
+/// Whoever waits for the record of a load leaves rows without versions behind: scans of them look into no chain.
+#[test]
+fn a_load_is_collected_once_it_is_durable() {
+    let disk = SimDisk::new(4, SimDiskOptions::default());
+    let engine = Hyper::open(Arc::new(disk), Options::default()).expect("a healthy disk");
+    let table = engine.create_table(schema()).expect("a new table");
+    let mut open = begin(&engine, Mode::ReadWrite);
+    let mut draws = Draws { random: Randomness::from_seed(1), odd: 100 };
+    for id in 0..2000 {
+        let row = draws.row(id);
+        open.insert(table, &key(id), row_of(&row).row()).expect("a new key");
+    }
+    let reader = begin(&engine, Mode::ReadOnly);
+    let committed = open.commit().expect("nobody in the way");
+    drop(reader);
+    engine.wait_durable(committed.log_position).expect("a healthy disk");
+    let stats = engine.stats();
+    assert_eq!((stats.versioned, stats.garbage), (0, 0));
+}
