@@ -215,7 +215,7 @@ pub enum Invalid {
     /// A procedure that no one registered when the database was opened: its calls could not be run again.
     Unregistered {
         /// Its name.
-        procedure: &'static str,
+        procedure: String,
     },
     /// The input log has calls that the registered procedures cannot run again. Nothing in the directory was changed.
     LoggedCall(crate::UnknownCall),

@@ -17,7 +17,7 @@ pub enum UnknownCall {
     /// The procedure is registered with another version: it may do something else now.
     Version {
         /// The name.
-        name: &'static str,
+        name: String,
         /// The version in the log.
         logged: u32,
         /// The version that is registered.
@@ -26,7 +26,7 @@ pub enum UnknownCall {
     /// The record is damaged.
     Record(Malformed),
     /// The arguments are not those of the procedure of this name.
-    Arguments(&'static str, Malformed),
+    Arguments(String, Malformed),
 }
 
 impl fmt::Display for UnknownCall {

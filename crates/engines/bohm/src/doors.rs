@@ -4,7 +4,6 @@
 use crate::Bohm;
 use crate::call::Call;
 use crate::job::{Job, Task};
-use crate::log::InputLog;
 use crate::read::{Boundary, Trial};
 use model::{
     BatchEntry, Begin, Committed, Declared, FootprintChecked, LogPosition, Mode, Pending, Procedure, Program, Retry,
@@ -23,7 +22,7 @@ impl Bohm {
         if how.mode == Mode::Snapshot {
             return (None, self.read_snapshot(procedure, how));
         }
-        if let Some(Err(error)) = self.shared.log().map(InputLog::check::<P>) {
+        if let Some(Err(error)) = self.shared.log().map(|input| input.check(&procedure)) {
             return (None, Pending::ready(Err(error.into())));
         }
         let (promise, ticket) = promise();

@@ -97,8 +97,11 @@ impl InputLog {
     }
 
     /// Refuses what a later start could not run again.
-    pub fn check<P: Procedure>(&self) -> Result<()> {
-        if self.registry.has::<P>() { Ok(()) } else { Err(Invalid::Unregistered { procedure: P::NAME }.into()) }
+    pub fn check<P: Procedure>(&self, procedure: &P) -> Result<()> {
+        if self.registry.has(procedure) {
+            return Ok(());
+        }
+        Err(Invalid::Unregistered { procedure: procedure.name().to_owned() }.into())
     }
 
     /// Returns whether an answer waits for the log.

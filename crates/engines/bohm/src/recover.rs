@@ -14,7 +14,7 @@ use crate::{Bohm, Options, Shared};
 use env::Disk;
 use model::{
     Access, AnyProcedure, Decoder, Draws, Durability, Error, Fault, Footprint, Invalid, Key, LogPosition, Malformed,
-    Pending, Registry, Result, RowRef, TableId, Touch, UnknownCall,
+    Pending, Registry, Result, RowRef, Schema, TableId, Touch, UnknownCall,
 };
 use parts::promise::{Promise, promise};
 use std::collections::VecDeque;
@@ -78,16 +78,32 @@ impl Bohm {
     /// [`Invalid::LoggedCall`] names a procedure that is not registered, or with another version: nothing was executed.
     /// [`Fault::Locked`] if another process has the directory, [`Fault::Corruption`] if what had been durable cannot be read,
     /// [`Fault::NewerFormat`], [`Fault::Disk`]; limits that are smaller than those of the run that was logged.
-    pub fn open(disk: Arc<dyn Disk>, mut registry: Registry, options: Options) -> Result<Bohm> {
+    pub fn open(disk: Arc<dyn Disk>, registry: Registry, options: Options) -> Result<Bohm> {
+        Bohm::open_telling(disk, registry, options, &mut |_, _| {})
+    }
+
+    /// Same as [`Bohm::open`], for procedures that find their tables by name: `tell` is called with each table before any call behind
+    /// its creation is executed.
+    ///
+    /// # Errors
+    /// Same as [`Bohm::open`].
+    pub fn open_telling(
+        disk: Arc<dyn Disk>,
+        mut registry: Registry,
+        options: Options,
+        tell: &mut dyn FnMut(TableId, &Schema),
+    ) -> Result<Bohm> {
         let taken = |name: model::NameTaken| Invalid::Option { what: name.to_string() };
         registry.register::<Repeat>().map_err(taken)?;
         let (log, recovered) = Log::open(disk, options.log.clone())?;
-        check_calls(recovered.records.another(), &registry)?;
+        let covered =
+            recovered.checkpoint.as_ref().map(|checkpoint| (checkpoint.info().start, checkpoint.info().bound));
+        check_calls(recovered.records.another(), covered, &registry)?;
         let found = recovered.report.clone();
         let start = found.ceiling.max(found.max_stamp) + 1;
         let durability = options.durability;
         let mut engine = Bohm::begin(options, start);
-        let mut replay = Replay::new(&engine.shared, &registry);
+        let mut replay = Replay::new(&engine.shared, &registry, tell);
         recovered.read(|record| replay.apply(record))?;
         replay.end()?;
         let Counts { checkpoint_rows, batches, calls } = replay.counts;
@@ -117,6 +133,11 @@ impl Bohm {
         self.recovery.as_ref()
     }
 
+    /// Figures of the log; `None` in memory.
+    pub fn log_stats(&self) -> Option<wal::LogStats> {
+        self.shared.log().map(|input| input.log.stats())
+    }
+
     /// Stops cleanly: everything submitted before is complete and durable. What is submitted later fails.
     ///
     /// # Errors
@@ -127,9 +148,13 @@ impl Bohm {
     }
 }
 
-/// Looks whether all logged calls can be executed again, before any is.
-fn check_calls(mut records: RecordReader, registry: &Registry) -> Result<()> {
+/// Looks whether all logged calls can be executed again that the checkpoint does not cover, before any is. `covered`: where the
+/// checkpoint began, and the stamp from which on records before that are not in it.
+fn check_calls(mut records: RecordReader, covered: Option<(LogPosition, u64)>, registry: &Registry) -> Result<()> {
     while let Some(record) = records.next_record()? {
+        if covered.is_some_and(|(start, bound)| record.position <= start && record.stamp < bound) {
+            continue;
+        }
         let damaged = |_: Malformed| undecodable(record.position);
         let Record::Calls(mut entries) = Record::decode(record.payload).map_err(damaged)? else { continue };
         while !entries.is_empty() {
@@ -173,6 +198,8 @@ struct Counts {
 struct Replay<'e> {
     shared: &'e Shared,
     registry: &'e Registry,
+    /// Who wants to know the tables.
+    tell: &'e mut dyn FnMut(TableId, &Schema),
     /// Rows of the checkpoint that are not submitted yet.
     rows: Rows,
     /// Loads under way, oldest first.
@@ -192,9 +219,9 @@ struct Rows {
 }
 
 impl<'e> Replay<'e> {
-    fn new(shared: &'e Shared, registry: &'e Registry) -> Replay<'e> {
+    fn new(shared: &'e Shared, registry: &'e Registry, tell: &'e mut dyn FnMut(TableId, &Schema)) -> Replay<'e> {
         let (rows, loads) = (Rows::default(), VecDeque::new());
-        Replay { shared, registry, rows, loads, next_table: 0, has_dropped: false, counts: Counts::default() }
+        Replay { shared, registry, tell, rows, loads, next_table: 0, has_dropped: false, counts: Counts::default() }
     }
 
     fn apply(&mut self, record: RecoveredRecord<'_>) -> Result<()> {
@@ -209,6 +236,7 @@ impl<'e> Replay<'e> {
                     if std::mem::take(&mut self.has_dropped) {
                         self.shared.settle(); // A name may be free again.
                     }
+                    (self.tell)(id, &schema);
                     self.shared.restore_table(id, schema).map_err(|_| undecodable(position))?;
                 }
             }

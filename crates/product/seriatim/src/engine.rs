@@ -61,7 +61,7 @@ pub struct EngineStats {
 }
 
 /// An open engine: `Interactive` as an object, and what the facade needs besides.
-pub(crate) trait OpenEngine: Store {
+pub(crate) trait OpenEngine: Store + Maintained {
     /// Creates a table that is visible to later transactions only.
     fn create_table(&self, schema: Schema) -> model::Result<TableId>;
 
@@ -72,8 +72,11 @@ pub(crate) trait OpenEngine: Store {
     fn table(&self, name: &str) -> Option<(TableId, Arc<Schema>)>;
 
     fn stats(&self) -> EngineStats;
+}
 
-    /// Returns the maintenance that the engine needs while it is open, if any.
+/// What may need maintenance while it is open.
+pub(crate) trait Maintained: Send + Sync + 'static {
+    /// Returns the maintenance that the engine needs, if any.
     fn maintenance(&self) -> Option<&dyn Maintenance>;
 }
 
@@ -129,6 +132,9 @@ impl OpenEngine for model::Engine<Mvto> {
         }
     }
 
+}
+
+impl Maintained for model::Engine<Mvto> {
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&*self.0)
     }
@@ -194,6 +200,9 @@ impl OpenEngine for model::Engine<Hyper> {
         }
     }
 
+}
+
+impl Maintained for model::Engine<Hyper> {
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         Some(&*self.0)
     }
@@ -263,6 +272,9 @@ impl OpenEngine for model::Engine<TwoPhaseLocking> {
         }
     }
 
+}
+
+impl Maintained for model::Engine<TwoPhaseLocking> {
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         None
     }
@@ -329,7 +341,7 @@ fn hyper_options(settings: &Settings) -> hyper::Options {
 }
 
 /// Opens an engine on a disk, and waits for a process that still has the directory's lock if it is on its way out.
-fn once_unlocked<E>(settings: &Settings, open: impl Fn() -> model::Result<E>) -> Result<E> {
+pub(crate) fn once_unlocked<E>(settings: &Settings, open: impl Fn() -> model::Result<E>) -> Result<E> {
     let begun = Instant::now();
     loop {
         match open() {

@@ -1,13 +1,14 @@
 //! Background maintenance: takes checkpoints when the log has grown, and frees what no transaction uses any more, even while
 //! no transaction runs.
 
-use crate::engine::{Maintenance, OpenEngine};
+use crate::engine::{Maintained, Maintenance};
 use crate::{Error, Result};
 use env::Disk;
 use env::thread::{JoinHandle, spawn_named};
 use env::time::Duration;
 use model::Fault;
 use mvto::Pace;
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How often the thread collects, and checks the log's length. A second's worth of log beyond the threshold hardly delays a
@@ -16,9 +17,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A thread that collects, and takes a checkpoint each time the log has grown by enough.
 pub(crate) struct MaintenanceThread {
-    engine: Arc<dyn OpenEngine>,
+    engine: Arc<dyn Maintained>,
     state: Arc<State>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for MaintenanceThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MaintenanceThread").finish_non_exhaustive()
+    }
 }
 
 #[derive(Default)]
@@ -36,7 +43,7 @@ struct Status {
 impl MaintenanceThread {
     /// Starts the thread, unless the engine needs no maintenance. It takes a checkpoint each time the log has grown by `after_bytes`
     /// and by half of the last checkpoint; none if `after_bytes` is `None`.
-    pub fn start(engine: Arc<dyn OpenEngine>, after_bytes: Option<u64>, backlog: u64) -> Result<MaintenanceThread> {
+    pub fn start(engine: Arc<dyn Maintained>, after_bytes: Option<u64>, backlog: u64) -> Result<MaintenanceThread> {
         let state = Arc::<State>::default();
         if engine.maintenance().is_none() {
             return Ok(MaintenanceThread { engine, state, thread: Mutex::default() });

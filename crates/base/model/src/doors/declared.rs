@@ -33,6 +33,16 @@ pub trait Procedure: Program<Output: Send + 'static, Error: Send + 'static> + Si
     /// another version are not run again.
     const VERSION: u32 = 1;
 
+    /// Its name in logs: [`Procedure::NAME`], unless one type stands for procedures that are named when the program runs.
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    /// Its version in logs, as its name.
+    fn version(&self) -> u32 {
+        Self::VERSION
+    }
+
     /// Appends the arguments.
     fn encode_arguments(&self, out: &mut Vec<u8>);
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The procedures that an input log may name.
 #[derive(Default)]
-pub struct Registry(BTreeMap<&'static str, Entry>);
+pub struct Registry(BTreeMap<String, Entry>);
 
 struct Entry {
     procedure: TypeId,
@@ -15,7 +15,7 @@ struct Entry {
     decode: Decode,
 }
 
-type Decode = fn(&[u8]) -> std::result::Result<Box<dyn AnyProcedure>, Malformed>;
+type Decode = Box<dyn Fn(&[u8]) -> std::result::Result<Box<dyn AnyProcedure>, Malformed> + Send + Sync>;
 
 /// A call of a procedure, read from a log.
 pub struct LoggedCall {
@@ -27,8 +27,8 @@ pub struct LoggedCall {
 
 /// A procedure whose type is not known: it is run for its effects.
 pub trait AnyProcedure: Send {
-    /// Same as [`Procedure::NAME`].
-    fn name(&self) -> &'static str;
+    /// Same as [`Procedure::name`].
+    fn name(&self) -> &str;
 
     /// Same as [`Procedure::footprint`].
     ///
@@ -42,8 +42,8 @@ pub trait AnyProcedure: Send {
 }
 
 impl<P: Procedure> AnyProcedure for P {
-    fn name(&self) -> &'static str {
-        P::NAME
+    fn name(&self) -> &str {
+        Procedure::name(self)
     }
 
     fn footprint(&self, access: &mut dyn Access) -> Result<Footprint> {
@@ -56,8 +56,8 @@ impl<P: Procedure> AnyProcedure for P {
 }
 
 /// A name that another procedure has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NameTaken(pub &'static str);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameTaken(pub String);
 
 impl Registry {
     /// No procedures.
@@ -70,21 +70,40 @@ impl Registry {
     /// # Errors
     /// [`NameTaken`] if another procedure has the name: logs would be ambiguous.
     pub fn register<P: Procedure>(&mut self) -> std::result::Result<(), NameTaken> {
-        let procedure = TypeId::of::<P>();
-        let decode = |arguments: &[u8]| Ok(Box::new(P::decode_arguments(arguments)?) as Box<dyn AnyProcedure>);
-        let entry = self.0.entry(P::NAME).or_insert(Entry { procedure, version: P::VERSION, decode });
-        if entry.procedure == procedure { Ok(()) } else { Err(NameTaken(P::NAME)) }
+        if self.0.get(P::NAME).is_some_and(|entry| entry.procedure == TypeId::of::<P>()) {
+            return Ok(());
+        }
+        self.register_as(P::NAME, P::VERSION, P::decode_arguments)
+    }
+
+    /// Registers a procedure that is named when the program runs ([`Procedure::name`]): `decode` has what it needs besides its
+    /// arguments.
+    ///
+    /// # Errors
+    /// [`NameTaken`] if the name is registered already.
+    pub fn register_as<P: Procedure>(
+        &mut self,
+        name: &str,
+        version: u32,
+        decode: impl Fn(&[u8]) -> std::result::Result<P, Malformed> + Send + Sync + 'static,
+    ) -> std::result::Result<(), NameTaken> {
+        if self.0.contains_key(name) {
+            return Err(NameTaken(name.to_owned()));
+        }
+        let decode: Decode = Box::new(move |arguments| Ok(Box::new(decode(arguments)?)));
+        self.0.insert(name.to_owned(), Entry { procedure: TypeId::of::<P>(), version, decode });
+        Ok(())
     }
 
     /// The names, sorted.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.keys().copied()
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
     }
 
-    /// Returns whether a procedure of this name and version is registered: calls can be read from a log. It may be of another type,
-    /// such as one that observes the procedure.
-    pub fn has<P: Procedure>(&self) -> bool {
-        self.0.get(P::NAME).is_some_and(|entry| entry.version == P::VERSION)
+    /// Returns whether a procedure of this one's name and version is registered: its calls can be read from a log. It may be of
+    /// another type, such as one that observes the procedure.
+    pub fn has<P: Procedure>(&self, procedure: &P) -> bool {
+        self.0.get(Procedure::name(procedure)).is_some_and(|entry| entry.version == procedure.version())
     }
 
     /// Reads what [`encode_call`] wrote.
@@ -94,7 +113,8 @@ impl Registry {
     pub fn decode(&self, record: &[u8]) -> std::result::Result<LoggedCall, UnknownCall> {
         let mut reader = Decoder::new(record);
         let (name, entry, draws) = self.find(&mut reader)?;
-        let procedure = (entry.decode)(reader.rest()).map_err(|error| UnknownCall::Arguments(name, error))?;
+        let procedure =
+            (entry.decode)(reader.rest()).map_err(|error| UnknownCall::Arguments(name.to_owned(), error))?;
         Ok(LoggedCall { procedure, draws })
     }
 
@@ -106,15 +126,12 @@ impl Registry {
         self.find(&mut Decoder::new(record)).map(drop)
     }
 
-    fn find(
-        &self,
-        reader: &mut Decoder<'_>,
-    ) -> std::result::Result<(&'static str, &Entry, Option<Draws>), UnknownCall> {
+    fn find(&self, reader: &mut Decoder<'_>) -> std::result::Result<(&str, &Entry, Option<Draws>), UnknownCall> {
         let (name, version, draws) = read_head(reader).map_err(UnknownCall::Record)?;
-        let (&name, entry) =
+        let (name, entry) =
             self.0.get_key_value(name).ok_or_else(|| UnknownCall::Name { name: name.to_owned(), version })?;
         if entry.version != version {
-            return Err(UnknownCall::Version { name, logged: version, registered: entry.version });
+            return Err(UnknownCall::Version { name: name.clone(), logged: version, registered: entry.version });
         }
         Ok((name, entry, draws))
     }
@@ -132,8 +149,8 @@ fn read_head<'r>(reader: &mut Decoder<'r>) -> std::result::Result<(&'r str, u32,
 
 /// Appends a call to an input log's record: name, version, draws, arguments. What follows from them need not be logged.
 pub fn encode_call<P: Procedure>(procedure: &P, draws: Option<Draws>, out: &mut Vec<u8>) {
-    codec::put_bytes32(out, P::NAME.as_bytes());
-    codec::put_u32(out, P::VERSION);
+    codec::put_bytes32(out, Procedure::name(procedure).as_bytes());
+    codec::put_u32(out, procedure.version());
     out.push(u8::from(draws.is_some()));
     draws.inspect(|draws| draws.encode(out));
     procedure.encode_arguments(out);

@@ -5,13 +5,20 @@ use crate::batch::arguments::Arguments;
 use crate::batch::database::{Database, Knobs, Shared};
 use crate::batch::defined::{Defined, Wanted};
 use crate::batch::footprint::Footprint;
-use crate::batch::procedure::{Code, Procedure};
+use crate::batch::kept::{Kept, OnDisk};
+use crate::batch::procedure::{Code, Procedure, register};
 use crate::batch::table::{Table, TableAt};
 use crate::batch::transaction::Transaction;
 use crate::builder::{ChooseEngine, Settings, sealed};
+use crate::directory::check_to_open;
+use crate::engine::once_unlocked;
+use crate::maintenance::{MaintenanceThread, log_bytes};
 use crate::{Error, Invalid, Record, Result};
+use env::{Disk, RealDisk};
+use model::{NameTaken, Registry, TableId};
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -103,16 +110,18 @@ pub struct Builder {
     /// Identifies the database among those of the process.
     database: u64,
     wanted: Vec<Wanted>,
-    /// Names of the procedures.
-    names: Vec<String>,
+    /// Names of the procedures, and what makes them known to recovery.
+    procedures: Vec<(String, Register)>,
 }
+
+type Register = Box<dyn Fn(&Arc<Shared>, &mut Registry) -> std::result::Result<(), NameTaken>>;
 
 impl Builder {
     fn new(settings: Settings, bohm: Bohm) -> Builder {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.
         let database = NEXT.fetch_add(1, Relaxed);
-        Builder { settings, bohm, database, wanted: Vec::new(), names: Vec::new() }
+        Builder { settings, bohm, database, wanted: Vec::new(), procedures: Vec::new() }
     }
 
     /// Adds the table whose rows are `R`, and returns its handle, for bodies and footprints.
@@ -147,16 +156,87 @@ impl Builder {
     /// [`Invalid::Unsupported`] for options of the [`Builder`](crate::Builder) that the engine lacks.
     pub fn in_memory(self) -> Result<Database> {
         self.check()?;
+        let shared = self.shared()?;
         let engine = Arc::new(bohm::Bohm::new(self.options()));
-        let tables = Defined::open(&engine, self.database, &self.wanted)?;
-        let shared = Arc::new(Shared { tables, admission: Admission::new(self.bohm.under_way) });
-        let knobs = Knobs {
+        shared.tables.open(&engine)?;
+        Ok(Database::new(engine, shared, self.knobs(), None))
+    }
+
+    /// Opens the database in the directory `path`, and creates it if it does not exist. After a crash, and after a stop, the calls
+    /// behind the last checkpoint are executed again, in their order; [`Database::recovery`] reports that.
+    ///
+    /// ```
+    /// # use seriatim::{Database, Error, batch, record};
+    /// # record! { pub struct Counter { pub name: String, pub value: i64, } table "counters"; key (name); }
+    /// # let path = std::env::temp_dir().join(format!("seriatim-doc-batch-{}", std::process::id()));
+    /// # let _ = std::fs::remove_dir_all(&path);
+    /// let open = || -> Result<_, Error> {
+    ///     let mut builder = Database::builder().engine(batch::Bohm::default());
+    ///     let counters = builder.table::<Counter>()?;
+    ///     let next = builder.procedure("next", 1).body(move |txn, name: &String| {
+    ///         let value = counters.get(txn, name)?.map_or(1, |counter| counter.value + 1);
+    ///         counters.put(txn, &Counter { name: name.clone(), value })?;
+    ///         Ok::<_, Error>(value)
+    ///     })?;
+    ///     Ok((builder.open(&path)?, next))
+    /// };
+    /// let (db, next) = open()?;
+    /// assert_eq!(db.call(&next, "visits".into())?, 1);
+    /// drop(db);
+    /// let (db, next) = open()?;
+    /// assert_eq!(db.call(&next, "visits".into())?, 2);
+    /// # drop(db);
+    /// # std::fs::remove_dir_all(&path).unwrap();
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Invalid::LoggedCall`] if the log has calls of a procedure that is not registered, or with another version;
+    /// [`Invalid::Shape`] if a table is there with another definition; those of [`Builder::in_memory`] and of
+    /// [`seriatim::Database::open`](crate::Database::open).
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
+        self.check()?;
+        check_to_open(path.as_ref(), false)?;
+        self.open_on(Arc::new(RealDisk::new(path.as_ref())))
+    }
+
+    pub(crate) fn open_on(self, disk: Arc<dyn Disk>) -> Result<Database> {
+        let backlog = log_bytes(&*disk);
+        let shared = self.shared()?;
+        let engine = Arc::new(once_unlocked(&self.settings, || self.recover(&disk, &shared))?);
+        shared.tables.open(&engine)?;
+        let kept = Arc::new(Kept::new(engine.clone()));
+        let after = self.settings.checkpoint_after;
+        let disk = OnDisk {
+            maintenance: Arc::new(MaintenanceThread::start(kept, after, backlog)?),
+            closing: self.settings.closing.clone(),
+        };
+        Ok(Database::new(engine, shared, self.knobs(), Some(disk)))
+    }
+
+    /// Opens the engine; it executes again what was logged.
+    fn recover(&self, disk: &Arc<dyn Disk>, shared: &Arc<Shared>) -> model::Result<bohm::Bohm> {
+        let mut registry = Registry::new();
+        for (_, register) in &self.procedures {
+            register(shared, &mut registry).map_err(|taken| Invalid::Option { what: taken.to_string() })?;
+        }
+        // A definition that contradicts itself fails again when all tables are known.
+        let mut tell = |id: TableId, schema: &model::Schema| drop(shared.tables.note(id, Arc::new(schema.clone())));
+        bohm::Bohm::open_telling(disk.clone(), registry, self.options(), &mut tell)
+    }
+
+    fn shared(&self) -> Result<Arc<Shared>> {
+        let tables = Defined::new(self.database, &self.wanted)?;
+        Ok(Arc::new(Shared { tables, admission: Admission::new(self.bohm.under_way) }))
+    }
+
+    fn knobs(&self) -> Knobs {
+        Knobs {
             database: self.database,
             places: self.bohm.places,
             #[cfg(feature = "sql")]
             statement_bytes: self.settings.engine_options.memory_limit() / 3,
-        };
-        Ok(Database::new(engine, shared, knobs))
+        }
     }
 
     /// Refuses options that the engine does not have.
@@ -180,6 +260,8 @@ impl Builder {
             key_bytes: knobs.key_bytes as u64,
             row_bytes: knobs.row_bytes as u64,
             write_set_rows: knobs.write_set_rows as u64,
+            durability: knobs.durability,
+            log: knobs.log.clone(),
             // Whoever was admitted finds room.
             queue: self.bohm.under_way + MARKERS,
             ..self.bohm.options.clone()
@@ -189,7 +271,7 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("bohm", &self.bohm).field("procedures", &self.names).finish_non_exhaustive()
+        f.debug_struct("Builder").field("bohm", &self.bohm).field("procedures", &self.procedures.len()).finish_non_exhaustive()
     }
 }
 
@@ -236,15 +318,18 @@ impl<A: Arguments> NewProcedure<'_, A> {
         E: From<Error> + Send + 'static,
     {
         let NewProcedure { builder, name, version, is_read_only, declare, .. } = self;
-        if builder.names.contains(&name) {
+        if builder.procedures.iter().any(|(other, _)| *other == name) {
             return Err(Invalid::Option {
                 what: format!("a procedure {name} is registered already: give it another name"),
             }
             .into());
         }
-        builder.names.push(name.clone());
-        let code = Code { database: builder.database, name, version, is_read_only, declare, body: Box::new(body) };
-        Ok(Procedure { code: Arc::new(code) })
+        let database = builder.database;
+        let code = Code { database, name: name.clone(), version, is_read_only, declare, body: Box::new(body) };
+        let code = Arc::new(code);
+        let known = code.clone();
+        builder.procedures.push((name, Box::new(move |shared, registry| register(&known, shared, registry))));
+        Ok(Procedure { code })
     }
 }
 

@@ -4,11 +4,12 @@ use crate::batch::admission::{Admission, Admitted, Patience};
 use crate::batch::arguments::Arguments;
 use crate::batch::defined::Defined;
 use crate::batch::inside::is_inside;
+use crate::batch::kept::{OnDisk, close};
 use crate::batch::procedure::{Call, Procedure};
 use crate::batch::ticket::Ticket;
 use crate::batch::transaction::Snapshot;
-use crate::{DateTime, Error, Fault, Invalid, Result};
-use bohm::Bohm;
+use crate::{CheckpointReport, DateTime, Error, Fault, Invalid, Result};
+use bohm::{Bohm, Pace};
 use env::thread::spawn_named;
 use env::time::Duration;
 use model::{BatchEntry, Begin, Declared, Draws, Mode, Retry};
@@ -16,7 +17,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Procedures that are handed to the engine together, at most.
 const TOGETHER: usize = 1024;
@@ -45,6 +46,10 @@ pub(crate) struct Inner {
     /// Calls that drew numbers: each gets a seed of its own.
     drawn: AtomicU64,
     seed: u64,
+    /// `None` in memory.
+    disk: Option<OnDisk>,
+    /// Whether [`Database::close`] has closed it.
+    is_closed: AtomicBool,
     #[cfg(feature = "sql")]
     pub sql: std::sync::Mutex<Option<Arc<::sql::database::Database>>>,
 }
@@ -88,13 +93,15 @@ impl Stats {
 }
 
 impl Database {
-    pub(crate) fn new(engine: Arc<Bohm>, shared: Arc<Shared>, options: Knobs) -> Database {
+    pub(crate) fn new(engine: Arc<Bohm>, shared: Arc<Shared>, options: Knobs, disk: Option<OnDisk>) -> Database {
         let inner = Inner {
             engine: Some(engine),
             shared,
             options,
             drawn: AtomicU64::new(0),
             seed: env::Randomness::from_entropy().next_u64(),
+            disk,
+            is_closed: AtomicBool::new(false),
             #[cfg(feature = "sql")]
             sql: std::sync::Mutex::default(),
         };
@@ -305,11 +312,31 @@ impl Database {
     /// tickets are resolved. Calls through other handles get [`Fault::Closed`] from then on, those that wait for room included.
     ///
     /// # Errors
-    /// [`Invalid::Unsupported`] inside a body or a callback, which it would have to wait for.
+    /// [`Invalid::Unsupported`] inside a body or a callback, which it would have to wait for; [`Error::Fault`] if the rest of the log
+    /// could not be written.
     pub fn close(self) -> Result<()> {
         refuse_inside("closing the database inside a procedure or a callback")?;
         self.inner.shared.admission.close();
+        let Some(disk) = &self.inner.disk else { return Ok(()) };
+        close(self.engine(), &disk.maintenance)?;
+        // Relaxed: only a drop reads it, which comes after.
+        self.inner.is_closed.store(true, Relaxed);
         Ok(())
+    }
+
+    /// Writes a checkpoint as of the last complete batch, while calls go on, so that the log before it can be removed and the next
+    /// start is quick. With [`seriatim::Builder::checkpoint_after`](crate::Builder::checkpoint_after) checkpoints are automatic.
+    ///
+    /// # Errors
+    /// [`Invalid::Unsupported`] in memory, [`Error::Fault`] if the disk fails (the checkpoint before stays).
+    pub fn checkpoint(&self) -> Result<CheckpointReport> {
+        let bohm::CheckpointReport { start, tables, rows, bytes, elapsed, .. } = self.engine().write_checkpoint(Pace::Full)?;
+        Ok(CheckpointReport { start, tables, rows, bytes, elapsed })
+    }
+
+    /// Returns the report of recovery; `None` in memory.
+    pub fn recovery(&self) -> Option<&bohm::RecoveryReport> {
+        self.engine().recovery()
     }
 
     pub(crate) fn engine(&self) -> &Arc<Bohm> {
@@ -327,17 +354,39 @@ impl fmt::Debug for Database {
     }
 }
 
+/// What the end of a database takes.
+struct End {
+    engine: Arc<Bohm>,
+    /// `None` if there is nothing to close.
+    disk: Option<OnDisk>,
+}
+
+impl End {
+    fn come(self) {
+        if let Some(disk) = &self.disk {
+            // A failure was told to whom the program has named for that.
+            let _ = disk.close(&self.engine);
+        }
+        // The maintenance has a handle, too.
+        drop(self.disk);
+        drop(self.engine);
+    }
+}
+
 impl Drop for Inner {
     /// Waits for what was accepted, unless a callback has dropped the last handle: the engine's threads cannot wait for themselves.
     fn drop(&mut self) {
         #[cfg(feature = "sql")]
         drop(self.sql.get_mut().map(Option::take));
-        let engine = ManuallyDrop::new(self.engine.take());
+        let end = ManuallyDrop::new(End {
+            engine: self.engine.take().expect("it is there until now"),
+            disk: self.disk.take().filter(|_| !*self.is_closed.get_mut()),
+        });
         if is_inside() {
             // Without a thread to close it the engine stays: nothing accepted is lost.
-            let _ = spawn_named("seriatim-close", move || drop(ManuallyDrop::into_inner(engine)));
+            let _ = spawn_named("seriatim-close", move || ManuallyDrop::into_inner(end).come());
         } else {
-            drop(ManuallyDrop::into_inner(engine));
+            ManuallyDrop::into_inner(end).come();
         }
     }
 }

@@ -121,6 +121,7 @@ mod database;
 mod defined;
 mod footprint;
 mod inside;
+mod kept;
 mod procedure;
 mod rehearsal;
 #[cfg(feature = "sql")]
@@ -139,4 +140,4 @@ pub use table::{Table, TableBy};
 pub use ticket::Ticket;
 pub use transaction::{Snapshot, Transaction};
 
-pub use bohm::Options;
+pub use bohm::{Options, RecoveryReport};

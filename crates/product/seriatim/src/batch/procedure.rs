@@ -8,7 +8,7 @@ use crate::batch::inside::Inside;
 use crate::batch::rehearsal::Rehearsal;
 use crate::batch::transaction::Transaction;
 use crate::{Error, Result};
-use model::{Access, Malformed, Program};
+use model::{Access, Decoder, Malformed, NameTaken, Program, Registry};
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -100,6 +100,32 @@ impl<A, T, E: From<Error>> Call<A, T, E> {
     }
 }
 
+/// Registers a procedure for recovery, which executes logged calls of it again.
+pub(crate) fn register<A, T, E>(
+    code: &Arc<Code<A, T, E>>,
+    shared: &Arc<Shared>,
+    registry: &mut Registry,
+) -> std::result::Result<(), NameTaken>
+where
+    A: Arguments,
+    T: Send + 'static,
+    E: From<Error> + Send + 'static,
+{
+    let (name, version, code, shared) = (code.name.clone(), code.version, code.clone(), shared.clone());
+    registry.register_as(&name, version, move |bytes| {
+        let mut from = Decoder::new(bytes);
+        let arguments = A::decode(&mut from)?;
+        from.end()?;
+        Ok(Call {
+            shared: shared.clone(),
+            code: code.clone(),
+            arguments,
+            _admitted: None,
+            wrong: RefCell::default(),
+        })
+    })
+}
+
 impl<A: Arguments, T: Send + 'static, E: From<Error> + Send + 'static> Program for Call<A, T, E> {
     type Output = T;
     type Error = Failed<E>;
@@ -112,11 +138,19 @@ impl<A: Arguments, T: Send + 'static, E: From<Error> + Send + 'static> Program f
 impl<A: Arguments, T: Send + 'static, E: From<Error> + Send + 'static> model::Procedure for Call<A, T, E> {
     const NAME: &'static str = "procedure of a program";
 
+    fn name(&self) -> &str {
+        &self.code.name
+    }
+
+    fn version(&self) -> u32 {
+        self.code.version
+    }
+
     fn encode_arguments(&self, out: &mut Vec<u8>) {
         self.arguments.encode(out);
     }
 
-    /// Arguments say nothing without the procedure, which the registry knows.
+    /// Arguments say nothing without the procedure: see [`register`].
     fn decode_arguments(_: &[u8]) -> std::result::Result<Self, Malformed> {
         Err(Malformed)
     }

@@ -106,7 +106,7 @@ impl Access for Rehearsal<'_> {
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.note(table, key, Touch::Insert);
         if self.see(table, key, Columns::None, &mut RowBuf::new())? {
-            return Err(Duplicate { table: self.tables.engine_table(table)?.clone(), key: key.into() }.into());
+            return Err(Duplicate { table: self.tables.engine_table(table)?, key: key.into() }.into());
         }
         self.write(table, key, Some(row.bytes()));
         Ok(())
