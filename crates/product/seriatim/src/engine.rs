@@ -131,7 +131,6 @@ impl OpenEngine for model::Engine<Mvto> {
             mvto: Some(stats),
         }
     }
-
 }
 
 impl Maintained for model::Engine<Mvto> {
@@ -199,7 +198,6 @@ impl OpenEngine for model::Engine<Hyper> {
             mvto: None,
         }
     }
-
 }
 
 impl Maintained for model::Engine<Hyper> {
@@ -271,7 +269,6 @@ impl OpenEngine for model::Engine<TwoPhaseLocking> {
             ..EngineStats::default()
         }
     }
-
 }
 
 impl Maintained for model::Engine<TwoPhaseLocking> {

@@ -271,7 +271,10 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("bohm", &self.bohm).field("procedures", &self.procedures.len()).finish_non_exhaustive()
+        f.debug_struct("Builder")
+            .field("bohm", &self.bohm)
+            .field("procedures", &self.procedures.len())
+            .finish_non_exhaustive()
     }
 }
 

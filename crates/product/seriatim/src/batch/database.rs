@@ -324,13 +324,17 @@ impl Database {
         Ok(())
     }
 
-    /// Writes a checkpoint as of the last complete batch, while calls go on, so that the log before it can be removed and the next
-    /// start is quick. With [`seriatim::Builder::checkpoint_after`](crate::Builder::checkpoint_after) checkpoints are automatic.
+    /// Writes a checkpoint that has everything submitted before, while calls go on, so that the log before it can be removed and the
+    /// next start is quick: calls in it are not executed again, and procedures may change. With
+    /// [`seriatim::Builder::checkpoint_after`](crate::Builder::checkpoint_after) checkpoints are automatic.
     ///
     /// # Errors
-    /// [`Invalid::Unsupported`] in memory, [`Error::Fault`] if the disk fails (the checkpoint before stays).
+    /// Errors of [`Database::settle`]; [`Invalid::Unsupported`] in memory, [`Error::Fault`] if the disk fails (the checkpoint before
+    /// stays).
     pub fn checkpoint(&self) -> Result<CheckpointReport> {
-        let bohm::CheckpointReport { start, tables, rows, bytes, elapsed, .. } = self.engine().write_checkpoint(Pace::Full)?;
+        self.settle()?;
+        let bohm::CheckpointReport { start, tables, rows, bytes, elapsed, .. } =
+            self.engine().write_checkpoint(Pace::Full)?;
         Ok(CheckpointReport { start, tables, rows, bytes, elapsed })
     }
 

@@ -77,6 +77,7 @@
 //! - opening: [`Builder`], made by [`seriatim::Builder::engine`](crate::Builder::engine) of a [`Bohm`] with its knobs;
 //! - procedures: [`Builder::procedure`], their [`Arguments`], their [`Footprint`], the [`Transaction`] of a body;
 //! - calls: [`Database::submit`], [`Database::submit_all`], [`Database::try_submit`]; their [`Ticket`];
+//! - on a disk: [`Builder::open`], [`Database::recovery`], [`Database::checkpoint`];
 //! - reading: [`Database::read`] as of the last complete batch, [`Database::read_strict`] as of now, and with the feature `sql`
 //!   `Database::read_sql` and `Database::sql_snapshot`;
 //! - the end: [`Database::close`].
@@ -87,6 +88,10 @@
 //! Procedures are strictly serializable: a call that was submitted after another one's ticket was resolved stands behind it. Its
 //! position in the order is [`Ticket::with_position`]. What is read as of the last complete batch is serializable, and not strict:
 //! it may lack what was acknowledged a moment ago.
+//!
+//! On a disk a call is acknowledged, and what it did is seen, as durable as [`seriatim::Builder::durability`](crate::Builder::durability)
+//! says. The log holds the calls and not their writes, so recovery executes them again: a procedure that is missing or has another
+//! version is refused by name.
 //!
 //! # No open transactions
 //! A transaction whose writes are not known has no place in the order. So there is no `begin`, no `run` and no `sql` here, and
@@ -113,6 +118,8 @@
 //!   before anything is made. (`defined.rs`, `check_shapes`)
 //! - **L4** A thread that runs a body or a callback waits neither for room nor for a batch. (`inside.rs`)
 //! - **L5** The view for SQL writes nothing once its definitions are complete. (`sql.rs`, `View::begin`)
+//! - **L6** A table is known before a logged call that uses it is executed again, and its engine table of rows is made last.
+//!   (`builder.rs`, `recover`; `defined.rs`, `Defined::open`)
 
 mod admission;
 mod arguments;

@@ -116,13 +116,7 @@ where
         let mut from = Decoder::new(bytes);
         let arguments = A::decode(&mut from)?;
         from.end()?;
-        Ok(Call {
-            shared: shared.clone(),
-            code: code.clone(),
-            arguments,
-            _admitted: None,
-            wrong: RefCell::default(),
-        })
+        Ok(Call { shared: shared.clone(), code: code.clone(), arguments, _admitted: None, wrong: RefCell::default() })
     })
 }
 
