@@ -1,0 +1,54 @@
+//! Three nodes of a sequencer.
+
+use seriatim_total::sequencer::{Sequencer, SequencerOrder};
+use seriatim_total::suite::{Cluster, NODES, Partitions};
+use seriatim_total::{OrderLimits, Position};
+
+pub struct Nodes {
+    sequencer: Sequencer,
+    ends: Vec<Option<SequencerOrder>>,
+}
+
+impl Nodes {
+    /// Hands a node's end over to a caller that breaks it.
+    #[allow(dead_code, reason = "only the broken orders need it")]
+    pub fn take(&mut self, node: u64) -> SequencerOrder {
+        self.ends[node as usize].take().expect("it runs")
+    }
+}
+
+impl Cluster for Nodes {
+    type Order = SequencerOrder;
+
+    fn start(limits: OrderLimits) -> Nodes {
+        let sequencer = Sequencer::new(limits);
+        let ends = (0..NODES).map(|node| Some(sequencer.join(node, None))).collect();
+        Nodes { sequencer, ends }
+    }
+
+    fn node(&self, node: u64) -> &SequencerOrder {
+        self.ends[node as usize].as_ref().expect("it runs")
+    }
+
+    fn stop(&mut self, node: u64) {
+        self.ends[node as usize] = None;
+    }
+
+    fn restart(&mut self, node: u64, resume_after: Option<Position>) {
+        self.ends[node as usize] = Some(self.sequencer.join(node, resume_after));
+    }
+
+    fn leader(&self) -> u64 {
+        1
+    }
+}
+
+impl Partitions for Nodes {
+    fn cut_off(&self, node: u64) {
+        self.sequencer.cut_off(node);
+    }
+
+    fn connect(&self, node: u64) {
+        self.sequencer.connect(node);
+    }
+}
