@@ -1,5 +1,4 @@
-//! A total order of opaque payloads, as replication protocols use it: they name this trait, never Paxos, so that an operator may put
-//! an ordering service that he runs already (etcd, Kafka) in its place.
+//! A total order of opaque payloads ([`total`]) of replicas of the proved protocol.
 //!
 //! ```text
 //!   propose ──► proposer ──► core's mailbox ──► batches ──► lives: next? ──► mailbox ──► deliver
@@ -8,100 +7,29 @@
 //! ```
 //!
 //! [`NodeOrder`] stands directly on a replica of this process: an entry of a batch is a payload, with its origin, the life of the node
-//! that proposed it, and its number in this life. No sessions, no replies, no socket on the way.
+//! that proposed it, and its number in this life. No sessions, no replies, no socket on the way. A payload without bytes is a barrier: it
+//! has a place, and its own node alone is told.
+//!
+//! The replica's snapshots say where the order stands, not what its consumers made of it. So a replica's own snapshot stays behind what
+//! its consumer has made durable ([`total::TotalOrder::keep_from`], `kept.rs`), as far as [`total::OrderLimits::kept_bytes`] permits: a
+//! life that starts again is delivered what follows its consumer's state. Who was away longer is told so, and goes on behind a snapshot.
 //!
 //! # Invariants
-//! - **O1** All nodes deliver the same payloads in the same order; each of them once. (P1, `lives.rs`)
-//! - **O2** Payloads of one life are delivered in the order of their submission, without holes. (`lives.rs`; the proposer asserts it)
-//! - **O3** A payload that was taken is delivered, as long as its node lives and a majority runs: what may be lost is handed over again.
+//! Those of [`total`], here:
+//! - **O1** by P1 and `lives.rs`: what comes twice is not delivered.
+//! - **O2** by `lives.rs`; the proposer asserts it.
+//! - **O3** by the proposer: what may be lost is handed over again.
+//! - **O4**: a barrier is a payload of its node.
+//! - **O5** by `kept.rs`, and `application.rs` `install`.
 
 mod application;
+mod kept;
 mod lives;
 mod node;
 mod proposer;
+mod waiters;
 
-use bytes::Bytes;
-use std::fmt;
-use std::time::Duration;
-
-pub use node::{NodeOrder, OrderLimits};
+pub use node::NodeOrder;
 
 /// The longest payload.
 pub const MAX_PAYLOAD_BYTES: usize = crate::request::MAX_BODY_BYTES;
-
-/// A place in the total order. Greater is later; there may be gaps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OrderPosition {
-    /// The instance (or the foreign log's offset).
-    pub instance: u64,
-    /// Which payload of the instance's batch.
-    pub index: u32,
-}
-
-/// A payload that was ordered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivered {
-    /// Its place.
-    pub position: OrderPosition,
-    /// The node that proposed it.
-    pub origin: u64,
-    /// Number of payloads that this origin had proposed before it (in this life of the origin).
-    pub submission: u64,
-    /// Payload as proposed.
-    pub payload: Bytes,
-}
-
-/// Why a proposal was not taken, or nothing was delivered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OrderError {
-    /// Too many proposals of this node wait to be ordered: deliver some first, then try again.
-    Busy,
-    /// Longer than the order takes, in bytes.
-    TooLarge {
-        /// The payload's length.
-        bytes: usize,
-        /// Maximum length.
-        limit: usize,
-    },
-    /// Nothing came within the time given.
-    TimedOut,
-    /// This node was away so long that what it missed is not kept any more: its state must come from another node.
-    Missed,
-    /// The order has stopped; whether proposals that were not delivered will be is unknown.
-    Stopped(String),
-}
-
-impl fmt::Display for OrderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Busy => write!(f, "too many proposals wait to be ordered"),
-            Self::TooLarge { bytes, limit } => {
-                write!(f, "a proposal of {bytes} bytes exceeds the limit of {limit} bytes")
-            }
-            Self::TimedOut => write!(f, "nothing was delivered in time"),
-            Self::Missed => write!(f, "the deliveries that this node missed are no longer kept"),
-            Self::Stopped(why) => write!(f, "the order has stopped: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for OrderError {}
-
-/// One node's end of a total order.
-///
-/// All nodes are delivered the same payloads in the same order, each once. Those of one origin come in the order in which it proposed
-/// them (its `submission` counts up without holes).
-pub trait TotalOrder: Send + Sync {
-    /// Hands in a payload. It returns at once; the payload is ordered when it is delivered, here and everywhere.
-    ///
-    /// # Errors
-    /// [`OrderError::Busy`], [`OrderError::TooLarge`], [`OrderError::Stopped`]: nothing was handed in.
-    fn propose(&self, payload: Bytes) -> Result<u64, OrderError>;
-
-    /// The next payload in the order, waiting for it at most `time_limit`.
-    ///
-    /// # Errors
-    /// [`OrderError::TimedOut`], [`OrderError::Missed`], [`OrderError::Stopped`].
-    fn deliver(&self, time_limit: Duration) -> Result<Delivered, OrderError>;
-}

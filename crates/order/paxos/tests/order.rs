@@ -1,157 +1,161 @@
-//! The total order of three nodes of this process: the same on all, each origin's payloads in its order, whatever happens to a node.
+//! The order of replicas that run in this process passes the suite of all orders, whatever happens to a node.
 
 use bytes::Bytes;
-use paxos::config::Options;
+use env::time::Duration;
+use env::{RealDisk, SimDisk, SimDiskOptions};
+use paxos::config::{Durability, Options};
 use paxos::node::{Listen, NodeOptions};
-use paxos::order::{Delivered, NodeOrder, OrderError, OrderLimits, OrderPosition, TotalOrder};
+use paxos::order::NodeOrder;
 use seriatim_paxos as paxos;
-use std::collections::BTreeMap;
 use std::net::TcpListener;
-use std::time::Duration;
+use std::sync::Arc;
+use testing::Directory;
+use total::suite::{Cluster, NODES};
+use total::{Event, OrderError, OrderLimits, Position, TotalOrder, order_suite};
 
-/// Longer than anything here takes; nothing waits for it unless something is wrong.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// Three replicas on loopback, each with a directory that survives it.
+struct Replicas {
+    sockets: Vec<TcpListener>,
+    addresses: Vec<String>,
+    directory: Directory,
+    limits: OrderLimits,
+    nodes: Vec<Option<NodeOrder>>,
+}
 
 /// Sockets that know each other before the nodes start.
-fn sockets(count: usize) -> (Vec<TcpListener>, Vec<String>) {
+fn sockets(count: u64) -> (Vec<TcpListener>, Vec<String>) {
     let sockets: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let addresses = sockets.iter().map(|socket| socket.local_addr().unwrap().to_string()).collect();
     (sockets, addresses)
 }
 
-fn node(id: u64, socket: TcpListener, addresses: &[String], limits: OrderLimits) -> NodeOrder {
-    let mut replica = Options::new(addresses.len() as u64, id);
-    replica.suspicion = Duration::from_millis(100);
-    NodeOrder::start(NodeOptions::new(replica, Listen::On(socket), addresses.to_vec()), limits, None).unwrap()
+fn disk(seed: u64) -> Arc<SimDisk> {
+    Arc::new(SimDisk::new(seed, SimDiskOptions::default()))
 }
 
-fn cluster(limits: OrderLimits) -> Vec<NodeOrder> {
-    let (sockets, addresses) = sockets(3);
-    (0..).zip(sockets).map(|(id, socket)| node(id, socket, &addresses, limits)).collect()
+impl Replicas {
+    fn start_node(&mut self, node: u64, resume_after: Option<Position>) {
+        let at = node as usize;
+        let mut replica = Options::new(NODES, node);
+        replica.durability = Durability::Fsync;
+        let listen = Listen::On(self.sockets[at].try_clone().unwrap());
+        let mut options = NodeOptions::new(replica, listen, self.addresses.clone());
+        options.disk = Some(Arc::new(RealDisk::new(self.directory.join(&node.to_string()))));
+        self.nodes[at] = Some(NodeOrder::start(options, self.limits, resume_after).unwrap());
+    }
 }
 
-fn payload(origin: u64, submission: u64) -> Bytes {
-    format!("{origin} {submission}").into()
-}
+impl Cluster for Replicas {
+    type Order = NodeOrder;
 
-/// Proposes, waiting where there are too many.
-fn propose(node: &NodeOrder, origin: u64, submission: u64) {
-    loop {
-        match node.propose(payload(origin, submission)) {
-            Ok(number) => return assert_eq!(number, submission),
-            Err(OrderError::Busy) => std::thread::yield_now(),
-            Err(error) => panic!("{error}"),
+    fn start(limits: OrderLimits) -> Replicas {
+        let (sockets, addresses) = sockets(NODES);
+        let nodes = (0..NODES).map(|_| None).collect();
+        let mut replicas = Replicas { sockets, addresses, directory: Directory::new("order"), limits, nodes };
+        (0..NODES).for_each(|node| replicas.start_node(node, None));
+        replicas
+    }
+
+    fn node(&self, node: u64) -> &NodeOrder {
+        self.nodes[node as usize].as_ref().expect("it runs")
+    }
+
+    fn stop(&mut self, node: u64) {
+        drop(self.nodes[node as usize].take());
+    }
+
+    fn restart(&mut self, node: u64, resume_after: Option<Position>) {
+        self.start_node(node, resume_after);
+    }
+
+    fn leader(&self) -> u64 {
+        loop {
+            match self.nodes.iter().flatten().find_map(|node| node.node().status()?.leader) {
+                Some(leader) => return leader,
+                None => std::thread::yield_now(),
+            }
         }
     }
 }
 
-/// Takes until every one of `origins` has had `count` payloads delivered, and checks the order of each.
-fn take(node: &NodeOrder, origins: &[u64], count: u64) -> Vec<Delivered> {
-    let mut next: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut all: Vec<Delivered> = Vec::new();
-    while origins.iter().any(|origin| next.get(origin).copied().unwrap_or(0) < count) {
-        let delivered = node.deliver(TIME_LIMIT).unwrap();
-        let expected = next.entry(delivered.origin).or_default();
-        assert_eq!(delivered.submission, *expected, "first in, first out");
-        assert_eq!(delivered.payload, payload(delivered.origin, delivered.submission));
-        *expected += 1;
-        assert!(all.last().is_none_or(|last| last.position < delivered.position));
-        all.push(delivered);
-    }
-    all
-}
-
-#[test]
-fn all_nodes_are_delivered_the_same_and_each_origins_in_its_order() {
-    let nodes = cluster(OrderLimits { proposals: 100, ..OrderLimits::default() });
-    let taken: Vec<_> = std::thread::scope(|scope| {
-        for (origin, node) in (0..).zip(&nodes) {
-            scope.spawn(move || (0..2_000).for_each(|submission| propose(node, origin, submission)));
-        }
-        let takers: Vec<_> = nodes.iter().map(|node| scope.spawn(|| take(node, &[0, 1, 2], 2_000))).collect();
-        takers.into_iter().map(|taker| taker.join().unwrap()).collect()
-    });
-    assert_eq!(taken[0].len(), 6_000);
-    assert!(taken.iter().all(|others| *others == taken[0]));
-}
-
-#[test]
-fn when_the_leader_dies_the_others_go_on_without_a_hole() {
-    let mut nodes: Vec<_> = cluster(OrderLimits::default()).into_iter().map(Some).collect();
-    let leader = loop {
-        let known = nodes.iter().flatten().find_map(|node| node.node().status()?.leader);
-        match known {
-            Some(leader) => break leader,
-            None => std::thread::yield_now(),
-        }
-    };
-    for (origin, node) in (0..).zip(nodes.iter().flatten()) {
-        (0..500).for_each(|submission| propose(node, origin, submission));
-    }
-    // Dropped with what is under way.
-    drop(nodes[leader as usize].take());
-    let others: Vec<u64> = (0..3).filter(|id| *id != leader).collect();
-    for &origin in &others {
-        let node = nodes[origin as usize].as_ref().unwrap();
-        (500..1_000).for_each(|submission| propose(node, origin, submission));
-    }
-    let [first, second] = [0, 1].map(|other| take(nodes[others[other] as usize].as_ref().unwrap(), &others, 1_000));
-    let common = first.len().min(second.len());
-    assert_eq!(first[..common], second[..common]);
-}
-
-#[test]
-fn a_consumer_that_takes_nothing_holds_up_nobody_else() {
-    let nodes = cluster(OrderLimits { deliveries: 10, proposals: 100, ..OrderLimits::default() });
-    std::thread::scope(|scope| {
-        scope.spawn(|| (0..500).for_each(|submission| propose(&nodes[0], 0, submission)));
-        scope.spawn(|| take(&nodes[0], &[0], 500));
-        scope.spawn(|| take(&nodes[1], &[0], 500));
-    });
-    assert_eq!(take(&nodes[2], &[0], 500).len(), 500);
-}
+order_suite!(Replicas);
 
 #[test]
 fn a_stopped_order_says_so() {
-    let mut nodes = cluster(OrderLimits::default());
-    propose(&nodes[0], 0, 0);
-    assert_eq!(take(&nodes[0], &[0], 1)[0].position.index, 0);
-    nodes[0].stop().unwrap();
-    assert!(matches!(nodes[0].deliver(TIME_LIMIT), Err(OrderError::Stopped(_))));
-    assert!(matches!(nodes[0].propose(Bytes::new()), Err(OrderError::Stopped(_))));
-    assert!(matches!(nodes[1].deliver(Duration::ZERO), Ok(_) | Err(OrderError::TimedOut)));
+    let mut replicas = Replicas::start(OrderLimits::default());
+    let node = replicas.nodes[0].as_mut().unwrap();
+    node.propose("x".into()).unwrap();
+    node.deliver(&mut Vec::new(), 1, Replicas::PATIENCE).unwrap();
+    node.stop().unwrap();
+    let patience = Replicas::PATIENCE;
+    let is_stopped = |error| matches!(error, OrderError::Stopped(_));
+    assert!(node.deliver(&mut Vec::new(), 1, patience).is_err_and(is_stopped));
+    assert!(node.propose("y".into()).is_err_and(is_stopped));
+    assert!(node.barrier(patience).is_err_and(is_stopped));
 }
 
+/// Who waits for room or for a barrier does not wait for ever.
 #[test]
-fn a_life_goes_on_after_what_an_earlier_one_has_seen() {
+fn a_stop_wakes_who_waits() {
+    let limits = OrderLimits { proposals: 1, deliveries: 1, ..OrderLimits::default() };
+    // One of three: nothing is ordered.
+    let (mut sockets, addresses) = sockets(NODES);
+    let options = NodeOptions::new(Options::new(NODES, 0), Listen::On(sockets.remove(0)), addresses);
+    let order = NodeOrder::start(options, limits, None).unwrap();
+    order.propose(Bytes::from("x")).unwrap();
+    assert_eq!(order.barrier(Duration::from_secs(60)), Err(OrderError::Busy));
+    assert_eq!(order.room(Duration::ZERO), Err(OrderError::TimedOut));
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| order.room(Duration::from_secs(60)));
+        order.node().stop().unwrap();
+        assert!(matches!(waits.join().unwrap(), Err(OrderError::Stopped(_))));
+    });
+}
+
+/// A life that was told up to where its state is goes on behind it, though the others have forgotten much more.
+#[test]
+fn a_single_replica_keeps_what_its_consumer_needs() {
     let (mut sockets, addresses) = sockets(1);
-    let disk = std::sync::Arc::new(env::SimDisk::new(1, env::SimDiskOptions::default()));
-    let start = |socket: TcpListener, resume_after: Option<OrderPosition>| {
+    let disk = disk(1);
+    let socket = sockets.remove(0);
+    let start = |resume_after: Option<Position>| {
         let mut replica = Options::new(1, 0);
-        replica.durability = paxos::config::Durability::Fsync;
-        let mut options = NodeOptions::new(replica, Listen::On(socket), addresses.clone());
+        replica.durability = Durability::Fsync;
+        replica.snapshot_bytes = 1_000;
+        let mut options = NodeOptions::new(replica, Listen::On(socket.try_clone().unwrap()), addresses.clone());
         options.disk = Some(disk.clone());
         NodeOrder::start(options, OrderLimits::default(), resume_after).unwrap()
     };
-    let socket = sockets.remove(0);
-    let mut first = start(socket.try_clone().unwrap(), None);
-    (0..3).for_each(|submission| propose(&first, 0, submission));
-    let seen = take(&first, &[0], 3);
-    first.stop().unwrap();
+    let take = |order: &NodeOrder| {
+        let mut events = Vec::new();
+        order.deliver(&mut events, 1, Replicas::PATIENCE).unwrap();
+        let Some(Event::Ordered(delivered)) = events.pop() else { panic!("nothing else is delivered") };
+        delivered
+    };
+    let first = start(None);
+    let mut seen = Vec::new();
+    for number in 0..100 {
+        first.propose(vec![number; 500].into()).unwrap();
+        seen.push(take(&first));
+        if number == 10 {
+            first.keep_from(seen[10].position);
+        }
+    }
+    assert!(first.node().status().is_some());
     drop(first);
-    let second = start(socket, Some(seen[1].position));
-    assert_eq!(second.deliver(TIME_LIMIT).unwrap(), seen[2]);
-    propose(&second, 0, 0);
-    assert_eq!(second.deliver(TIME_LIMIT).unwrap().submission, 0, "submissions count in each life anew");
+    let second = start(Some(seen[10].position));
+    for before in &seen[11..] {
+        assert_eq!(take(&second), *before);
+    }
 }
 
 /// Requests of sessions are no payloads: neither such a directory nor such a replica is taken for one of an order.
 #[test]
 fn a_directory_with_sessions_is_refused_by_name() {
     let (mut sockets, addresses) = sockets(1);
-    let disk = std::sync::Arc::new(env::SimDisk::new(1, env::SimDiskOptions::default()));
+    let disk = disk(1);
     let mut replica = Options::new(1, 0);
-    replica.durability = paxos::config::Durability::Fsync;
+    replica.durability = Durability::Fsync;
     let log = wal::LogOptions { segment_bytes: 1 << 20, ..wal::LogOptions::default() };
     let (journal, _) = paxos::journal::Journal::open(disk.clone(), &replica, log, 7).unwrap();
     journal.close().unwrap();

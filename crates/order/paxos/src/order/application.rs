@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use codec::{Malformed, Reader, put_number};
 use net::mailbox::Mailbox;
 
+use super::kept::{Kept, Standing};
 use super::lives::{Life, Lives, Turn};
-use super::{Delivered, OrderError, OrderPosition};
 use crate::application::{Application, BadSnapshot};
 use crate::core::{Image, Instance, ReplicaId, Value};
 use crate::request::{Request, requests};
+use total::{Delivered, Event, OrderError, Origin, Position};
 
 const MAGIC: [u8; 4] = *b"SPXO";
 const VERSION: u8 = 1;
@@ -19,7 +19,7 @@ const CHECKSUM_BYTES: usize = 4;
 /// The bounded queue between the application's thread and the consumer of deliveries, and the reason of its end.
 #[derive(Debug)]
 pub(super) struct Deliveries {
-    pub(super) mailbox: Mailbox<Delivered>,
+    pub(super) mailbox: Mailbox<Event>,
     /// Weight of a payload in addition to its bytes, so that the queue bounds both number and bytes.
     share: usize,
     end: Mutex<Option<OrderError>>,
@@ -33,11 +33,11 @@ impl Deliveries {
         Self { mailbox: Mailbox::new(bytes.max(1)), share, end: Mutex::default() }
     }
 
-    /// Adds a payload, waiting while the queue is full: the replica then delivers no more, and its leader slows down with it.
-    /// After the end the payload is dropped.
-    fn put(&self, delivered: Delivered) {
-        let weight = delivered.payload.len() + self.share;
-        let _ = self.mailbox.send(delivered, weight);
+    /// Adds an event, waiting while the queue is full: the replica then delivers no more, and its leader slows down with it.
+    /// After the end the event is dropped.
+    fn put(&self, event: Event) {
+        let bytes = if let Event::Ordered(delivered) = &event { delivered.payload.len() } else { 0 };
+        let _ = self.mailbox.send(event, bytes + self.share);
     }
 
     /// No code of others runs under the lock.
@@ -60,10 +60,12 @@ impl Deliveries {
 /// Outcome of a payload of the own life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Own {
-    /// It was delivered.
-    Delivered(u64),
+    /// It was delivered, at this place.
+    Delivered(u64, Position),
     /// It came too early.
     Early,
+    /// All before this number were, up to this place, in instances that this node will not see.
+    Passed(u64, Position),
 }
 
 /// Hears what becomes of the own life's payloads.
@@ -74,31 +76,39 @@ pub(super) struct OrderApplication {
     deliveries: Arc<Deliveries>,
     own: (ReplicaId, Life),
     on_own: OnOwn,
-    lives: Lives,
+    /// Nodes that may have a state, where this one is behind.
+    holders: Vec<u64>,
     /// Everything up to here was delivered in an earlier life.
-    resume_after: Option<OrderPosition>,
-    /// The last payload that was delivered.
-    last: Option<OrderPosition>,
-    next: Instance,
+    resume_after: Option<Position>,
+    now: Standing,
+    kept: Arc<Mutex<Kept>>,
 }
 
 impl OrderApplication {
     pub(super) fn new(
         deliveries: Arc<Deliveries>,
         own: (ReplicaId, Life),
-        resume_after: Option<OrderPosition>,
+        resume_after: Option<Position>,
         on_own: OnOwn,
+        holders: Vec<u64>,
+        kept: Arc<Mutex<Kept>>,
     ) -> Self {
-        Self { deliveries, own, on_own, lives: Lives::default(), resume_after, last: None, next: 0 }
+        Self { deliveries, own, on_own, holders, resume_after, now: Standing::default(), kept }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // No code of others runs under the latch.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&mut self, at: Instance, batch: &Value, request: &Request<'_>) {
         let is_own = (request.origin, request.session) == self.own;
-        match self.lives.judge(request.origin, request.session, request.sequence, at) {
+        match self.now.lives.judge(request.origin, request.session, request.sequence, at) {
             Turn::Next => {
-                self.put(at, batch, request);
+                let position = self.now.next_position(at);
+                self.put(position, batch, request, is_own);
                 if is_own {
-                    (self.on_own)(Own::Delivered(request.sequence));
+                    (self.on_own)(Own::Delivered(request.sequence, position));
                 }
             }
             Turn::Early if is_own => (self.on_own)(Own::Early),
@@ -106,75 +116,84 @@ impl OrderApplication {
         }
     }
 
-    fn put(&mut self, at: Instance, batch: &Value, request: &Request<'_>) {
-        let position = self.next_position(at);
+    fn put(&self, position: Position, batch: &Value, request: &Request<'_>, is_own: bool) {
         if Some(position) <= self.resume_after {
             return;
         }
+        if request.body.is_empty() {
+            if is_own {
+                self.deliveries.put(Event::Barrier(position));
+            }
+            return;
+        }
         // A slice: the batch stays in memory until its last payload is done with.
-        let payload = if request.body.is_empty() { Bytes::new() } else { batch.slice_ref(request.body) };
-        let (origin, submission) = (request.origin, request.sequence);
-        self.deliveries.put(Delivered { position, origin, submission, payload });
+        let payload = batch.slice_ref(request.body);
+        let origin = Origin { node: request.origin, life: request.session };
+        self.deliveries.put(Event::Ordered(Delivered { position, origin, submission: request.sequence, payload }));
     }
 
-    /// The place of the next payload of this instance.
-    fn next_position(&mut self, instance: Instance) -> OrderPosition {
-        let index = match self.last {
-            Some(last) if last.instance == instance => last.index + 1,
-            _ => 0,
-        };
-        let position = OrderPosition { instance, index };
-        self.last = Some(position);
-        position
+    /// Says what became of the own payloads in instances that this node will not see.
+    fn pass_own(&mut self, up_to: Position) {
+        let next = self.now.lives.next_of(self.own.0, self.own.1);
+        (self.on_own)(Own::Passed(next, up_to));
     }
 }
 
 impl Application for OrderApplication {
     fn deliver(&mut self, at: Instance, batch: &Value) {
-        assert_eq!(at, self.next, "P9: instances are delivered in order and without holes");
-        self.next += 1;
+        assert_eq!(at, self.now.next, "P9: instances are delivered in order and without holes");
+        self.now.next += 1;
         // What no replica makes is skipped to the batch's end, on every node alike; and what has a nonce is of no order.
         for request in requests(batch).map_while(Result::ok).filter(|request| request.nonce.is_none()) {
             self.take(at, batch, &request);
         }
+        self.kept().add(&self.now, batch.len());
     }
 
+    /// The newest state that a life of this node may begin from.
     fn snapshot(&mut self) -> (Instance, Image) {
-        let mut out = MAGIC.to_vec();
-        out.push(VERSION);
-        put_number(&mut out, self.next);
-        out.push(u8::from(self.last.is_some()));
-        if let Some(OrderPosition { instance, index }) = self.last {
-            put_number(&mut out, instance);
-            put_number(&mut out, u64::from(index));
-        }
-        self.lives.encode(&mut out);
-        let checksum = crc32c::crc32c(&out);
-        out.extend_from_slice(&checksum.to_le_bytes());
-        (self.next, Image(out.into()))
+        let standing = self.kept().standing(&self.now).clone();
+        (standing.next, image(&standing))
     }
 
-    /// The payloads before the snapshot are in no log any more: unless they were delivered in an earlier life, they are missed.
+    /// The payloads before the snapshot are in no log any more: unless they were delivered in an earlier life, they are missed, and the
+    /// node is told so.
     fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
-        let (next, last, lives) = checked(&image.0)?;
+        let Standing { next, last, lives } = checked(&image.0)?;
         if next != at {
             return Err(BadSnapshot(format!("it is the state before instance {next}, not {at}")));
         }
-        if last > self.last.max(self.resume_after) {
-            self.deliveries.end(OrderError::Missed);
+        let missed = last.filter(|last| Some(*last) > self.now.last.max(self.resume_after));
+        self.now = Standing { next, last, lives };
+        self.kept().begin(&self.now);
+        if let Some(earliest) = missed {
+            self.deliveries.put(Event::Behind { earliest, holders: self.holders.clone() });
+            self.pass_own(earliest);
         }
-        (self.next, self.last, self.lives) = (next, last, lives);
         Ok(())
     }
 
     fn next(&self) -> Instance {
-        self.next
+        self.now.next
     }
 }
 
-type State = (Instance, Option<OrderPosition>, Lives);
+fn image(Standing { next, last, lives }: &Standing) -> Image {
+    let mut out = MAGIC.to_vec();
+    out.push(VERSION);
+    put_number(&mut out, *next);
+    out.push(u8::from(last.is_some()));
+    if let Some(Position { instance, index }) = last {
+        put_number(&mut out, *instance);
+        put_number(&mut out, u64::from(*index));
+    }
+    lives.encode(&mut out);
+    let checksum = crc32c::crc32c(&out);
+    out.extend_from_slice(&checksum.to_le_bytes());
+    Image(out.into())
+}
 
-fn checked(image: &[u8]) -> Result<State, BadSnapshot> {
+fn checked(image: &[u8]) -> Result<Standing, BadSnapshot> {
     let bad = |why: &str| BadSnapshot(why.to_owned());
     let (body, checksum) = image.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(|| bad("it is too short"))?;
     let rest = body.strip_prefix(&MAGIC).and_then(|rest| rest.strip_prefix(&[VERSION]));
@@ -185,7 +204,7 @@ fn checked(image: &[u8]) -> Result<State, BadSnapshot> {
     decode(&mut Reader::new(rest)).map_err(|malformed| BadSnapshot(malformed.to_string()))
 }
 
-fn decode(reader: &mut Reader<'_>) -> Result<State, Malformed> {
+fn decode(reader: &mut Reader<'_>) -> Result<Standing, Malformed> {
     let next = reader.number()?;
     let offset = reader.offset();
     let last = match reader.u8()? {
@@ -193,13 +212,13 @@ fn decode(reader: &mut Reader<'_>) -> Result<State, Malformed> {
         1 => {
             let (instance, index) = (reader.number()?, reader.number()?);
             let index = u32::try_from(index).map_err(|_| Malformed::value_at(offset))?;
-            Some(OrderPosition { instance, index })
+            Some(Position { instance, index })
         }
         _ => return Err(Malformed::value_at(offset)),
     };
     let lives = Lives::decode(reader)?;
     reader.end()?;
-    Ok((next, last, lives))
+    Ok(Standing { next, last, lives })
 }
 
 #[cfg(test)]
@@ -209,8 +228,24 @@ mod tests {
     use env::time::Instant;
     use std::sync::mpsc;
 
-    fn application(deliveries: &Arc<Deliveries>, resume_after: Option<OrderPosition>) -> OrderApplication {
-        OrderApplication::new(Arc::clone(deliveries), (0, 7), resume_after, Box::new(|_| ()))
+    fn application(deliveries: &Arc<Deliveries>, resume_after: Option<Position>) -> OrderApplication {
+        with_own(Arc::clone(deliveries), (0, 7), resume_after, Box::new(|_| ()))
+    }
+
+    fn with_own(
+        deliveries: Arc<Deliveries>,
+        own: (ReplicaId, Life),
+        resume_after: Option<Position>,
+        on_own: OnOwn,
+    ) -> OrderApplication {
+        OrderApplication::new(
+            deliveries,
+            own,
+            resume_after,
+            on_own,
+            vec![1, 2],
+            Arc::new(Mutex::new(Kept::new(1 << 20, 64))),
+        )
     }
 
     fn queue() -> Arc<Deliveries> {
@@ -227,15 +262,20 @@ mod tests {
         chunk.into_value()
     }
 
-    /// Returns the deliveries in the queue.
-    fn waiting(deliveries: &Deliveries) -> Vec<Delivered> {
+    fn events(deliveries: &Deliveries) -> Vec<Event> {
         let mut all = Vec::new();
         let _ = deliveries.mailbox.take(&mut all, Some(Instant::now()));
         all
     }
 
-    fn place(instance: Instance, index: u32) -> OrderPosition {
-        OrderPosition { instance, index }
+    /// Returns the deliveries in the queue.
+    fn waiting(deliveries: &Deliveries) -> Vec<Delivered> {
+        let delivered = |event| if let Event::Ordered(delivered) = event { Some(delivered) } else { None };
+        events(deliveries).into_iter().filter_map(delivered).collect()
+    }
+
+    fn place(instance: Instance, index: u32) -> Position {
+        Position { instance, index }
     }
 
     #[test]
@@ -251,7 +291,7 @@ mod tests {
         let places: Vec<_> = all.iter().map(|delivered| delivered.position).collect();
         assert_eq!(places, [place(0, 0), place(0, 1), place(3, 0)]);
         assert!(all.iter().all(|delivered| delivered.payload[..] == [delivered.submission as u8]));
-        assert!(all.iter().all(|delivered| delivered.origin == 2));
+        assert!(all.iter().all(|delivered| delivered.origin == Origin { node: 2, life: 5 }));
         assert_eq!(application.next(), 4);
     }
 
@@ -259,13 +299,32 @@ mod tests {
     fn the_own_life_hears_of_its_deliveries() {
         let (sender, heard) = mpsc::channel();
         let on_own = Box::new(move |own| sender.send(own).unwrap());
-        let mut application = OrderApplication::new(queue(), (2, 5), None, on_own);
+        let mut application = with_own(queue(), (2, 5), None, on_own);
         application.deliver(0, &batch(&[0, 2, 1, 1]));
         let mut earlier_life = Chunk::new();
-        earlier_life.push(Request { origin: 2, session: 4, sequence: 0, nonce: None, body: b"" }).unwrap();
+        earlier_life.push(Request { origin: 2, session: 4, sequence: 0, nonce: None, body: b"x" }).unwrap();
         application.deliver(1, &earlier_life.into_value());
         drop(application);
-        assert_eq!(heard.iter().collect::<Vec<_>>(), [Own::Delivered(0), Own::Early, Own::Delivered(1)]);
+        assert_eq!(
+            heard.iter().collect::<Vec<_>>(),
+            [Own::Delivered(0, place(0, 0)), Own::Early, Own::Delivered(1, place(0, 1))]
+        );
+    }
+
+    #[test]
+    fn a_barrier_has_a_place_that_its_own_node_is_told() {
+        let mut chunk = Chunk::new();
+        for (sequence, body) in [(0, &b"a"[..]), (1, b""), (2, b"b")] {
+            chunk.push(Request { origin: 2, session: 5, sequence, nonce: None, body }).unwrap();
+        }
+        let batch = chunk.into_value();
+        for (own, barriers) in [((2, 5), 1), ((2, 4), 0), ((1, 5), 0)] {
+            let deliveries = queue();
+            with_own(Arc::clone(&deliveries), own, None, Box::new(|_| ())).deliver(0, &batch);
+            let events = events(&deliveries);
+            let found = events.iter().filter(|event| **event == Event::Barrier(place(0, 1))).count();
+            assert_eq!((found, events.len()), (barriers, 2 + barriers));
+        }
     }
 
     #[test]
@@ -278,20 +337,20 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_of_what_was_not_delivered_ends_the_order() {
+    fn a_snapshot_of_what_was_not_delivered_says_who_is_behind() {
         let mut ahead = application(&queue(), None);
         ahead.deliver(0, &batch(&[0, 1]));
         let (at, image) = ahead.snapshot();
         let seen = queue();
-        application(&seen, ahead.last).install(at, &image).unwrap();
-        assert_eq!(seen.ended(), None, "an earlier life has seen it");
+        application(&seen, ahead.now.last).install(at, &image).unwrap();
+        assert_eq!(events(&seen), [], "an earlier life has seen it");
         let missed = queue();
         let mut behind = application(&missed, None);
         behind.install(at, &image).unwrap();
-        assert_eq!(missed.ended(), Some(OrderError::Missed));
+        assert_eq!(events(&missed), [Event::Behind { earliest: place(0, 1), holders: vec![1, 2] }]);
         assert_eq!(behind.snapshot(), (at, image.clone()), "equal states have equal bytes");
         behind.deliver(1, &batch(&[1, 2]));
-        assert_eq!(behind.last, Some(place(1, 0)), "what the snapshot has is not delivered again");
+        assert_eq!(behind.now.last, Some(place(1, 0)), "what the snapshot has is not delivered again");
         assert!(behind.install(at + 1, &image).is_err(), "another instance's");
         for cut in 0..image.0.len() {
             assert!(behind.install(at, &Image(image.0[..cut].into())).is_err(), "cut at {cut}");
@@ -317,7 +376,7 @@ mod tests {
         for submission in 0..2 {
             let mut taken = Vec::new();
             deliveries.mailbox.take(&mut taken, None).unwrap();
-            assert_eq!(taken.iter().map(|delivered| delivered.submission).collect::<Vec<_>>(), [submission]);
+            assert!(matches!(&taken[..], [Event::Ordered(delivered)] if delivered.submission == submission));
         }
         // The last two are not taken: the application goes on when all ends.
         deliveries.end(OrderError::Stopped("over".into()));

@@ -39,7 +39,7 @@ pub(super) enum Turn {
 impl Lives {
     /// Decides on the payload with this number of a life, ordered at this instance.
     pub(super) fn judge(&mut self, origin: ReplicaId, life: Life, submission: u64, at: Instance) -> Turn {
-        let next = self.0.get(&origin).and_then(|lives| lives.get(&life)).map_or(0, |known| known.next);
+        let next = self.next_of(origin, life);
         if submission != next {
             return if submission < next { Turn::Repeated } else { Turn::Early };
         }
@@ -52,6 +52,11 @@ impl Lives {
             }
         }
         Turn::Next
+    }
+
+    /// Returns the number of the payload of a life that is delivered next.
+    pub(super) fn next_of(&self, origin: ReplicaId, life: Life) -> u64 {
+        self.0.get(&origin).and_then(|lives| lives.get(&life)).map_or(0, |known| known.next)
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {

@@ -2,61 +2,43 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use env::time::{Duration, Instant};
 use env::{Moment, Randomness};
 use net::mailbox::Closed;
 
+use total::{Capabilities, Event, OrderError, OrderLimits, Origin, Position, Room, TotalOrder};
+
+use super::MAX_PAYLOAD_BYTES;
 use super::application::{Deliveries, OrderApplication, Own};
+use super::kept::Kept;
 use super::proposer::{Proposer, Waiting};
-use super::{Delivered, OrderError, OrderPosition, TotalOrder};
+use super::waiters::Barriers;
 use crate::application::{NodeHandle, NodeParts, Submitter};
 use crate::node::{Node, NodeError, NodeOptions};
-
-/// Limits of a node of the order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderLimits {
-    /// Own proposals that were not delivered yet; one more is [`OrderError::Busy`]. Default 65,536.
-    pub proposals: usize,
-    /// Bytes of them after which no more are taken. Default 8 MiB.
-    pub proposed_bytes: usize,
-    /// Payloads that were ordered and wait to be taken; while there are so many, the replica delivers no more, and falls behind. Default
-    /// 65,536.
-    pub deliveries: usize,
-    /// Bytes of them after which it delivers no more. Default 64 MiB. A payload counts its bytes and its share of this, so that both limits
-    /// are kept.
-    pub delivered_bytes: usize,
-    /// Time after which an undelivered payload is submitted again. Default 1 s; at least 1 ms.
-    pub retry: Duration,
-}
-
-impl Default for OrderLimits {
-    fn default() -> Self {
-        Self {
-            proposals: 1 << 16,
-            proposed_bytes: 8 << 20,
-            deliveries: 1 << 16,
-            delivered_bytes: 64 << 20,
-            retry: Duration::from_secs(1),
-        }
-    }
-}
 
 /// One replica of a cluster, as a total order: [`TotalOrder`]. Dropped, it stops.
 ///
 /// All replicas of the cluster must be started so: they have no sessions, and refuse replicas (and directories) of
 /// those that have. A proposal goes straight to the replica, and a delivery straight to its consumer. A replica whose
 /// consumer is slow delivers no more than it takes, and falls behind; if it is so far behind that the others have
-/// forgotten what it lacks, its order ends with [`OrderError::Missed`]. The same happens to a new life that wants to
-/// go on from before the replica's own snapshot: snapshots say where the order stands, not what its consumers made of
-/// it.
+/// forgotten what it lacks, it is told so ([`Event::Behind`]).
 pub struct NodeOrder {
     shared: Arc<Shared>,
     node: Node,
-    /// Deliveries that were taken from the queue together.
-    taken: Mutex<VecDeque<Delivered>>,
+    taken: Mutex<Taken>,
+}
+
+/// What was taken from the queue of deliveries, and what its consumer was told.
+#[derive(Debug, Default)]
+struct Taken {
+    events: VecDeque<Event>,
+    /// The consumer was told that it is behind this place, and has not resumed.
+    behind: Option<Position>,
+    /// Its state has what is up to here.
+    resumed: Option<Position>,
 }
 
 impl fmt::Debug for NodeOrder {
@@ -68,9 +50,19 @@ impl fmt::Debug for NodeOrder {
 /// State shared by the callers, the core's thread and the application's thread.
 struct Shared {
     start: Instant,
-    proposer: Mutex<Proposer>,
+    origin: Origin,
+    proposer: Mutex<Outgoing>,
+    /// A proposal was delivered, or all has ended.
+    changed: Condvar,
+    kept: Arc<Mutex<Kept>>,
     deliveries: Arc<Deliveries>,
     submitter: Submitter,
+}
+
+/// Proposals that were not delivered, and who waits for what becomes of them.
+struct Outgoing {
+    proposer: Proposer,
+    barriers: Barriers,
 }
 
 impl NodeOrder {
@@ -82,15 +74,16 @@ impl NodeOrder {
     pub fn start(
         mut options: NodeOptions,
         limits: OrderLimits,
-        resume_after: Option<OrderPosition>,
+        resume_after: Option<Position>,
     ) -> Result<Self, NodeError> {
         // What tells this cluster from one with sessions.
         options.replica.sessions = 0;
         let mut shared = None;
         let node = Node::start(options, |handle| {
-            let own = Arc::new(Shared::new(handle, &limits));
+            let voters = handle.options.replicas;
+            let own = Arc::new(Shared::new(handle, &limits, resume_after));
             shared = Some(Arc::clone(&own));
-            own.parts(resume_after)
+            own.parts(resume_after, voters)
         })?;
         let shared = shared.expect("a node that has started was built");
         Ok(Self { shared, node, taken: Mutex::default() })
@@ -116,12 +109,12 @@ impl NodeOrder {
     /// Why it had stopped by itself before.
     pub fn stop(&mut self) -> Result<(), NodeError> {
         // First, so that the application's thread does not wait for room.
-        self.shared.deliveries.end(OrderError::Stopped("it was stopped".into()));
+        self.shared.end("it was stopped");
         self.node.stop()
     }
 
     /// Takes the waiting deliveries. Proposals that are due are submitted again meanwhile.
-    fn refill(&self, taken: &mut VecDeque<Delivered>, give_up: Option<Instant>) -> Result<(), OrderError> {
+    fn refill(&self, taken: &mut Taken, give_up: Option<Instant>) -> Result<(), OrderError> {
         let mut together = Vec::new();
         loop {
             let due = self.shared.resend();
@@ -131,12 +124,67 @@ impl NodeOrder {
                 return Err(self.named(self.shared.deliveries.ended().unwrap_or_else(stopped)));
             }
             if !together.is_empty() {
-                taken.extend(together);
+                taken.events.extend(together);
                 return Ok(());
             }
             if give_up.is_some_and(|give_up| give_up <= Instant::now()) {
                 return Err(OrderError::TimedOut);
             }
+        }
+    }
+
+    /// Waits until `ready` returns something. Proposals that are due are submitted again meanwhile.
+    fn wait<T>(&self, patience: Duration, mut ready: impl FnMut(&mut Outgoing) -> Option<T>) -> Result<T, OrderError> {
+        let give_up = Instant::now().checked_add(patience);
+        loop {
+            let due = self.shared.resend();
+            let mut outgoing = self.shared.lock();
+            if let Some(value) = ready(&mut outgoing) {
+                return Ok(value);
+            }
+            if let Some(end) = self.shared.deliveries.ended() {
+                return Err(self.named(end));
+            }
+            let now = Instant::now();
+            if give_up.is_some_and(|give_up| give_up <= now) {
+                return Err(OrderError::TimedOut);
+            }
+            match give_up.into_iter().chain(due).min() {
+                Some(until) => drop(self.shared.changed.wait_timeout(outgoing, until.saturating_duration_since(now))),
+                None => drop(self.shared.changed.wait(outgoing)),
+            }
+        }
+    }
+
+    fn lock_taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().expect("no holder of this latch panics")
+    }
+
+    fn submit(&self, payload: Bytes, expect: impl FnOnce(&mut Barriers, u64)) -> Result<u64, OrderError> {
+        if let Some(end) = self.shared.deliveries.ended() {
+            return Err(self.named(end));
+        }
+        let mut outgoing = self.shared.lock();
+        let submission = outgoing.proposer.propose(payload)?;
+        expect(&mut outgoing.barriers, submission);
+        self.shared.poll(&mut outgoing.proposer);
+        Ok(submission)
+    }
+}
+
+impl Taken {
+    /// Hands over at most so many events, and ends where the consumer is told that it is behind.
+    fn hand_over(&mut self, into: &mut Vec<Event>, most: usize) {
+        let full = into.len() + most;
+        while into.len() < full && self.behind.is_none() {
+            let Some(event) = self.events.pop_front() else { return };
+            match &event {
+                Event::Ordered(delivered) if Some(delivered.position) <= self.resumed => continue,
+                Event::Behind { earliest, .. } if Some(*earliest) <= self.resumed => continue,
+                Event::Behind { earliest, .. } => self.behind = Some(*earliest),
+                _ => (),
+            }
+            into.push(event);
         }
     }
 }
@@ -149,76 +197,142 @@ impl Drop for NodeOrder {
 }
 
 impl TotalOrder for NodeOrder {
-    fn propose(&self, payload: Bytes) -> Result<u64, OrderError> {
-        if let Some(end) = self.shared.deliveries.ended() {
-            return Err(self.named(end));
-        }
-        let mut proposer = self.shared.lock();
-        let submission = proposer.propose(payload)?;
-        self.shared.poll(&mut proposer);
-        Ok(submission)
+    fn origin(&self) -> Origin {
+        self.shared.origin
     }
 
-    /// One thread at a time takes; others wait for it.
-    fn deliver(&self, time_limit: Duration) -> Result<Delivered, OrderError> {
-        let give_up = Instant::now().checked_add(time_limit);
-        let mut taken = self.taken.lock().expect("no holder of this latch panics");
-        if taken.is_empty() {
-            self.refill(&mut taken, give_up)?;
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { payload_bytes: MAX_PAYLOAD_BYTES, has_cheap_barrier: false }
+    }
+
+    fn propose(&self, payload: Bytes) -> Result<u64, OrderError> {
+        if payload.is_empty() {
+            return Err(OrderError::Empty);
         }
-        Ok(taken.pop_front().expect("it was refilled"))
+        self.submit(payload, |_, _| ())
+    }
+
+    fn room(&self, patience: Duration) -> Result<Room, OrderError> {
+        self.wait(patience, |outgoing| Some(outgoing.proposer.room()).filter(|room| room.is_left()))
+    }
+
+    fn deliver(&self, into: &mut Vec<Event>, most: usize, patience: Duration) -> Result<(), OrderError> {
+        assert!(most > 0, "no event is asked for");
+        let give_up = Instant::now().checked_add(patience);
+        let mut taken = self.lock_taken();
+        let before = into.len();
+        while into.len() == before {
+            if taken.behind.is_some() {
+                return Err(OrderError::Missed);
+            }
+            if taken.events.is_empty() {
+                self.refill(&mut taken, give_up)?;
+            }
+            taken.hand_over(into, most);
+        }
+        Ok(())
+    }
+
+    fn keep_from(&self, at: Position) {
+        self.shared.lock_kept().keep_from(at);
+    }
+
+    fn resume(&self, after: Position) -> Result<(), OrderError> {
+        let mut taken = self.lock_taken();
+        if taken.behind > Some(after) {
+            return Err(OrderError::Missed);
+        }
+        taken.behind = None;
+        taken.resumed = taken.resumed.max(Some(after));
+        Ok(())
+    }
+
+    /// It waits until an own payload is ordered: `patience` should be some round trips.
+    fn barrier(&self, patience: Duration) -> Result<Position, OrderError> {
+        let submission = self.submit(Bytes::new(), Barriers::expect)?;
+        let placed = self.wait(patience, |outgoing| outgoing.barriers.take(submission));
+        if placed.is_err() {
+            self.shared.lock().barriers.forget(submission);
+        }
+        placed
     }
 }
 
 impl Shared {
-    fn new(handle: NodeHandle, limits: &OrderLimits) -> Self {
+    fn new(handle: NodeHandle, limits: &OrderLimits, resume_after: Option<Position>) -> Self {
         let waiting = Waiting { proposals: limits.proposals, bytes: limits.proposed_bytes };
-        let life = Randomness::from_entropy().next_u64();
+        let origin = Origin { node: handle.submitter.id(), life: Randomness::from_entropy().next_u64() };
         let retry = limits.retry.max(Duration::from_millis(1));
+        // Half of the span: beyond three quarters of it the replica must forget.
+        let mut kept = Kept::new(limits.kept_bytes as u64, handle.options.span / 2);
+        resume_after.into_iter().for_each(|at| kept.keep_from(at));
         Self {
             start: Instant::now(),
-            proposer: Mutex::new(Proposer::new(handle.submitter.id(), life, waiting, retry)),
+            origin,
+            proposer: Mutex::new(Outgoing {
+                proposer: Proposer::new(origin.node, origin.life, waiting, retry),
+                barriers: Barriers::default(),
+            }),
+            changed: Condvar::new(),
+            kept: Arc::new(Mutex::new(kept)),
             deliveries: Arc::new(Deliveries::new(limits.deliveries, limits.delivered_bytes)),
             submitter: handle.submitter,
         }
     }
 
-    fn parts(self: Arc<Self>, resume_after: Option<OrderPosition>) -> NodeParts<OrderApplication> {
-        let own = (self.submitter.id(), self.lock().life());
-        let (leads, closes) = (Arc::clone(&self), Arc::clone(&self.deliveries));
-        let deliveries = Arc::clone(&self.deliveries);
+    fn parts(self: Arc<Self>, resume_after: Option<Position>, voters: u64) -> NodeParts<OrderApplication> {
+        let own = (self.origin.node, self.origin.life);
+        let (leads, closes) = (Arc::clone(&self), Arc::clone(&self));
+        let (deliveries, kept) = (Arc::clone(&self.deliveries), Arc::clone(&self.kept));
+        let holders = (0..voters).filter(|voter| *voter != own.0).collect();
         let on_own = Box::new(move |own| self.on_own_proposal(own));
         NodeParts {
-            application: OrderApplication::new(deliveries, own, resume_after, on_own),
+            application: OrderApplication::new(deliveries, own, resume_after, on_own, holders, kept),
             on_leader: Box::new(move |leader| {
                 if leader.is_some() {
-                    leads.change(|proposer, now| proposer.lost(now));
+                    leads.change(|outgoing, now| outgoing.proposer.lost(now));
                 }
             }),
             client_side: None,
-            close: Box::new(move || closes.end(OrderError::Stopped("its replica has stopped".into()))),
+            close: Box::new(move || closes.end("its replica has stopped")),
         }
+    }
+
+    /// Nothing more is taken or delivered.
+    fn end(&self, why: &str) {
+        self.deliveries.end(OrderError::Stopped(why.into()));
+        // Under the latch, so that nobody looks before the end and sleeps behind it.
+        let _outgoing = self.lock();
+        self.changed.notify_all();
     }
 
     /// Handles the delivery or loss of an own proposal, which may make room for others.
     fn on_own_proposal(&self, own: Own) {
-        self.change(|proposer, now| match own {
-            Own::Delivered(submission) => proposer.delivered(now, submission),
-            Own::Early => proposer.early(now),
+        self.change(|outgoing, now| match own {
+            Own::Delivered(submission, at) => {
+                outgoing.proposer.delivered(now, submission);
+                outgoing.barriers.placed(submission, at);
+            }
+            Own::Early => outgoing.proposer.early(now),
+            Own::Passed(next, at) => {
+                outgoing.proposer.passed(now, next);
+                outgoing.barriers.passed(next, at);
+            }
         });
+        self.changed.notify_all();
     }
 
-    fn change(&self, change: impl FnOnce(&mut Proposer, Moment)) {
-        let mut proposer = self.lock();
-        change(&mut proposer, self.now());
-        self.poll(&mut proposer);
+    fn change(&self, change: impl FnOnce(&mut Outgoing, Moment)) {
+        let mut outgoing = self.lock();
+        change(&mut outgoing, self.now());
+        self.poll(&mut outgoing.proposer);
     }
 
     /// Submits the proposals that are due, and returns the time of the next step.
     fn resend(&self) -> Option<Instant> {
-        let mut proposer = self.lock();
-        self.poll(&mut proposer);
-        let deadline = proposer.deadline();
+        let mut outgoing = self.lock();
+        self.poll(&mut outgoing.proposer);
+        let deadline = outgoing.proposer.deadline();
         (deadline != Moment::NEVER).then(|| self.start.checked_add(Duration::from_nanos(deadline.0))).flatten()
     }
 
@@ -234,7 +348,12 @@ impl Shared {
         Moment::default() + self.start.elapsed()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Proposer> {
+    fn lock(&self) -> MutexGuard<'_, Outgoing> {
         self.proposer.lock().expect("a proposer panicked: its proposals are not in order any more")
+    }
+
+    fn lock_kept(&self) -> MutexGuard<'_, Kept> {
+        // No code of others runs under the latch.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

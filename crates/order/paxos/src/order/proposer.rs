@@ -11,10 +11,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use env::Moment;
 
+use super::MAX_PAYLOAD_BYTES;
 use super::lives::Life;
-use super::{MAX_PAYLOAD_BYTES, OrderError};
 use crate::core::ReplicaId;
 use crate::request::{Chunk, Request};
+use total::{OrderError, Room};
 
 /// Bytes of requests that are handed over at once: between two looks at whether there is room.
 const TURN_BYTES: usize = 256 << 10;
@@ -65,18 +66,21 @@ impl Proposer {
         }
     }
 
-    /// The life of its proposals.
-    pub(super) fn life(&self) -> Life {
-        self.life
+    /// Returns how much is taken.
+    pub(super) fn room(&self) -> Room {
+        Room {
+            proposals: self.limit.proposals.saturating_sub(self.pending.len()),
+            bytes: self.limit.bytes.saturating_sub(self.pending_bytes),
+        }
     }
 
-    /// Takes a payload, and returns how many were taken before it.
+    /// Takes a payload, or a barrier if it has no bytes, and returns how many were taken before it.
     pub(super) fn propose(&mut self, payload: Bytes) -> Result<u64, OrderError> {
         let bytes = payload.len();
         if bytes > MAX_PAYLOAD_BYTES {
             return Err(OrderError::TooLarge { bytes, limit: MAX_PAYLOAD_BYTES });
         }
-        if self.pending.len() >= self.limit.proposals || self.pending_bytes >= self.limit.bytes {
+        if !self.room().is_left() {
             return Err(OrderError::Busy);
         }
         self.pending_bytes += bytes;
@@ -92,12 +96,24 @@ impl Proposer {
 
     /// The own node has delivered the oldest proposal.
     pub(super) fn delivered(&mut self, now: Moment, submission: u64) {
-        assert_eq!(submission, self.oldest(), "a life's payloads are delivered in their order, each once");
+        assert_eq!(submission, self.oldest(), "O2: a life's payloads are delivered in their order, each once");
+        self.drop_oldest();
+        self.resend_at = now + self.retry;
+        self.hurried = false;
+    }
+
+    /// All before this number were delivered elsewhere.
+    pub(super) fn passed(&mut self, now: Moment, next: u64) {
+        while self.oldest() < next {
+            self.drop_oldest();
+        }
+        self.lost(now);
+    }
+
+    fn drop_oldest(&mut self) {
         let payload = self.pending.pop_front().expect("it was proposed and not delivered");
         self.pending_bytes -= payload.len();
         self.sent = self.sent.saturating_sub(1);
-        self.resend_at = now + self.retry;
-        self.hurried = false;
     }
 
     /// A proposal came, and one before it is missing.
