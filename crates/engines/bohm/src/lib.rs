@@ -111,6 +111,7 @@ mod execute;
 mod intake;
 mod job;
 mod log;
+mod logged;
 mod pipeline;
 mod plan;
 mod pool;
@@ -149,6 +150,7 @@ use std::sync::{Arc, PoisonError};
 use store::Tables;
 
 pub use checkpoint::CheckpointReport;
+pub use logged::{Found, read_log};
 pub use recover::RecoveryReport;
 pub use wal::{Driver, LogOptions, OnProgress, Pace, RecoveryProgress};
 

@@ -7,21 +7,20 @@
 use crate::attempt::Attempt;
 use crate::call::Call;
 use crate::job::Job;
-use crate::log::{Entry, InputLog};
+use crate::log::InputLog;
+use crate::logged::{Found, Reader, check_calls, register_own};
 use crate::position::Position;
-use crate::programs::Repeat;
 use crate::{Bohm, Options, Shared};
 use env::Disk;
 use model::{
-    Access, AnyProcedure, Decoder, Draws, Durability, Error, Fault, Footprint, Invalid, Key, LogPosition, Malformed,
-    Pending, Registry, Result, RowRef, Schema, TableId, Touch, UnknownCall,
+    Access, AnyProcedure, Draws, Durability, Error, Footprint, Key, LogPosition, LoggedCall, Pending, Registry, Result,
+    RowRef, Schema, TableId, Touch,
 };
 use parts::promise::{Promise, promise};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use wal::redo::{Record, Write};
-use wal::{Log, RecordReader, RecoveredRecord};
+use wal::{Log, RecoveredRecord};
 
 /// Bytes of keys and rows of a checkpoint that are loaded by one call, about.
 const LOAD_BYTES: usize = 64 << 10;
@@ -93,12 +92,9 @@ impl Bohm {
         options: Options,
         tell: &mut dyn FnMut(TableId, &Schema),
     ) -> Result<Bohm> {
-        let taken = |name: model::NameTaken| Invalid::Option { what: name.to_string() };
-        registry.register::<Repeat>().map_err(taken)?;
+        register_own(&mut registry)?;
         let (log, recovered) = Log::open(disk, options.log.clone())?;
-        let covered =
-            recovered.checkpoint.as_ref().map(|checkpoint| (checkpoint.info().start, checkpoint.info().bound));
-        check_calls(recovered.records.another(), covered, &registry)?;
+        check_calls(&recovered, &registry)?;
         let found = recovered.report.clone();
         let start = found.ceiling.max(found.max_stamp) + 1;
         let durability = options.durability;
@@ -148,45 +144,6 @@ impl Bohm {
     }
 }
 
-/// Looks whether all logged calls can be executed again that the checkpoint does not cover, before any is. `covered`: where the
-/// checkpoint began, and the stamp from which on records before that are not in it.
-fn check_calls(mut records: RecordReader, covered: Option<(LogPosition, u64)>, registry: &Registry) -> Result<()> {
-    while let Some(record) = records.next_record()? {
-        if covered.is_some_and(|(start, bound)| record.position <= start && record.stamp < bound) {
-            continue;
-        }
-        let damaged = |_: Malformed| undecodable(record.position);
-        let Record::Calls(mut entries) = Record::decode(record.payload).map_err(damaged)? else { continue };
-        while !entries.is_empty() {
-            if let Entry::Call(_, call) = Entry::decode(&mut entries).map_err(damaged)? {
-                registry.check(call).map_err(|unknown| refusal(unknown, record.position))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn refusal(unknown: UnknownCall, position: LogPosition) -> Error {
-    match unknown {
-        UnknownCall::Name { .. } | UnknownCall::Version { .. } => Invalid::LoggedCall(unknown).into(),
-        UnknownCall::Record(_) | UnknownCall::Arguments(..) => {
-            Fault::Corruption { detail: format!("the record that ends at {position}: {unknown}") }.into()
-        }
-        _ => undecodable(position),
-    }
-}
-
-fn undecodable(position: LogPosition) -> Error {
-    let what = if position == LogPosition::ZERO {
-        "a row of the checkpoint".to_owned()
-    } else {
-        format!("the record that ends at {position}")
-    };
-    let detail =
-        format!("{what} passed its checksum but cannot be decoded: another program or a newer version has written it");
-    Fault::Corruption { detail }.into()
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     checkpoint_rows: u64,
@@ -197,15 +154,13 @@ struct Counts {
 /// An engine that gets back what it had.
 struct Replay<'e> {
     shared: &'e Shared,
-    registry: &'e Registry,
+    reader: Reader<'e>,
     /// Who wants to know the tables.
     tell: &'e mut dyn FnMut(TableId, &Schema),
     /// Rows of the checkpoint that are not submitted yet.
     rows: Rows,
     /// Loads under way, oldest first.
     loads: VecDeque<Pending<Result<()>>>,
-    /// The first number of a table that had not been given when the checkpoint began.
-    next_table: u32,
     /// Whether drops of tables may be under way.
     has_dropped: bool,
     counts: Counts,
@@ -221,55 +176,42 @@ struct Rows {
 impl<'e> Replay<'e> {
     fn new(shared: &'e Shared, registry: &'e Registry, tell: &'e mut dyn FnMut(TableId, &Schema)) -> Replay<'e> {
         let (rows, loads) = (Rows::default(), VecDeque::new());
-        Replay { shared, registry, tell, rows, loads, next_table: 0, has_dropped: false, counts: Counts::default() }
+        let reader = Reader::new(registry);
+        Replay { shared, reader, tell, rows, loads, has_dropped: false, counts: Counts::default() }
     }
 
     fn apply(&mut self, record: RecoveredRecord<'_>) -> Result<()> {
-        let RecoveredRecord { position, payload, is_end, .. } = record;
-        let damaged = |_: Malformed| undecodable(position);
-        match Record::decode(payload).map_err(damaged)? {
-            Record::CheckpointStart(next) => self.next_table = next.0,
-            Record::CheckpointRow(_, Write { table, key, row: Some(row) }) => self.load(table, key, row)?,
-            Record::Create(id, schema) => {
-                // Else it was dropped before the checkpoint began.
-                if position == LogPosition::ZERO || id.0 >= self.next_table {
-                    if std::mem::take(&mut self.has_dropped) {
-                        self.shared.settle(); // A name may be free again.
-                    }
-                    (self.tell)(id, &schema);
-                    self.shared.restore_table(id, schema).map_err(|_| undecodable(position))?;
-                }
-            }
-            Record::Calls(entries) => {
-                self.load_rest()?;
-                self.counts.batches += u64::from(is_end);
-                self.calls(entries, position)?;
-            }
-            Record::CheckpointRow(..) | Record::Writes(_) | Record::Drop(_) => {
-                let detail = "the log has rows that another engine wrote: open it with that engine, and write a checkpoint, \
-                              which every engine reads";
-                return Err(Fault::Corruption { detail: detail.to_owned() }.into());
-            }
+        if record.position > LogPosition::ZERO {
+            self.load_rest()?;
         }
+        let mut reader = self.reader;
+        reader.read(record, &mut |found| self.take(found))?;
+        self.reader = reader;
         Ok(())
     }
 
-    fn calls(&mut self, mut entries: Decoder<'_>, position: LogPosition) -> Result<()> {
-        while !entries.is_empty() {
-            match Entry::decode(&mut entries).map_err(|_| undecodable(position))? {
-                Entry::Call(guess, call) => self.call(guess, call, position)?,
-                Entry::Drop(table) => {
-                    self.shared.intake.submit([Call::dropping(table, None)]);
-                    self.has_dropped = true;
+    fn take(&mut self, found: Found<'_>) -> Result<()> {
+        match found {
+            Found::Table(id, schema) => {
+                if std::mem::take(&mut self.has_dropped) {
+                    self.shared.settle(); // A name may be free again.
                 }
+                (self.tell)(id, &schema);
+                self.shared.restore_table(id, schema)?;
             }
+            Found::Row(table, key, row) => self.load(table, key, row)?,
+            Found::Call(call, guess) => self.call(call, guess)?,
+            Found::Drop(table) => {
+                self.shared.intake.submit([Call::dropping(table, None)]);
+                self.has_dropped = true;
+            }
+            Found::EndOfBatch => self.counts.batches += 1,
         }
         Ok(())
     }
 
     /// Submits a logged call.
-    fn call(&mut self, guess: Option<Footprint>, call: &[u8], position: LogPosition) -> Result<()> {
-        let logged = self.registry.decode(call).map_err(|unknown| refusal(unknown, position))?;
+    fn call(&mut self, logged: LoggedCall, guess: Option<Footprint>) -> Result<()> {
         let job = Box::new(Replayed { procedure: logged.procedure, draws: logged.draws });
         let is_guess = guess.is_some();
         let footprint = match guess {
@@ -323,7 +265,7 @@ impl<'e> Replay<'e> {
     fn end(&mut self) -> Result<()> {
         self.load_rest()?;
         self.shared.settle();
-        self.shared.tables.reserve(TableId(self.next_table));
+        self.shared.tables.reserve(self.reader.next_table);
         Ok(())
     }
 }

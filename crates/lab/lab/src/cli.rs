@@ -2,6 +2,8 @@
 
 use crate::engines::{DoorName, EngineName, RECEIVE};
 use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
+use crate::kill::CHILD;
+use crate::kill::arguments::KillArguments;
 use crate::options::{Format, number, seconds, seconds_or_none};
 use crate::soak::arguments::SoakArguments;
 use crate::trial::DurabilityName;
@@ -19,7 +21,8 @@ Examples:
   lab history --engine all --operations 1000000 --threads 2
   lab run vmvcc-stock-scan --scale full
   lab experiment paxos-order --replicas 3,5,7 --durability memory,fsync
-  lab soak --minutes 30";
+  lab soak --minutes 30
+  lab kill --engine bohm --rounds 100";
 
 /// Runs workloads on database engines side by side, and judges what they did
 #[derive(Debug, Parser)]
@@ -40,6 +43,8 @@ pub enum Command {
     History(HistoryArguments),
     /// Load, kill and restart a server for a long time, and audit it
     Soak(SoakArguments),
+    /// Kill a process that executes logged calls, again and again, and look for each answer
+    Kill(KillArguments),
     /// List the papers' experiments
     List(ListArguments),
     /// Run an experiment of a paper, and compare with its figure
@@ -61,6 +66,14 @@ pub enum Command {
     ReceiveLog {
         /// The directory
         directory: PathBuf,
+    },
+    /// Execute calls until killed: how `kill` has something to kill
+    #[command(name = CHILD, hide = true)]
+    KillChild {
+        /// The directory of the database
+        directory: PathBuf,
+        /// Seed of all random choices
+        seed: u64,
     },
     /// Run one trial, given as JSON, in this process: how `workload` keeps its runs apart
     #[command(hide = true)]

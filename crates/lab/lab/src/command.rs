@@ -12,7 +12,7 @@ use crate::trial::{self, DurabilityName, Plan, WorkloadPlan};
 use crate::turns::{self, Kept, Progress, Space};
 use crate::workloads::parameters::Presets;
 use crate::workloads::{bank, dml, smallbank, tatp, tpcc, ycsb};
-use crate::{histories, machine, soak};
+use crate::{histories, kill, machine, soak};
 use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,6 +36,8 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         }
         Some(Command::Measure { plan }) => measure(&plan, out),
         Some(Command::ReceiveLog { directory }) => engines::receive(&directory, out).map_err(Failure::Run),
+        Some(Command::KillChild { directory, seed }) => kill::child::run(&directory, seed, out).map_err(Failure::Run),
+        Some(Command::Kill(arguments)) => kill::run(&arguments, out),
         Some(Command::Soak(arguments)) => soak::run(&arguments, out),
         Some(Command::History(arguments)) => judge_histories(&arguments, out),
         Some(Command::Experiment(ExperimentCommand::PaxosOrder(arguments))) => paxos_order::run(arguments, out),

@@ -54,6 +54,7 @@ pub mod engines;
 pub mod experiments;
 pub mod failure;
 pub mod histories;
+pub mod kill;
 pub mod machine;
 pub mod options;
 pub mod plain_core;
