@@ -4,6 +4,7 @@
 use conformance::seeds;
 use env::{Randomness, SimDisk, SimDiskOptions, thread};
 use model::columns::{Batch, batches};
+use model::decimal::Decimal;
 use model::{
     Access, Begin, ColumnType, Columns, Comparison, Delta, Durability, Finish, Interactive, Key, Mode, Predicate,
     Result, RowBuf, RowRef, Savepoints, Scan, Schema, SharedReads, TableId, Value, ValueRef,
@@ -24,7 +25,7 @@ const TRANSACTIONS: usize = 150;
 const RUNS: u64 = 4;
 
 /// The columns of a row, its key first.
-type Row = [i64; 4];
+type Row = [i64; 6];
 type State = BTreeMap<i64, Row>;
 
 /// A step of a transaction, with what it returned.
@@ -54,6 +55,12 @@ enum Step {
         amount: i64,
         found: bool,
     },
+    Set {
+        id: i64,
+        column: u16,
+        value: i64,
+        found: bool,
+    },
     Delete {
         id: i64,
         found: bool,
@@ -75,6 +82,8 @@ fn schema() -> Schema {
     let schema = Schema::table("t").column("id", ColumnType::Int);
     columns
         .fold(schema, |schema, name| schema.column(name, ColumnType::Int))
+        .column("decimal", ColumnType::Bytes)
+        .column("text", ColumnType::Text)
         .key(["id"])
         .build()
         .expect("a good schema")
@@ -86,9 +95,36 @@ fn key(id: i64) -> Key {
     key
 }
 
+/// A column of decimals, now and then of another scale than most.
+const DECIMALS: u16 = 4;
+/// A column of texts, few of which are different.
+const TEXTS: u16 = 5;
+
+fn decimal(value: i64) -> Decimal {
+    Decimal::new(value, if value == 7 { 3 } else { 2 })
+}
+
+/// An integer as a column has it.
+fn value_of(column: u16, value: i64) -> Value {
+    match column {
+        DECIMALS => decimal(value).stored().to_vec().into(),
+        TEXTS => value.to_string().into(),
+        _ => value.into(),
+    }
+}
+
 fn integer(value: ValueRef<'_>) -> i64 {
-    let ValueRef::Int(value) = value else { panic!("columns are integers") };
-    value
+    match value {
+        ValueRef::Int(value) => value,
+        ValueRef::Bytes(bytes) => Decimal::of_stored(bytes).expect("a decimal").digits,
+        ValueRef::Text(text) => text.parse().expect("digits"),
+        value => panic!("no column has {value:?}"),
+    }
+}
+
+fn stored(row: &Row) -> RowBuf {
+    let values: Vec<Value> = (0..).zip(row).map(|(column, value)| value_of(column, *value)).collect();
+    RowBuf::from_values(&values.iter().map(Value::as_ref).collect::<Vec<_>>())
 }
 
 fn integers(row: RowRef<'_>) -> Vec<i64> {
@@ -96,7 +132,7 @@ fn integers(row: RowRef<'_>) -> Vec<i64> {
 }
 
 fn row_of(row: RowRef<'_>) -> Row {
-    integers(row).try_into().expect("a row has four columns")
+    integers(row).try_into().expect("a row has six columns")
 }
 
 fn some(row: &Row, columns: &[u16]) -> Vec<i64> {
@@ -104,7 +140,7 @@ fn some(row: &Row, columns: &[u16]) -> Vec<i64> {
 }
 
 fn passes(filter: &Predicate, row: &Row) -> bool {
-    filter.matches(RowBuf::from_values(&row.map(ValueRef::Int)).row())
+    filter.matches(stored(row).row())
 }
 
 /// A client of random transactions.
@@ -161,11 +197,17 @@ impl Client<'_> {
         Ok(match self.below(8) {
             0..4 => self.read(open)?,
             4 => {
-                let row = [id, self.below(8), self.below(8), self.below(300)];
-                open.put(self.table, &key(id), RowBuf::from_values(&row.map(ValueRef::Int)).row())?;
+                let row = [id, self.below(8), self.below(8), self.below(300), self.below(8), self.below(4)];
+                open.put(self.table, &key(id), stored(&row).row())?;
                 Step::Put(row)
             }
-            5 | 6 => {
+            5 => {
+                let (column, value) = (DECIMALS + self.below(2) as u16, self.below(8));
+                let delta = Delta::new().set(column, value_of(column, value));
+                let found = open.update(self.table, &key(id), &delta)?;
+                Step::Set { id, column, value, found }
+            }
+            6 => {
                 let (column, amount) = (1 + self.below(3) as u16, 1 + self.below(200));
                 let found = open.update(self.table, &key(id), &Delta::new().add(column, amount))?;
                 Step::Add { id, column, amount, found }
@@ -223,13 +265,15 @@ impl Client<'_> {
     }
 
     fn columns(&mut self) -> Vec<u16> {
-        (0..1 + self.below(2)).map(|_| self.below(4) as u16).collect()
+        (0..1 + self.below(2)).map(|_| self.below(6) as u16).collect()
     }
 
     fn filter(&mut self) -> Predicate {
         let comparison = [Comparison::Equal, Comparison::Less, Comparison::GreaterOrEqual][self.below(3) as usize];
-        match self.below(3) {
-            0 => Predicate::True,
+        match self.below(6) {
+            0 | 1 => Predicate::True,
+            2 => Predicate::CompareDecimal(DECIMALS, comparison, decimal(self.below(8))),
+            3 => Predicate::Compare(TEXTS, comparison, value_of(TEXTS, self.below(4))),
             _ => Predicate::Compare(1 + self.below(3) as u16, comparison, Value::Int(self.below(8))),
         }
     }
@@ -288,6 +332,12 @@ fn repeat(snapshot: &State, steps: &[Step]) -> std::result::Result<State, String
                 let row = state.get_mut(id);
                 let is_right = row.is_some() == *found;
                 row.into_iter().for_each(|row| row[usize::from(*column)] += amount);
+                is_right
+            }
+            Step::Set { id, column, value, found } => {
+                let row = state.get_mut(id);
+                let is_right = row.is_some() == *found;
+                row.into_iter().for_each(|row| row[usize::from(*column)] = *value);
                 is_right
             }
             Step::Delete { id, found } => state.remove(id).is_some() == *found,
