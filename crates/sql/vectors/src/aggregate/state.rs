@@ -3,7 +3,7 @@
 use super::Call;
 use crate::batch::Batch;
 use crate::column::{Class, Column, Data};
-use crate::digits::Digits;
+use crate::digits::{Digits, bits_of};
 use crate::kernels::compare_floats;
 use bigdecimal::num_bigint::BigInt;
 use pgtypes::functions::Accumulator;
@@ -225,6 +225,12 @@ impl State {
                 sums[0].add(sum, *scale)?;
                 sums[0].count += values.len() as i64 - 1;
             }
+            (State::Numerics(sums), Data::Decimal(Digits::Short(values), scale))
+                if let Some(groups) = groups.filter(|_| sums.len() <= FEW_GROUPS && nulls.is_none())
+                    && bits_of(values) + (values.len() + 1).ilog2() < i64::BITS - 2 =>
+            {
+                add_few(sums, (values, *scale), groups)?;
+            }
             (State::Numerics(sums), Data::Decimal(values, scale)) => {
                 let mut result = Ok(());
                 each_digits(values, nulls, groups, |group, value| {
@@ -431,6 +437,22 @@ fn each_digits(values: &Digits, nulls: Option<&[bool]>, groups: Option<&[u32]>, 
         Digits::Short(values) => each(values, nulls, groups, |group, value| add(group, value.into())),
         Digits::Long(values) => each(values, nulls, groups, add),
     }
+}
+
+/// Groups so few that a sum in eight bytes for each is worth it in every batch.
+const FEW_GROUPS: usize = 128;
+
+/// Adds numerics of one scale to few groups, whose sums of one batch have room in eight bytes.
+fn add_few(sums: &mut [NumericSum], (values, scale): (&[i64], u32), groups: &[u32]) -> Result<()> {
+    let mut of_batch = [(0_i64, 0_i64); FEW_GROUPS];
+    for (value, group) in values.iter().zip(groups) {
+        add_to(&mut of_batch[*group as usize % FEW_GROUPS], *value, 1);
+    }
+    for (sum, (digits, count)) in sums.iter_mut().zip(of_batch).filter(|(_, (_, count))| *count > 0) {
+        sum.add(digits.into(), scale)?;
+        sum.count += count - 1;
+    }
+    Ok(())
 }
 
 /// The sum of digits; `None` if it has no room.

@@ -152,7 +152,10 @@ impl Run<'_, '_> {
                     let value = self.constant(table, column, left)?;
                     value.map(|value| Predicate::Compare(column, comparison.mirrored(), value))
                 }
-                _ => self.numeric_predicate(table, *comparison, left, right)?,
+                _ => match self.numeric_predicate(table, *comparison, left, right)? {
+                    Some(found) => Some(found),
+                    None => self.date_predicate(table, *comparison, left, right)?,
+                },
             },
             ExprKind::Call(function, arguments) if function.function.name == "~~" => {
                 self.prefix_predicate(table, arguments)?
@@ -240,6 +243,36 @@ impl Run<'_, '_> {
         Ok(decimal.map(|decimal| Predicate::CompareDecimal(column, comparison, decimal)))
     }
 
+    /// A comparison of a column of dates with a timestamp that is constant during the scan: of its day, or of the days around it.
+    fn date_predicate(
+        &mut self,
+        table: &Table,
+        comparison: Comparison,
+        left: &Expr,
+        right: &Expr,
+    ) -> Result<Option<Predicate>> {
+        let (column, comparison, constant) = match (date(table, left), date(table, right)) {
+            (Some(column), None) => (column, comparison, right),
+            (None, Some(column)) => (column, comparison.mirrored(), left),
+            _ => return Ok(None),
+        };
+        if !is_fixed(constant) {
+            return Ok(None);
+        }
+        let Datum::Timestamp(micros) = self.evaluate(constant, &[])? else { return Ok(None) };
+        let (day, is_midnight) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS) == 0);
+        let comparison = match comparison {
+            comparison if is_midnight => comparison,
+            // A day that began before the timestamp is before it.
+            Comparison::Less | Comparison::LessOrEqual => Comparison::LessOrEqual,
+            Comparison::Greater | Comparison::GreaterOrEqual => Comparison::Greater,
+            Comparison::Equal | Comparison::NotEqual => return Ok(None),
+        };
+        // Infinities are no days.
+        let day = i32::try_from(day).ok().filter(|_| micros != i64::MIN && micros != i64::MAX);
+        Ok(day.map(|day| Predicate::Compare(column, comparison, Value::Date(day))))
+    }
+
     /// IN a list of numerics, none of which is NULL.
     fn one_of_numerics(&mut self, column: u16, list: &[Expr]) -> Result<Option<Predicate>> {
         let decimals: Option<Vec<Decimal>> =
@@ -278,6 +311,16 @@ fn only_prefix(pattern: &str) -> Option<String> {
         }
     }
     Some(prefix)
+}
+
+const DAY_MICROS: i64 = 86_400_000_000;
+
+/// Column of dates that is compared as timestamps.
+fn date(table: &Table, expression: &Expr) -> Option<u16> {
+    let ExprKind::Cast { input, .. } = &expression.kind else { return None };
+    let ExprKind::Column(column) = input.kind else { return None };
+    let is_date = table.columns.get(column)?.data_type == Type::DATE && expression.data_type == Type::TIMESTAMP;
+    is_date.then_some(column)?.try_into().ok()
 }
 
 /// Column of numerics.
