@@ -38,7 +38,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run orders clients test test-clients unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
+.PHONY: help tools check run orders settlement clients test test-clients unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -48,6 +48,9 @@ run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA,
 
 orders: tools ## The embedded example (examples/northwind); knobs: DATA, CSV, THREADS, SECONDS
 	$(NORTHWIND)
+
+settlement: ## The example of procedures in batches (examples/settlement), in memory
+	$(CARGO) run --release -p seriatim-settlement
 
 clients: target/clients/bin/python ## Python clients for the tests of the server
 

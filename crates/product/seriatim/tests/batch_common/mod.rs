@@ -90,7 +90,18 @@ impl Gate {
     }
 }
 
+/// Opens a gate: what waits there would keep a database that is dropped from its end.
+pub struct OpenAtEnd(Gate);
+
+impl Drop for OpenAtEnd {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
 pub struct Bank {
+    /// Dropped before the database.
+    pub at_end: OpenAtEnd,
     pub db: batch::Database,
     pub accounts: batch::Table<Account>,
     /// Inserts an account; declared.
@@ -200,7 +211,7 @@ impl Bank {
                 Ok::<_, Error>(value)
             })
             .unwrap();
-        let gate = gate.clone();
+        let (at_end, gate) = (OpenAtEnd(gate.clone()), gate.clone());
         let hold = builder
             .procedure("hold", 1)
             .footprint(move |footprint, (): &()| footprint.updates(accounts, 0))
@@ -209,7 +220,7 @@ impl Bank {
                 Ok::<_, Error>(())
             })
             .unwrap();
-        let make = move |db| Bank { db, accounts, open, transfer, give, count, tax, next, hold };
+        let make = move |db| Bank { at_end, db, accounts, open, transfer, give, count, tax, next, hold };
         Plan { builder, make: Box::new(make) }
     }
 
