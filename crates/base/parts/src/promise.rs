@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 /// The side that resolves the value. Dropping it unresolved is a bug: the waiting side panics.
 #[derive(Debug)]
 #[must_use = "the waiting side panics if this is dropped"]
-pub struct Promise<T>(Arc<Cell<T>>);
+pub struct Promise<T>(Option<Arc<Cell<T>>>);
 
 /// The side that waits.
 struct Promised<T>(Arc<Cell<T>>);
@@ -20,8 +20,10 @@ struct Cell<T> {
 }
 
 enum State<T> {
-    /// No thread has polled.
+    /// No thread waits or has polled.
     Open,
+    /// A thread sleeps until the value is there.
+    Awaited,
     /// To be woken when the value is there.
     Polled(Waker),
     /// To be called when the value is there.
@@ -36,15 +38,16 @@ enum State<T> {
 /// A promise, and the pending value that it resolves.
 pub fn promise<T: Send + 'static>() -> (Promise<T>, Pending<T>) {
     let cell = Arc::new(Cell { state: Mutex::new(State::Open), resolved: Condvar::new() });
-    (Promise(cell.clone()), Pending::later(Promised(cell)))
+    (Promise(Some(cell.clone())), Pending::later(Promised(cell)))
 }
 
 const BROKEN: &str = "a promise was dropped without a value: a bug of the engine that made it";
 
 impl<T> Promise<T> {
     /// Resolves the value: wakes the waiting thread or task, or calls its callback on this thread.
-    pub fn resolve(self, value: T) {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn resolve(mut self, value: T) {
+        let cell = self.0.take().expect("a promise is resolved once");
+        let mut state = cell.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Taken) {
             // Outside the latch: the callback may do anything.
             State::Called(callback) => {
@@ -54,11 +57,21 @@ impl<T> Promise<T> {
             before => {
                 *state = State::Resolved(value);
                 drop(state);
-                self.0.resolved.notify_all();
-                if let State::Polled(waker) = before {
-                    waker.wake();
-                }
+                before.notify(&cell.resolved);
             }
+        }
+    }
+}
+
+impl<T> State<T> {
+    /// Notifies whoever waits. A notification of a condition is a call of the system even if nobody waits, so it is made for a
+    /// thread that sleeps only.
+    fn notify(self, resolved: &Condvar) {
+        match self {
+            // One at most: the waiting side is one value.
+            State::Awaited => resolved.notify_one(),
+            State::Polled(waker) => waker.wake(),
+            _ => {}
         }
     }
 }
@@ -66,14 +79,12 @@ impl<T> Promise<T> {
 /// Breaks the promise, so that the waiting side panics instead of waiting for ever.
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, State::Open | State::Polled(_)) {
+        let Some(cell) = &self.0 else { return };
+        let mut state = cell.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, State::Open | State::Awaited | State::Polled(_)) {
             let before = std::mem::replace(&mut *state, State::Broken);
             drop(state);
-            self.0.resolved.notify_all();
-            if let State::Polled(waker) = before {
-                waker.wake();
-            }
+            before.notify(&cell.resolved);
         }
     }
 }
@@ -85,7 +96,7 @@ impl<T: Send> Later<T> for Promised<T> {
             match std::mem::replace(&mut *state, State::Taken) {
                 State::Resolved(value) => return value,
                 State::Broken => panic!("{BROKEN}"),
-                _ => *state = State::Open,
+                _ => *state = State::Awaited,
             }
             state = self.0.resolved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -120,6 +131,7 @@ impl<T> std::fmt::Debug for State<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             State::Open => "open",
+            State::Awaited => "awaited",
             State::Polled(_) => "polled",
             State::Called(_) => "called",
             State::Resolved(_) => "resolved",
