@@ -7,7 +7,7 @@ pub mod ordered;
 pub mod prefetch;
 
 pub use any::{AnyIndex, Walk};
-pub use hash::Hash;
+pub use hash::{Hash, KeyHash};
 pub use ordered::Ordered;
 
 /// Entry of an index: a pointer to a shared record that carries its own key.

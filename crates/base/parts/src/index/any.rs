@@ -1,6 +1,6 @@
 //! An index of the kind that a table asks for: ordered, or a hash table.
 
-use super::hash::HashCursor;
+use super::hash::{HashCursor, KeyHash};
 use super::ordered::Cursor;
 use super::{Entry, Hash, Insert, KeyWidth, LeafChange, LeafCount, Ordered, hash};
 use crate::epoch::{self, Guard};
@@ -70,6 +70,30 @@ impl<E: Entry> AnyIndex<E> {
     #[inline]
     pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g E> {
         on!(self, it => it.get(key, guard))
+    }
+
+    /// The hash of a key: the first step of a lookup in steps, see [`Hash::hash_of`]. An ordered index has one step only: the last.
+    #[inline]
+    pub fn hash_of(&self, key: &[u8]) -> KeyHash {
+        on!(self, _it => KeyHash::default(), it => it.hash_of(key))
+    }
+
+    /// Asks for the bucket of a key.
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: KeyHash) {
+        on!(self, _it => (), it => it.prefetch_bucket(hash));
+    }
+
+    /// Asks for the entry of a key whose bucket is near.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: KeyHash) {
+        on!(self, _it => (), it => it.prefetch_entry(hash));
+    }
+
+    /// The entry of a key with this hash.
+    #[inline]
+    pub fn get_hashed<'g>(&self, key: &[u8], hash: KeyHash, guard: &'g Guard) -> Option<&'g E> {
+        on!(self, it => it.get(key, guard), it => it.get_hashed(key, hash, guard))
     }
 
     /// The entry of a key; if there is none, the count of the leaf (or bucket) that would have it.

@@ -32,7 +32,7 @@ mod scan;
 mod shard;
 
 use self::{
-    key::{KeyHasher, Probe},
+    key::{KeyHasher, Probe, shard_of},
     shard::{AssignedBucket, Shard},
 };
 use super::{Entry, Insert, KeyWidth, LeafChange, LeafCount, prefetch::SIDE_BY_SIDE};
@@ -60,6 +60,10 @@ pub struct Hash<E: Entry> {
     /// A power of two of them, chosen by the hash's top bits.
     shards: Box<[Shard<E>]>,
 }
+
+/// Hash of a key in one index: the first step of a lookup in steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyHash(u64);
 
 impl<E: Entry> Hash<E> {
     /// An empty index, hashing by a seed of its own from the system's randomness: who chooses the keys cannot choose
@@ -222,8 +226,34 @@ impl<E: Entry> Hash<E> {
     /// Asks the processor to fetch the bucket of `key` now, for an operation on it soon.
     #[inline]
     pub fn prefetch(&self, key: &[u8]) {
-        let probe = self.hasher.probe(key);
-        self.shard(&probe).prefetch(&probe);
+        self.prefetch_bucket(self.hash_of(key));
+    }
+
+    /// The hash of a key. A lookup in steps, each some other lookups after the one before so that their misses overlap, is this, then
+    /// [`Self::prefetch_bucket`], [`Self::prefetch_entry`] and [`Self::get_hashed`].
+    #[inline]
+    pub fn hash_of(&self, key: &[u8]) -> KeyHash {
+        KeyHash(self.hasher.probe(key).hash)
+    }
+
+    /// Asks for the bucket of a key.
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: KeyHash) {
+        self.shard_of(hash.0).prefetch(hash.0);
+    }
+
+    /// Asks for the first line of the entry that a key may have, whose bucket is near. Looks at no entry.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: KeyHash) {
+        self.shard_of(hash.0).prefetch_entry(hash.0);
+    }
+
+    /// As [`Self::get`], with the key's hash.
+    #[inline]
+    pub fn get_hashed<'g>(&self, key: &[u8], hash: KeyHash, guard: &'g Guard) -> Option<&'g E> {
+        let probe = self.hasher.probe_hashed(key, hash.0);
+        let shard = self.shard(&probe);
+        shard.peek(&probe, guard).or_else(|| shard.find(&probe, guard, None))
     }
 
     /// Brings the entries of the first [`SIDE_BY_SIDE`] keys near, and their buckets, and shows them to `found`. A hint for lookups
@@ -251,6 +281,11 @@ impl<E: Entry> Hash<E> {
 
     #[inline]
     fn shard(&self, probe: &Probe<'_>) -> &Shard<E> {
-        &self.shards[probe.shard(self.shards.len())]
+        self.shard_of(probe.hash)
+    }
+
+    #[inline]
+    fn shard_of(&self, hash: u64) -> &Shard<E> {
+        &self.shards[shard_of(hash, self.shards.len())]
     }
 }

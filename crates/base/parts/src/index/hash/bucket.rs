@@ -1,7 +1,7 @@
 //! Buckets: a latch with version and stamp, five slots, and a chain of overflow blocks.
 
 use super::{
-    super::{Entry, leaf::StampedLatch},
+    super::{Entry, leaf::StampedLatch, prefetch::prefetch},
     key::{Probe, TAG_BITS},
 };
 use crate::{
@@ -147,6 +147,14 @@ impl<E: Entry> Bucket<E> {
             }
             self.blocks().skip(1).find_map(|block| find_in(block, probe, tag, guard))
         })
+    }
+
+    /// Asks for the first lines of the entries with this tag, without a look at them. Those of overflow blocks are left out.
+    #[inline]
+    pub(super) fn prefetch_entry(&self, tag: usize) {
+        for tagged in self.slots.iter().map(Slot::load).filter(|tagged| tagged.tag() == tag) {
+            prefetch(tagged.address(), 1);
+        }
     }
 
     /// Every slot, block by block.

@@ -81,6 +81,22 @@ impl KeyHasher {
         };
         Probe { hash: hasher.finish(), key }
     }
+
+    /// The same, with the hash that an earlier probe of the key had.
+    #[inline]
+    pub(super) fn probe_hashed<'a>(&self, key: &'a [u8], hash: u64) -> Probe<'a> {
+        let key = match self.width {
+            KeyWidth::Eight => Key::Eight(eight(key).expect("a key of eight bytes")),
+            KeyWidth::Any => Key::Any(key),
+        };
+        Probe { hash, key }
+    }
+}
+
+/// Number of the shard, among so many, that has the keys of a hash.
+#[inline]
+pub(super) fn shard_of(hash: u64, shards: usize) -> usize {
+    (hash >> SHARD_SHIFT) as usize & (shards - 1)
 }
 
 impl Probe<'_> {
@@ -91,11 +107,6 @@ impl Probe<'_> {
             Key::Eight(word) => eight(entry.key()) == Some(word),
             Key::Any(bytes) => entry.key() == bytes,
         }
-    }
-
-    #[inline]
-    pub(super) fn shard(&self, shards: usize) -> usize {
-        (self.hash >> SHARD_SHIFT) as usize & (shards - 1)
     }
 }
 

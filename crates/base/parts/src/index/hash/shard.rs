@@ -176,9 +176,15 @@ impl<E: Entry> Shard<E> {
     }
 
     #[inline]
-    pub(super) fn prefetch(&self, probe: &Probe<'_>) {
-        let (_, bucket) = self.locate(probe.hash);
+    pub(super) fn prefetch(&self, hash: u64) {
+        let (_, bucket) = self.locate(hash);
         prefetch(ptr::from_ref(bucket), size_of::<Bucket<E>>());
+    }
+
+    #[inline]
+    pub(super) fn prefetch_entry(&self, hash: u64) {
+        let (home, bucket) = self.locate(hash);
+        bucket.prefetch_entry(tag(hash, home.depth));
     }
 
     pub(super) fn drain(&mut self, take: &mut impl FnMut(NonNull<E>)) {
