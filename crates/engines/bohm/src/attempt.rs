@@ -78,10 +78,7 @@ impl<'a, 'e> Attempt<'a, 'e> {
     #[inline]
     fn make_ready(&mut self, version: VersionRef) -> Result<()> {
         let position = self.call.position;
-        ensure(
-            version.begin() < position && position <= version.end(),
-            "B4: a read returns the version that begins below its position and ends at or above it",
-        );
+        ensure(version.begin() < position, "B4: a read returns a version that begins below its position");
         self.executor.make_ready(version, position).map_err(|blocked_on| {
             self.blocked_on = Some(blocked_on);
             self.poison = Some(Error::NotYet);
@@ -97,7 +94,7 @@ impl<'a, 'e> Attempt<'a, 'e> {
             let placeholder = slot.placeholder();
             return Ok(show(placeholder.row(draft), columns, row));
         }
-        let Some(version) = slot.read_version() else { return Ok(show(None, columns, row)) };
+        let Some(version) = slot.below() else { return Ok(show(None, columns, row)) };
         self.make_ready(version)?;
         Ok(show(version.row(version.content()), columns, row))
     }

@@ -6,6 +6,7 @@ use crate::position::Position;
 use crate::state::CallState;
 use crate::version::{Content, Version, VersionRef};
 use model::{Footprint, FootprintEntry, TableId, Touch};
+use parts::index::prefetch::prefetch;
 use parts::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 use parts::sync::cell::UnsafeCell;
 use std::ops::Deref;
@@ -33,6 +34,8 @@ pub(crate) struct Call {
     pub drops: Option<TableId>,
     /// How many tables had been dropped when its own were looked for.
     pub drops_seen: u64,
+    /// Whether some of its keys are of ordered tables.
+    pub has_order: bool,
     /// One for each key of the footprint, in its order.
     pub slots: Box<[Slot]>,
     pub state: CallState,
@@ -59,9 +62,11 @@ pub(crate) struct Slot {
     pub planner: u8,
     /// A [`Content`]: what the attempt under way has drafted. `Relaxed`: handed on with the state of the call.
     draft: AtomicU8,
-    /// The placeholder of a key that is written, or the version that is read; null: the key is absent. Set by the
-    /// planner, and published by the barrier of the batch (B3).
-    version: AtomicPtr<Version>,
+    /// The version that is read; null: the key is absent. Set by the planner as `placeholder`, and published by the
+    /// barrier of the batch (B3).
+    below: AtomicPtr<Version>,
+    /// The placeholder of a key that is written.
+    placeholder: AtomicPtr<Version>,
 }
 
 /// What a footprint allows to be done to a key.
@@ -140,7 +145,8 @@ impl Slot {
                     is_short: entry.key.len() == PREFIX,
                     planner: planner_of(entry),
                     draft: AtomicU8::new(Content::Empty as u8),
-                    version: AtomicPtr::default(),
+                    below: AtomicPtr::default(),
+                    placeholder: AtomicPtr::default(),
                 }),
             }
         }
@@ -152,31 +158,49 @@ impl Slot {
         &footprint.keys()[self.entry as usize].key
     }
 
+    /// Calls a function with the key, which is not looked for in the footprint if it is short.
     #[inline]
-    pub fn version(&self) -> Option<VersionRef> {
-        VersionRef::from_pointer(self.version.load(Relaxed))
+    pub fn with_key<T>(&self, footprint: &Footprint, work: impl FnOnce(&[u8]) -> T) -> T {
+        if self.is_short { work(&self.prefix.to_be_bytes()) } else { work(self.key(footprint)) }
     }
 
+    /// Leaves what planning has found: the version that is read, and the placeholder of a key that is written.
     #[inline]
-    pub fn set_version(&self, version: Option<VersionRef>) {
-        self.version.store(version.map_or(ptr::null_mut(), VersionRef::pointer), Relaxed);
+    pub fn refer(&self, below: Option<VersionRef>, placeholder: Option<VersionRef>) {
+        let pointer = |version: Option<VersionRef>| version.map_or(ptr::null_mut(), VersionRef::pointer);
+        // Relaxed: published by the barrier.
+        self.below.store(pointer(below), Relaxed);
+        self.placeholder.store(pointer(placeholder), Relaxed);
     }
 
     /// The placeholder of a key that is written.
     #[inline]
     pub fn placeholder(&self) -> VersionRef {
-        self.version().expect("B3: a batch is executed when every written key has its placeholder")
+        VersionRef::from_pointer(self.placeholder.load(Relaxed))
+            .expect("B3: a batch is executed when every written key has its placeholder")
     }
 
     /// The version that the call reads: the one below its own placeholder, or the newest one.
     #[inline]
-    pub fn read_version(&self) -> Option<VersionRef> {
-        if self.actions.write() { self.placeholder().previous() } else { self.version() }
+    pub fn below(&self) -> Option<VersionRef> {
+        VersionRef::from_pointer(self.below.load(Relaxed))
     }
 
     #[inline]
     pub fn draft(&self) -> Content {
         Content::from_number(self.draft.load(Relaxed))
+    }
+
+    #[inline]
+    fn prefetch_versions(&self) {
+        if self.actions.read()
+            && let Some(version) = self.below()
+        {
+            version.prefetch();
+        }
+        if let Some(placeholder) = VersionRef::from_pointer(self.placeholder.load(Relaxed)) {
+            placeholder.prefetch();
+        }
     }
 
     /// Replaces the draft, and frees what the one before held.
@@ -205,6 +229,7 @@ impl Call {
             position: Position::START,
             is_guess,
             is_read_only: job.is_read_only(),
+            has_order: false,
             footprint,
             logged: Vec::new(),
             awaits_log: false,
@@ -263,18 +288,28 @@ impl Call {
         self.slots.binary_search_by(order).ok()
     }
 
-    /// Brings near what the call will read.
-    pub fn prefetch(&self) {
-        for slot in self.slots.iter().filter(|slot| slot.actions.read()) {
-            if let Some(version) = slot.read_version() {
-                version.prefetch();
-            }
+    /// Brings the slots near.
+    #[inline]
+    pub fn prefetch_slots(&self) {
+        prefetch(self.slots.as_ptr(), size_of::<Slot>() * self.slots.len().min(LINEAR));
+    }
+
+    /// Brings near what the call will read and write, at its beginning. Its slots are near.
+    #[inline]
+    pub fn prefetch_versions(&self) {
+        for slot in self.slots.iter().take(LINEAR) {
+            slot.prefetch_versions();
         }
     }
 
     /// Slots of keys that are written.
     pub fn written(&self) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter(|slot| slot.actions.write())
+    }
+
+    /// Slots of keys that a planner has placed a version for.
+    pub fn placed_by(&self, planner: u8) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(move |slot| slot.planner == planner && slot.actions.write())
     }
 
     /// Lets the thread that executes the call use its job.

@@ -14,8 +14,8 @@
 
 use crate::Bohm;
 use crate::Shared;
+use crate::position::Position;
 use crate::read::newest_at;
-use crate::record::RecordRef;
 use crate::store::Table;
 use crate::version::VersionRef;
 use env::time::{Duration, Instant};
@@ -82,20 +82,17 @@ impl HandedOver {
         self.bytes += (key.len() + row.len()) as u64;
     }
 
-    /// Adds the row of a version that a planner is about to free, if the boundary shows it: the next version begins behind.
-    pub fn hand_over(
-        &mut self,
-        boundary: u64,
-        table: TableId,
-        record: RecordRef,
-        previous: VersionRef,
-        next: VersionRef,
-    ) {
-        if boundary == NONE || previous.begin().batch() > boundary || next.begin().batch() <= boundary {
-            return;
-        }
-        if let Some(row) = previous.row(previous.content()) {
-            self.add(table, record.key(), row);
+    /// Returns whether the checkpoint of a boundary shows a version that a planner is about to free: the next version begins
+    /// behind.
+    #[inline]
+    pub fn shows(&self, boundary: u64, version: VersionRef, next: Position) -> bool {
+        boundary != NONE && version.begin().batch() <= boundary && boundary < next.batch()
+    }
+
+    /// Adds the row of such a version.
+    pub fn hand_over(&mut self, table: TableId, key: &[u8], version: VersionRef) {
+        if let Some(row) = version.row(version.content()) {
+            self.add(table, key, row);
         }
     }
 

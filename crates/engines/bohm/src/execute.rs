@@ -1,7 +1,7 @@
 //! Execution: bodies run in any order that their reads allow, and fill their placeholders.
 
 use crate::attempt::{Attempt, panicked};
-use crate::call::CallRef;
+use crate::call::{Call, CallRef};
 use crate::job::Job;
 use crate::pipeline::{Batch, Next};
 use crate::position::Position;
@@ -13,6 +13,10 @@ use model::{Error, Footprint};
 use parts::sync::atomic::Ordering::Relaxed;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Calls ahead of the one that is executed, whose slots are fetched: planning has just written them. The versions of
+/// the next call are, too.
+const SLOTS_AHEAD: usize = 3;
 
 /// One executing thread.
 pub(crate) struct Executor<'e> {
@@ -101,9 +105,13 @@ impl<'e> Executor<'e> {
             if calls.is_empty() {
                 break;
             }
+            calls.iter().take(SLOTS_AHEAD).for_each(Call::prefetch_slots);
             for (at, call) in calls.iter().map(|call| CallRef::new(call)).enumerate() {
+                if let Some(later) = calls.get(at + SLOTS_AHEAD) {
+                    later.prefetch_slots();
+                }
                 if let Some(next) = calls.get(at + 1) {
-                    next.prefetch();
+                    next.prefetch_versions();
                 }
                 if self.drive(call).is_some() {
                     deferred.push(call);
@@ -220,7 +228,7 @@ impl<'e> Executor<'e> {
             if commits && slot.draft() != Content::Empty {
                 continue;
             }
-            let Some(below) = slot.placeholder().previous() else {
+            let Some(below) = slot.below() else {
                 slot.set_draft(None);
                 continue;
             };

@@ -21,6 +21,8 @@ struct Queue {
     /// Calls whose footprint missed: they come first.
     again: Vec<Call>,
     is_closed: bool,
+    /// Whether nothing is sealed for now.
+    is_held: bool,
     /// Whether the sequencer sleeps.
     is_awaited: bool,
     /// Submitters that sleep.
@@ -69,7 +71,14 @@ impl Intake {
     /// Lets the sequencer end once nothing is left.
     pub fn close(&self) {
         let mut queue = self.lock();
-        queue.is_closed = true;
+        (queue.is_closed, queue.is_held) = (true, false);
+        self.wake(&mut queue);
+    }
+
+    /// Has submissions wait, or go on.
+    pub fn set_held(&self, is_held: bool) {
+        let mut queue = self.lock();
+        queue.is_held = is_held && !queue.is_closed;
         self.wake(&mut queue);
     }
 
@@ -89,13 +98,14 @@ impl Intake {
     pub fn take(&self, may_wait: bool) -> Taken {
         let mut queue = self.lock();
         loop {
-            let has_work = !queue.calls.is_empty() || !queue.again.is_empty();
+            let has_work = !queue.is_held && !queue.calls.is_empty() || !queue.again.is_empty();
             if has_work || !may_wait {
                 if queue.crowd > 0 {
                     self.room.notify_all();
                 }
-                let Queue { calls, again, .. } = &mut *queue;
-                return Taken::Calls { again: std::mem::take(again), calls: std::mem::take(calls) };
+                let Queue { calls, again, is_held, .. } = &mut *queue;
+                let calls = if *is_held { Vec::new() } else { std::mem::take(calls) };
+                return Taken::Calls { again: std::mem::take(again), calls };
             }
             if queue.is_closed {
                 return Taken::Closed;

@@ -45,14 +45,14 @@
 //! - **B1** Positions follow the order of the intake, and a position is given once.
 //! - **B2** One planner makes the records of a key and places its versions, in the order of positions.
 //! - **B3** A batch is executed after all planners have planned it, and batches are planned in their order.
-//! - **B4** A read returns the version that begins below its position and ends at or above it. A version ends where the
-//!   next one begins.
+//! - **B4** A read returns the newest version that begins below its position.
 //! - **B5** A version is written by the thread that executes its producer, published once, and immutable from then on.
 //! - **B6** At any time one thread at most executes a call, and what it does is published once: all placeholders, then
 //!   the state.
 //! - **B7** A call is evaluated, or waited for, only for the sake of one behind it. So nobody waits in a circle.
 //! - **B8** A version is freed when the batch that replaced it is at or below the low-water mark: complete, with all
-//!   before it, and no thread reads at a position in it or below.
+//!   before it, and no thread reads at a position in it or below. So nobody follows the reference from a version of such
+//!   a batch to the one before.
 //! - **B9** A record leaves its index when it has no row and its batch is at or below the mark, and is freed when the
 //!   batch that was planned then is.
 //! - **B10** Readers behind a complete batch find no placeholder.
@@ -64,9 +64,9 @@
 //! | | asserted | tests; mutants |
 //! | --- | --- | --- |
 //! | B1 | by the latch of `pipeline.rs` `seal` | `conformance`, `paper`; `miss_without_another_run` |
-//! | B2 | `plan.rs` `place`, `store.rs` `insert` | `paper` |
+//! | B2 | `record.rs` `newest_below`, `store.rs` `insert` | `paper` |
 //! | B3 | `pipeline.rs` `pass_barrier`, `call.rs` `placeholder` | `conformance`; `skip_a_placeholder`, `execute_before_planned` |
-//! | B4 | `attempt.rs` `make_ready`, `plan.rs` `collect_below` | `paper`; `end_at_the_version_itself`, `read_the_newest_version` |
+//! | B4 | `record.rs` `newest_below`, `attempt.rs` `make_ready` | `paper`; `read_one_version_too_low`, `read_the_newest_version` |
 //! | B5 | `version.rs` `publish` | `paper` |
 //! | B6 | `state.rs` `leave`, `execute.rs` `evaluate_producer` | `loom_state`; `lose_the_row_below`, `sleep_on` |
 //! | B7 | `execute.rs` `evaluate_producer` | `paper` |
@@ -91,13 +91,15 @@
 //! | --- | --- | --- |
 //! | 3.1 overview | this tour | |
 //! | 3.2.1 timestamps | `intake.rs`, `pipeline.rs` `seal` | `conformance` |
-//! | 3.2.2 placeholders | `plan.rs` `place`, `version.rs` | `paper`: `placeholders_are_placed_before_execution` |
+//! | 3.2.2 placeholders | `plan.rs` `finish`, `version.rs` | `paper`: `placeholders_are_placed_before_execution` |
 //! | 3.2.3 read and write sets | `plan.rs` `plan`, `call.rs` | `paper`: `a_read_finds_the_version_below_its_position` |
 //! | 3.2.4 batching | `pipeline.rs` | `shuttle_engine` |
 //! | 3.3.1 evaluation | `execute.rs`, `state.rs` | `paper`: `a_long_chain_is_evaluated_from_its_end`, `loom_state` |
 //! | 3.3.2 collection | `plan.rs` `collect`, `pipeline.rs` `low_water` | `paper`: `a_row_that_is_written_again_..` |
 //!
-//! *Deviations:* a batch has no fixed size; the record of a key is found in the house's index, which planners share,
+//! *Deviations:* a version has no end timestamp, since its record says where the newest one begins, and planning leaves a
+//! reference for every read: so planning a write touches the key's bucket, its record, and the memory of the new version,
+//! and not the version below; a batch has no fixed size; the record of a key is found in the house's index, which planners share,
 //! and not in a table of each planner; an evaluation within evaluations ends at a depth, and is then made from a list;
 //! a version carries room for a row as long as the longest of its table so far, since its row is not known when it is
 //! placed.
@@ -305,6 +307,18 @@ impl Bohm {
         Bohm { shared, recovery: None, threads: Mutex::new(threads) }
     }
 
+    /// Has what is submitted from now on wait in the queue, until [`Bohm::release`]: so that a measurement prepares its
+    /// procedures beforehand, or a test knows what stands in one batch. A submission beyond [`Options::queue`] waits
+    /// until then, as does everything that waits for a submission.
+    pub fn hold(&self) {
+        self.shared.intake.set_held(true);
+    }
+
+    /// Lets what waits in the queue be sealed, and what is submitted from now on.
+    pub fn release(&self) {
+        self.shared.intake.set_held(false);
+    }
+
     /// Waits until everything is complete that was submitted before: snapshots that begin afterwards see it.
     pub fn settle(&self) {
         self.shared.settle();
@@ -353,15 +367,12 @@ impl Drop for Bohm {
     }
 }
 
-/// Frees a record that its last owner has taken out, and what its versions hold outside of their pool.
+/// Frees a record that its last owner has taken out, and what its newest version holds outside of its pool.
 fn free(record: std::ptr::NonNull<record::Record>) {
-    // SAFETY: taken out of the index of an engine whose threads have ended.
+    // SAFETY: taken out of the index of an engine whose threads have ended, and whose planners have ended the lives of
+    // the versions below the newest.
     unsafe {
-        let mut next = Some(record.as_ref().newest());
-        while let Some(version) = next {
-            next = version.previous();
-            version.end_life();
-        }
+        record.as_ref().newest().end_life();
         RecordRef::of(record.as_ref()).free();
     }
 }
@@ -379,7 +390,10 @@ impl Shared {
             return Err((job, error));
         }
         let slots = Slot::all(&footprint, |entry| store::planner_of(entry.table, &entry.key, self.options.planners));
+        let is_ordered = |slot: &Slot| self.tables.get(slot.table).is_some_and(|table| table.index.is_ordered());
+        let has_order = slots.iter().any(is_ordered);
         let mut call = Call::new(job, footprint, slots, is_guess);
+        call.has_order = has_order;
         call.drops_seen = drops_seen;
         if let Some(input) = self.log() {
             call.prepare_log(input);

@@ -10,20 +10,23 @@ use crate::intake::Taken;
 use crate::pipeline::Batch;
 use crate::pool::Pool;
 use crate::record::RecordRef;
-use crate::store::{Near, Table, planner_of};
+use crate::store::{Table, planner_of};
 use crate::version::{Content, VersionRef, class_of};
 use model::FootprintEntry;
 use parts::epoch::{self, Guard};
+use parts::index::KeyHash;
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::index::{Entry, Walk};
 use parts::sync::atomic::Ordering::Relaxed;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Calls ahead of the one that is planned, whose records are fetched.
-const RECORDS_AHEAD: usize = 4;
-/// Calls ahead whose newest versions are fetched: the records are there by then.
-const VERSIONS_AHEAD: usize = 2;
+/// Keys between two steps of a lookup: so many misses overlap.
+const APART: usize = 12;
+/// Keys that are looked up under one guard.
+const UNDER_ONE_GUARD: usize = 64;
+/// Calls ahead of the one whose garbage is collected, the heads of whose garbage are fetched.
+const COLLECTED_AHEAD: usize = 2;
 
 /// Records of a dropped table that are taken out before a batch, at least.
 const DRAINED_AT_ONCE: usize = 8192;
@@ -33,8 +36,11 @@ pub(crate) struct Planner {
     shared: Arc<Shared>,
     number: u8,
     pub pool: Pool,
-    /// Versions that were placed, oldest first: each says what it has replaced.
-    placed: VecDeque<Placed>,
+    /// Batches that it has planned, and not collected, oldest first: their slots say what was placed, and what that has
+    /// replaced.
+    planned: VecDeque<Arc<Batch>>,
+    /// Versions that it has placed in those batches.
+    placed: u64,
     /// Records that have left their index, with the batch that was to be planned then.
     removed: VecDeque<(u64, RecordRef)>,
     /// Rows for the checkpoint that is being written.
@@ -52,15 +58,13 @@ pub(crate) struct Planner {
     last: u64,
 }
 
-/// A version that was placed on a record.
-struct Placed {
-    version: VersionRef,
-    record: RecordRef,
-    table: model::TableId,
+/// A key on its way through planning.
+struct Step<'b> {
+    call: &'b Call,
+    slot: &'b Slot,
+    table: &'b Table,
+    hash: KeyHash,
 }
-
-// SAFETY: what it refers to is owned by the engine, and its planner moves to its thread with all of it.
-unsafe impl Send for Placed {}
 
 impl Planner {
     pub fn new(shared: Arc<Shared>, number: u8) -> Planner {
@@ -69,7 +73,8 @@ impl Planner {
             shared,
             number,
             pool: Pool::new(),
-            placed: VecDeque::new(),
+            planned: VecDeque::new(),
+            placed: 0,
             removed: VecDeque::new(),
             handed_over: HandedOver::default(),
             boundary: 0,
@@ -88,6 +93,7 @@ impl Planner {
             self.collect(batch.number);
             self.plan(&batch);
             self.shared.pipeline.pass_barrier(&batch);
+            self.planned.push_back(batch);
         }
         self
     }
@@ -99,8 +105,11 @@ impl Planner {
         loop {
             match self.shared.intake.take(self.backlog.is_empty()) {
                 Taken::Calls { again, calls } => {
+                    match self.backlog.is_empty() {
+                        true => self.backlog = calls.into(), // Copies nothing.
+                        false => self.backlog.extend(calls),
+                    }
                     again.into_iter().rev().for_each(|call| self.backlog.push_front(call));
-                    self.backlog.extend(calls);
                     let most = self.backlog.len().min(self.shared.options.batch);
                     let calls = self.backlog.drain(..most).collect();
                     return Some(self.shared.seal(calls, &mut self.record));
@@ -118,50 +127,58 @@ impl Planner {
         }
     }
 
+    /// Plans a batch, key by key in the order of positions. The lookups are made in steps, some keys apart, so that
+    /// their misses overlap.
     fn plan(&mut self, batch: &Batch) {
-        let shared = self.shared.clone();
-        for (at, call) in batch.calls.iter().enumerate() {
+        let (shared, number) = (self.shared.clone(), self.number);
+        let mut steps = batch.calls.iter().flat_map(|call| {
+            if call.has_order {
+                fetch_ordered(&shared, call);
+            }
+            call.slots.iter().filter(move |slot| slot.planner == number).map(move |slot| (call, slot))
+        });
+        let mut ahead = VecDeque::with_capacity(2 * APART + 1);
+        let mut is_over = false;
+        while !is_over {
             let guard = epoch::pin();
-            if let Some(later) = batch.calls.get(at + RECORDS_AHEAD) {
-                fetch(&shared, later, &guard, Near::Record);
-            }
-            if let Some(later) = batch.calls.get(at + VERSIONS_AHEAD) {
-                fetch(&shared, later, &guard, Near::Version);
-            }
-            let number = self.number;
-            for slot in call.slots.iter().filter(|slot| slot.planner == number) {
-                let table = shared.tables.get(slot.table).expect("a footprint was checked when it came in");
-                if slot.actions.write() {
-                    self.place(table, call, slot, &guard);
-                } else {
-                    let record = table.index.get(slot.key(&call.footprint), &guard);
-                    slot.set_version(record.map(|record| record.newest()));
+            for _ in 0..UNDER_ONE_GUARD {
+                let Some((call, slot)) = steps.next() else {
+                    is_over = true;
+                    break;
+                };
+                ahead.push_back(Step::begin(&shared, call, slot));
+                if let Some(at) = ahead.len().checked_sub(APART) {
+                    ahead[at].go_on();
+                }
+                if ahead.len() > 2 * APART {
+                    self.finish(ahead.pop_front().expect("it is full"), &guard);
                 }
             }
         }
+        let guard = epoch::pin();
+        ahead.iter().rev().take(APART).for_each(Step::go_on);
+        ahead.into_iter().for_each(|step| self.finish(step, &guard));
     }
 
-    /// Places a placeholder on a key's record (B2).
-    fn place(&mut self, table: &Table, call: &Call, slot: &Slot, guard: &Guard) {
-        let key = slot.key(&call.footprint);
-        let found = table.index.get(key, guard);
-        let previous = found.map(|record| record.newest());
+    /// Finds a key's record, leaves the reference to the version that is read, and places a placeholder on it if the
+    /// key is written (B2).
+    #[inline]
+    fn finish(&mut self, step: Step<'_>, guard: &Guard) {
+        let Step { call, slot, table, hash } = step;
+        let found = slot.with_key(&call.footprint, |key| table.index.get_hashed(key, hash, guard));
+        let below = found.map(|record| record.newest_below(call.position));
+        if !slot.actions.write() {
+            return slot.refer(below, None);
+        }
         let class = class_of(table.row_bytes.load(Relaxed) as usize);
         // SAFETY: the pool gives memory of the class, and gives it once.
-        let version = unsafe { VersionRef::create(self.pool.take(class), class, call, previous) };
-        if let Some(previous) = previous {
-            assert!(previous.begin() < call.position, "B2: placeholders of a key are placed in the order of positions");
-            previous.replace_at(call.position);
+        let version = unsafe { VersionRef::create(self.pool.take(class), class, call, below) };
+        match found {
+            Some(record) => record.place(version, call.position),
+            None => _ = table.index.insert(slot.key(&call.footprint), version, guard),
         }
-        let record = match found {
-            Some(record) => {
-                record.place(version);
-                record
-            }
-            None => table.index.insert(key, version, guard),
-        };
-        slot.set_version(Some(version));
-        self.placed.push_back(Placed { version, record, table: table.id });
+        slot.refer(below, Some(version));
+        self.placed += 1;
     }
 
     /// Frees what nobody reads any more, before a batch is planned.
@@ -180,30 +197,62 @@ impl Planner {
                 record.free_later(&guard);
             }
         }
-        while self.placed.front().is_some_and(|placed| placed.version.begin().batch() <= low) {
-            let placed = self.placed.pop_front().expect("it is there");
-            self.collect_below(&placed, now);
+        while self.planned.front().is_some_and(|batch| batch.number <= low) {
+            let batch = self.planned.pop_front().expect("it is there");
+            self.collect_batch(&batch, now);
         }
         self.shared.checkpoints.take(self.number, &mut self.handed_over, low);
         self.drain_dropped(low, now);
-        let garbage = (self.placed.len() + self.removed.len() + self.draining.len()) as u64;
+        let garbage = self.placed + (self.removed.len() + self.draining.len()) as u64;
         self.shared.counts.garbage[usize::from(self.number)].store(garbage, Relaxed);
     }
 
-    /// Frees the version below one whose batch nobody reads below any more, and takes the record out if nothing is left
-    /// of it.
-    fn collect_below(&mut self, placed: &Placed, now: u64) {
-        let Placed { version, record, table } = *placed;
-        assert!(version.content() != Content::Empty, "B8: below the low-water mark every version has its row");
-        if let Some(previous) = version.cut() {
-            assert!(previous.end() == version.begin(), "B4: a version ends where the next one begins");
-            self.handed_over.hand_over(self.boundary, table, record, previous, version);
-            // SAFETY: B8: whoever reads now finds `version`, or a later one, first.
-            unsafe { self.pool.give_back(previous) };
+    /// Frees the versions that a batch has replaced, below which nobody reads any more.
+    fn collect_batch(&mut self, batch: &Batch, now: u64) {
+        let number = self.number;
+        for (at, call) in batch.calls.iter().enumerate() {
+            if let Some(later) = batch.calls.get(at + COLLECTED_AHEAD) {
+                later.placed_by(number).filter_map(Slot::below).for_each(VersionRef::prefetch_head);
+            }
+            for slot in call.placed_by(number) {
+                self.collect_below(call, slot, now);
+            }
         }
-        if version.content() == Content::Absent && record.newest() == version {
-            let table = self.shared.tables.get(table).expect("a table stays in its place");
-            table.index.remove(record, &epoch::pin());
+    }
+
+    /// Frees the version below one, and takes the record out if nothing is left of it.
+    #[inline]
+    fn collect_below(&mut self, call: &Call, slot: &Slot, now: u64) {
+        assert!(slot.draft() != Content::Empty, "B8: below the low-water mark every version has its row");
+        self.placed -= 1;
+        if let Some(below) = slot.below() {
+            assert!(below.begin() < call.position, "B4: a read returns a version that begins below its position");
+            self.hand_over(call, slot, below);
+            // SAFETY: B8: whoever reads now finds the version on top of it, or a later one, first.
+            unsafe { self.pool.give_back(below) };
+        }
+        if slot.draft() == Content::Absent {
+            self.remove_if_absent(call, slot, now);
+        }
+    }
+
+    /// Hands the row of a version that is about to be freed over to the checkpoint that is being written, if that shows it.
+    #[inline]
+    fn hand_over(&mut self, call: &Call, slot: &Slot, below: VersionRef) {
+        if self.handed_over.shows(self.boundary, below, call.position) {
+            self.handed_over.hand_over(slot.table, slot.key(&call.footprint), below);
+        }
+    }
+
+    /// Takes the record of a key out of its index, if its newest version is one that a call has placed, without a row.
+    #[cold]
+    fn remove_if_absent(&mut self, call: &Call, slot: &Slot, now: u64) {
+        let table = self.shared.tables.get(slot.table).expect("a table stays in its place");
+        let guard = epoch::pin();
+        let record = table.index.get(slot.key(&call.footprint), &guard);
+        let record = record.expect("B9: a record is in its index until its planner takes it out");
+        if record.newest() == slot.placeholder() {
+            table.index.remove(record, &guard);
             self.removed.push_back((now, record));
         }
     }
@@ -248,8 +297,17 @@ impl Planner {
         });
     }
 
-    /// Ends the lives of the records that have left their index. The engine has ended: nobody else has them.
+    /// Ends the lives of the versions that were replaced, and of the records that have left their index. The engine has
+    /// ended: nobody else has them.
     pub fn dispose(&mut self) {
+        let number = self.number;
+        for batch in self.planned.drain(..) {
+            let placed = batch.calls.iter().flat_map(|call| call.placed_by(number));
+            for below in placed.filter_map(Slot::below) {
+                // SAFETY: as this method says.
+                unsafe { self.pool.give_back(below) };
+            }
+        }
         for (_, record) in self.removed.drain(..) {
             // SAFETY: as this method says.
             unsafe {
@@ -260,11 +318,30 @@ impl Planner {
     }
 }
 
-/// Brings the records of a call near, or their newest versions.
-fn fetch(shared: &Shared, call: &Call, guard: &Guard, near: Near) {
+impl<'b> Step<'b> {
+    /// Asks for the bucket.
+    #[inline]
+    fn begin(shared: &'b Shared, call: &'b Call, slot: &'b Slot) -> Step<'b> {
+        let table = shared.tables.get(slot.table).expect("a footprint was checked when it came in");
+        let hash = slot.with_key(&call.footprint, |key| table.index.begin_lookup(key));
+        Step { call, slot, table, hash }
+    }
+
+    /// Asks for the record.
+    #[inline]
+    fn go_on(&self) {
+        self.table.index.prefetch_record(self.hash);
+    }
+}
+
+/// Brings the records of a call near that ordered tables have.
+fn fetch_ordered(shared: &Shared, call: &Call) {
     let same_table = |a: &FootprintEntry, b: &FootprintEntry| a.table == b.table;
     for entries in call.footprint.keys().chunk_by(same_table) {
-        let Some(table) = shared.tables.get(entries[0].table) else { continue };
-        entries.chunks(SIDE_BY_SIDE).for_each(|entries| table.index.prefetch(entries, guard, near));
+        let Some(table) = shared.tables.get(entries[0].table).filter(|table| table.index.is_ordered()) else {
+            continue;
+        };
+        let guard = epoch::pin();
+        entries.chunks(SIDE_BY_SIDE).for_each(|entries| table.index.prefetch_ordered(entries, &guard));
     }
 }

@@ -1,20 +1,25 @@
 //! Records: a key and its newest version.
 
-use crate::version::{Version, VersionRef};
+use crate::position::Position;
+use crate::version::Version;
+use crate::version::VersionRef;
 use model::Key;
 use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::sync::atomic::{
-    AtomicPtr,
+    AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// A key with its versions, newest first. Only the planner of the key changes it.
+/// A key with its versions, newest first. Only the planner of the key changes it. One line, as long as the key is short.
+#[repr(align(64))]
 pub(crate) struct Record {
     /// Stored with `Release` when a version is placed; readers acquire it.
     newest: AtomicPtr<Version>,
+    /// Position of the newest version, so that planning need not look at that. `Relaxed`: for the planner.
+    placed_at: AtomicU64,
     key: Key,
 }
 
@@ -46,7 +51,11 @@ unsafe impl Entry for Record {
 
 impl Record {
     pub fn create(key: &[u8], first: VersionRef) -> RecordRef {
-        let record = Box::new(Record { newest: AtomicPtr::new(first.pointer()), key: Key::from_bytes(key) });
+        let record = Box::new(Record {
+            newest: AtomicPtr::new(first.pointer()),
+            placed_at: AtomicU64::new(first.begin().number()),
+            key: Key::from_bytes(key),
+        });
         RecordRef(NonNull::from(Box::leak(record)))
     }
 
@@ -55,14 +64,19 @@ impl Record {
         VersionRef::from_pointer(self.newest.load(Acquire)).expect("a record is made with a version")
     }
 
-    /// The same as an address only, for hints to the processor.
-    pub fn newest_address(&self) -> *const Version {
-        self.newest.load(Relaxed)
+    /// The newest version as a call reads it that is planned now: it begins below, so it is the one that the call's
+    /// position shows (B4). The planner of the key.
+    #[inline]
+    pub fn newest_below(&self, position: Position) -> VersionRef {
+        let placed_at = Position::from_number(self.placed_at.load(Relaxed));
+        assert!(placed_at < position, "B2: versions of a key are placed in the order of positions");
+        self.newest()
     }
 
     /// Places a version on top: the planner of the key.
     #[inline]
-    pub fn place(&self, version: VersionRef) {
+    pub fn place(&self, version: VersionRef, position: Position) {
+        self.placed_at.store(position.number(), Relaxed);
         self.newest.store(version.pointer(), Release);
     }
 }

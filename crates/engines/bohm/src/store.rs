@@ -6,7 +6,7 @@ use model::{FootprintEntry, Invalid, Limit, LimitKind, Result, Schema, TableId};
 use parts::epoch::{self, Guard};
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::prefetch;
-use parts::index::{AnyIndex, Walk};
+use parts::index::{AnyIndex, KeyHash, Walk};
 use parts::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard, OnceLock};
 use std::ptr::NonNull;
@@ -194,6 +194,11 @@ impl Index {
         self.0.get(key, guard).map(RecordRef::of)
     }
 
+    /// Whether its keys have an order.
+    pub fn is_ordered(&self) -> bool {
+        self.0.is_ordered()
+    }
+
     /// Puts in a record for a key that has none, with its first version: the planner of the key.
     pub fn insert(&self, key: &[u8], first: VersionRef, guard: &Guard) -> RecordRef {
         let make = || Record::create(key, first).pointer();
@@ -233,13 +238,29 @@ impl Index {
         more
     }
 
-    /// Brings the records of some keys near, or their newest versions.
-    pub fn prefetch(&self, keys: &[FootprintEntry], guard: &Guard, near: Near) {
-        let near = |record: &Record| match near {
-            Near::Record => prefetch(record, size_of::<Record>()),
-            Near::Version => prefetch(record.newest_address(), VERSION_LINES),
-        };
-        self.0.prefetch_entries(keys, guard, near);
+    /// Brings the records of some keys near, side by side: the one step of an ordered table.
+    pub fn prefetch_ordered(&self, keys: &[FootprintEntry], guard: &Guard) {
+        self.0.prefetch_entries(keys, guard, |record| prefetch(record, size_of::<Record>()));
+    }
+
+    /// The first step of a lookup in steps: the hash, and a hint for the bucket.
+    #[inline]
+    pub fn begin_lookup(&self, key: &[u8]) -> KeyHash {
+        let hash = self.0.hash_of(key);
+        self.0.prefetch_bucket(hash);
+        hash
+    }
+
+    /// The second one, once the bucket is near: a hint for the record.
+    #[inline]
+    pub fn prefetch_record(&self, hash: KeyHash) {
+        self.0.prefetch_entry(hash);
+    }
+
+    /// The last one.
+    #[inline]
+    pub fn get_hashed(&self, key: &[u8], hash: KeyHash, guard: &Guard) -> Option<RecordRef> {
+        self.0.get_hashed(key, hash, guard).map(RecordRef::of)
     }
 
     /// Returns the number of records.
@@ -252,18 +273,6 @@ impl Index {
         self.0.drain(take);
     }
 }
-
-/// What of a key is brought near.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Near {
-    /// Its record.
-    Record,
-    /// The newest version, once the record is near.
-    Version,
-}
-
-/// Bytes of a version that planning looks at.
-const VERSION_LINES: usize = 64;
 
 /// Returns which of some planners owns a key.
 pub(crate) fn planner_of(table: TableId, key: &[u8], planners: usize) -> u8 {

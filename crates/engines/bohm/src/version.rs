@@ -7,7 +7,7 @@ use crate::call::{Call, CallRef};
 use crate::position::Position;
 use parts::index::prefetch::prefetch;
 use parts::sync::atomic::{
-    AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
+    AtomicU8, AtomicU32,
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::alloc::Layout;
@@ -20,7 +20,6 @@ const GRAIN: usize = 16;
 const LONGEST_INLINE: usize = 1024;
 /// Number of classes.
 pub(crate) const CLASSES: usize = LONGEST_INLINE / GRAIN + 1;
-const OPEN: u64 = u64::MAX;
 /// Bytes of a version that a hint asks for: short rows as a whole.
 const PREFETCHED_BYTES: usize = 192;
 
@@ -53,13 +52,11 @@ impl Content {
 #[repr(C)]
 pub(crate) struct Version {
     begin: Position,
-    /// Position of the next version of the key: stored by the planner. `Relaxed`: whoever must see it reads it behind
-    /// the barrier of the batch that stored it; whoever reads it earlier may see either.
-    end: AtomicU64,
     /// Whoever fills it. Looked at only while it is empty.
     producer: *const Call,
-    /// The version before. Cut off by the planner once nobody follows it (B8). `Relaxed` as `end`.
-    previous: AtomicPtr<Version>,
+    /// The version before, or null. It is gone once the batch of this one is at or below the low-water mark: only
+    /// readers below `begin` follow it, and there are none then (B8).
+    previous: *mut Version,
     /// Bytes of the row. Published by `content`.
     length: AtomicU32,
     /// A [`Content`]. Stored with `Release` once the row is written; readers acquire it.
@@ -107,33 +104,16 @@ impl Version {
         self.begin
     }
 
-    /// Position of the version that replaces it; above all positions as long as there is none.
-    pub fn end(&self) -> Position {
-        Position::from_number(self.end.load(Relaxed))
-    }
-
-    /// Notes which position replaces it: the planner, once.
-    pub fn replace_at(&self, position: Position) {
-        debug_assert_eq!(self.end.load(Relaxed), OPEN, "B2: a version is replaced once");
-        self.end.store(position.number(), Relaxed);
-    }
-
     /// Whoever fills it, for readers that found it empty: the batch of its producer is not complete then, so the
     /// producer is there.
     pub fn producer(&self) -> CallRef {
         CallRef::new(self.producer)
     }
 
+    /// The version before, for readers below the begin of this one.
     #[inline]
     pub fn previous(&self) -> Option<VersionRef> {
-        VersionRef::from_pointer(self.previous.load(Relaxed))
-    }
-
-    /// Takes the version before out of the chain: the planner, under B8.
-    pub fn cut(&self) -> Option<VersionRef> {
-        let previous = self.previous();
-        self.previous.store(ptr::null_mut(), Relaxed);
-        previous
+        VersionRef::from_pointer(self.previous)
     }
 
     #[inline]
@@ -171,9 +151,8 @@ impl VersionRef {
         let previous = previous.map_or(ptr::null_mut(), VersionRef::pointer);
         let version = Version {
             begin: producer.position,
-            end: AtomicU64::new(OPEN),
             producer,
-            previous: AtomicPtr::new(previous),
+            previous,
             length: AtomicU32::new(0),
             content: AtomicU8::new(Content::Empty as u8),
             class: class as u8,
@@ -209,8 +188,15 @@ impl VersionRef {
     }
 
     /// Brings the version and its row near.
+    #[inline]
     pub fn prefetch(self) {
         prefetch(self.pointer(), PREFETCHED_BYTES);
+    }
+
+    /// Brings the head of the version near.
+    #[inline]
+    pub fn prefetch_head(self) {
+        prefetch(self.pointer(), size_of::<Version>());
     }
 
     /// Writes a row into a placeholder that the caller executes, unpublished. Returns how it is held.
