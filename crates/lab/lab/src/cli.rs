@@ -4,7 +4,7 @@ use crate::engines::{DoorName, EngineName, RECEIVE};
 use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
 use crate::kill::CHILD;
 use crate::kill::arguments::KillArguments;
-use crate::options::{Format, number, seconds, seconds_or_none};
+use crate::options::{Format, number, positive, seconds, seconds_or_none};
 use crate::soak::arguments::SoakArguments;
 use crate::trial::DurabilityName;
 use crate::workloads::parameters;
@@ -223,6 +223,11 @@ pub struct CommonArguments {
     /// Transactions that a client submits together: with --door batch
     #[arg(long, default_value = "16", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub batch: u32,
+
+    /// Transactions that come in a second, of all clients together, whether or not earlier ones have ended: with --door declared.
+    /// Latencies then count from when a transaction was due
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub rate: Option<f64>,
 
     /// Threads that plan, of --engine bohm
     #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]

@@ -173,6 +173,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
         extent,
         door: common.door,
         batch: common.batch,
+        rate: common.rate,
         durability: common.durability,
         history: common.history.clone(),
         seed: common.seed,

@@ -5,7 +5,9 @@
 //! give good quantiles; [`Tally::timed_every`] says how many.
 
 mod bare;
+mod open;
 mod passes;
+mod prepared;
 mod single;
 mod streams;
 mod tally;
@@ -69,6 +71,9 @@ pub struct Run<'a, W> {
     pub door: DoorName,
     /// Transactions that a client submits together, at the door for batches.
     pub batch: u32,
+    /// Transactions that come in a second, of all clients together, by the declared door; `None`: each client submits its next one when
+    /// the last has ended.
+    pub rate: Option<f64>,
     /// Durability of acknowledgements.
     pub durability: Durability,
     /// Whether everything is recorded.
@@ -113,6 +118,10 @@ pub enum RunError {
     NoFootprint,
     /// The engine lacks the door.
     NoDoor(DoorName),
+    /// Prepared transactions were to be recorded, or to have others beside them, or to run for a time.
+    OnlyPrepared,
+    /// An open loop by another door than the declared one, or recorded.
+    ClosedLoop,
 }
 
 impl fmt::Display for RunError {
@@ -122,6 +131,12 @@ impl fmt::Display for RunError {
             RunError::Wrong(what) => write!(f, "wrong result: {what}"),
             RunError::Thread(error) => write!(f, "cannot start a thread: {error}"),
             RunError::NoDoor(door) => write!(f, "it has no {door} door"),
+            RunError::OnlyPrepared => f.write_str(
+                "prepared transactions are so many (--transactions), are not recorded, and have no long readers beside them",
+            ),
+            RunError::ClosedLoop => {
+                f.write_str("transactions at a rate enter by the declared door, one client on each thread, and are not recorded")
+            }
             RunError::NoFootprint => {
                 f.write_str("its transactions declare no footprint: run it by another door than the declared one")
             }
@@ -155,13 +170,21 @@ impl<W: Workload> OnEngine for Run<'_, W> {
         if needs_interactive && engine.interactive().is_none() {
             return Err(RunError::NoDoor(self.door));
         }
+        let is_open = self.rate.is_some();
+        if is_open && (self.door != DoorName::Declared || self.is_recorded || self.streams > 1) {
+            return Err(RunError::ClosedLoop);
+        }
         let forms = Forms::new(&tables, self.workload.forms());
         let clock = MonotonicClock::new();
         let stage = Stage { run: &self, engine, tables, forms: &forms, clock };
         let mut samples = Samples::default();
         let mut records = stage.load(&mut samples)?;
         let bare_ns = if self.is_recorded { None } else { Some(bare::ns_per_transaction(&stage, &samples)?) };
-        let performed = stage.perform()?;
+        let performed = match (self.door, self.extent) {
+            (DoorName::Prepared, Extent::Transactions(transactions)) => stage.perform_prepared(transactions)?,
+            (DoorName::Prepared, _) => return Err(RunError::OnlyPrepared),
+            _ => stage.perform()?,
+        };
         let (resident_bytes, kept_versions) = (crate::machine::resident_bytes(), stage.engine.kept_versions());
         records.extend(performed.records);
         records.extend(stage.audit(&performed.clients)?);
@@ -398,6 +421,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         let turns = Randomness::from_seed(self.run.seed.wrapping_add(number.into()));
         Worker {
             stage: self,
+            number,
             client,
             quota,
             control: control.clone(),
@@ -422,7 +446,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
         match door {
             DoorName::Get => single::read_one(interactive(), program, retry),
             DoorName::Interactive => run_interactively(interactive(), program, how, retry),
-            DoorName::Program | DoorName::Declared | DoorName::Batch => {
+            DoorName::Program | DoorName::Declared | DoorName::Batch | DoorName::Prepared => {
                 self.engine.programs().execute(program, how, retry)
             }
         }

@@ -178,6 +178,14 @@ pub trait Engine: Send + Sync + 'static {
         None
     }
 
+    /// Has what is submitted from now on wait, if the engine has threads of its own that run it. Returns whether it does.
+    fn hold(&self) -> bool {
+        false
+    }
+
+    /// Lets run what was held back, and waits until all of it has ended.
+    fn release(&self) {}
+
     /// Returns whether transactions of [`model::Mode::Snapshot`] may miss what had committed before they began: then they are recorded as
     /// if they had begun with the run, and the judges ask of them what they promise.
     fn snapshots_read_the_past(&self) -> bool {

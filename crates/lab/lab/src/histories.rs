@@ -30,6 +30,7 @@ pub fn record(arguments: &HistoryArguments, engine: EngineName) -> Result<Vec<Re
         extent: Extent::Operations(arguments.operations),
         door: arguments.door,
         batch: 1,
+        rate: None,
         durability: Durability::None,
         is_recorded: true,
         load_batch: LOAD_BATCH,

@@ -15,6 +15,11 @@ pub(crate) fn number(text: &str) -> Result<f64, String> {
     text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(|| "not a number".to_owned())
 }
 
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
+    let number = number(text)?;
+    if number > 0.0 { Ok(number) } else { Err("not above zero".to_owned()) }
+}
+
 /// A day is enough for everyone, and no product of it overflows.
 const MAX_SECONDS: f64 = 86_400.0;
 

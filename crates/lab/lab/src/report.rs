@@ -19,6 +19,9 @@ pub struct Row {
     /// Transactions submitted together, by the door for batches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
+    /// Transactions that came in a second, in an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
     /// Clients, one thread each.
     pub threads: u32,
     /// Committed transactions in a second: median of the repeats.
@@ -97,7 +100,8 @@ impl Row {
     /// The door, and the size of its batches.
     fn door_in_words(&self) -> String {
         let batch = self.batch.map(|size| format!(" of {size}")).unwrap_or_default();
-        format!("{}{batch}", self.door)
+        let rate = self.rate.map(|rate| format!(" at {} txn/s", grouped(rate))).unwrap_or_default();
+        format!("{}{batch}{rate}", self.door)
     }
 
     /// Sums up all repeats of a plan.
@@ -113,7 +117,8 @@ impl Row {
             engine: plan.engine.to_string(),
             workload: plan.workload.name().to_owned(),
             door: plan.door,
-            batch: (plan.door == DoorName::Batch).then_some(plan.batch),
+            batch: matches!(plan.door, DoorName::Batch | DoorName::Prepared).then_some(plan.batch),
+            rate: plan.rate,
             threads: plan.threads,
             txn_per_s: median(rates()),
             txn_per_s_min: rates().fold(f64::INFINITY, f64::min),

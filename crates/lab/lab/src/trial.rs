@@ -65,6 +65,9 @@ pub struct Plan<S = EngineName> {
     pub door: DoorName,
     /// Transactions that a client submits together, at the door for batches.
     pub batch: u32,
+    /// Transactions that come in a second, see [`Run::rate`].
+    #[serde(default)]
+    pub rate: Option<f64>,
     /// Durability of acknowledgements.
     pub durability: DurabilityName,
     /// Path of the recorded history, if the run is recorded.
@@ -257,6 +260,7 @@ fn perform_workload<S: Subject>(plan: &Plan<S>, workload: &impl Workload) -> Res
         extent: plan.extent,
         door: plan.door,
         batch: plan.batch,
+        rate: plan.rate,
         durability: plan.durability.durability(),
         is_recorded: plan.history.is_some(),
         load_batch: LOAD_BATCH,

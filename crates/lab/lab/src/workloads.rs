@@ -30,7 +30,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// A database to fill and clients to run on it.
-pub trait Workload: Sync {
+pub trait Workload: Sync + 'static {
     /// Draws the workload's transactions, one after another.
     type Client: Client;
     /// Checks the whole database.
@@ -91,7 +91,7 @@ pub struct ClientSlot<'a> {
 pub trait Client: Send {
     /// A transaction. It may run several times and must ask for the same accesses where it reads the same; only stamps are
     /// fresh, so that every write of every attempt is told from every other.
-    type Call: Program<Error = Error>;
+    type Call: Program<Error = Error, Output: Send + 'static> + Send;
 
     /// Draws the next transaction.
     fn draw(&mut self) -> Mode;

@@ -237,6 +237,7 @@ fn plan<W>(workload: &W, clients: u32, extent: Extent) -> Run<'_, W> {
         extent,
         door: DoorName::Program,
         batch: 1,
+        rate: None,
         durability: Durability::None,
         is_recorded: true,
         load_batch: 3,

@@ -24,6 +24,7 @@ fn run(streams: u32, hyper: HyperVariant) -> Outcome {
         extent: Extent::Transactions(TRANSACTIONS),
         door: DoorName::Interactive,
         batch: 1,
+        rate: None,
         durability: Durability::None,
         is_recorded: true,
         load_batch: 100,

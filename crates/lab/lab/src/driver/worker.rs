@@ -37,6 +37,7 @@ const TIMED_PER_SECOND: f64 = 50_000.0;
 /// One client's thread.
 pub(super) struct Worker<'s, E, W: Workload> {
     pub stage: &'s Stage<'s, E, W>,
+    pub number: u32,
     pub client: W::Client,
     pub quota: Quota<'s>,
     pub control: Arc<Control>,
@@ -58,16 +59,25 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         let control = self.control.clone();
         let _others_do_not_wait = StopsOnPanic(&control);
         self.control.wait_for_start();
-        let outcome = self.run_transactions(pause);
+        let is_client = self.number <= self.stage.all_clients();
+        let outcome = match self.stage.run.rate {
+            Some(rate) if is_client => self.run_at_rate(rate / f64::from(self.stage.all_clients())),
+            _ => self.run_transactions(pause),
+        };
         self.tally.end = Some(Instant::now());
         if outcome.is_err() {
             self.control.stop();
         }
         outcome?;
-        self.tally.aborts = self.retrying.reasons;
-        self.submitted.with(|submitted| self.tally.aborts.add(&submitted.reasons));
+        self.count_aborts();
         let records = self.log.map(Log::into_records).unwrap_or_default();
         Ok(Done { client: self.client, tally: self.tally, records })
+    }
+
+    /// Takes over the failures that were counted by those who asked whether to try again.
+    pub(super) fn count_aborts(&mut self) {
+        self.tally.aborts = std::mem::take(&mut self.retrying.reasons);
+        self.submitted.with(|submitted| self.tally.aborts.add(&submitted.reasons));
     }
 
     fn run_transactions(&mut self, pause: Option<&Pause>) -> Result<(), RunError> {
@@ -104,7 +114,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
     }
 
     /// Starts counting from zero; the earlier counts decide how rarely to time.
-    fn restart_tally(&mut self) {
+    pub(super) fn restart_tally(&mut self) {
         let rate = self.tally.start.map_or(0.0, |start| self.tally.commits as f64 / start.elapsed().as_secs_f64());
         let timed_every = if self.log.is_some() { 1 } else { (rate / TIMED_PER_SECOND).ceil().max(1.0) as u64 };
         self.retrying.reasons.clear();
@@ -113,7 +123,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
     }
 
     /// Returns whether the quota is used up; otherwise takes one transaction off it.
-    fn is_done(&mut self) -> bool {
+    pub(super) fn is_done(&mut self) -> bool {
         match &mut self.quota {
             Quota::Unlimited => false,
             Quota::Transactions(0) => true,
@@ -182,7 +192,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
     }
 
     /// Checks and counts a transaction that has ended; returns whether it committed.
-    fn conclude(
+    pub(super) fn conclude(
         &mut self,
         completed: Completed<<W::Client as Client>::Call>,
         kind: Option<&'static str>,

@@ -32,6 +32,16 @@ impl Engine for BohmEngine {
         &self.0
     }
 
+    fn hold(&self) -> bool {
+        self.0.hold();
+        true
+    }
+
+    fn release(&self) {
+        self.0.release();
+        self.0.settle();
+    }
+
     fn snapshots_read_the_past(&self) -> bool {
         true
     }
@@ -49,7 +59,9 @@ pub(super) fn open(settings: &Settings, procedures: Registry, durability: Durabi
 /// Histories take more threads than there are cores, in small batches, so that batches overlap and calls are handed back.
 fn options(settings: &Settings) -> Options {
     let Stages { planners, executors } = settings.stages;
-    let options = Options { planners: planners as usize, executors: executors as usize, ..Options::default() };
+    let (planners, executors) = (planners as usize, executors as usize);
+    // What a run prepares waits in the queue. Clients that wait for their tickets never fill it.
+    let options = Options { planners, executors, queue: usize::MAX, ..Options::default() };
     if !settings.has_small_limits {
         return options;
     }

@@ -25,6 +25,8 @@ pub enum DoorName {
     Declared,
     /// The client submits several procedures together, and waits for all of them
     Batch,
+    /// As batch, of transactions that were drawn before the clock runs: with --transactions
+    Prepared,
     /// Reads of one row enter without a transaction; the others are programs
     Get,
 }
@@ -42,6 +44,7 @@ impl DoorName {
             DoorName::Program => "program",
             DoorName::Declared => "declared",
             DoorName::Batch => "batch",
+            DoorName::Prepared => "prepared",
             DoorName::Get => "get",
         }
     }

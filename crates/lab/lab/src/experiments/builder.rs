@@ -62,6 +62,7 @@ impl Builder {
                 _ => DoorName::Batch,
             },
             batch: system.batch,
+            rate: None,
             durability: if system.hyper.log == RedoLog::None { DurabilityName::None } else { DurabilityName::Async },
             history: None,
             seed: 1,

@@ -22,6 +22,7 @@ pub fn run(
         extent: Extent::Transactions(transactions),
         door,
         batch: 7,
+        rate: None,
         durability: Durability::None,
         is_recorded,
         load_batch: 100,
