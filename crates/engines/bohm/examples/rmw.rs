@@ -1,7 +1,7 @@
-//! How fast procedures of ten read-modify-writes go through, from one submitter: figure 5 of the paper, theta 0,
-//! without the lab around it.
+//! How fast procedures of ten read-modify-writes go through that are prepared beforehand, as the authors of the paper
+//! measure it: figure 5, theta 0, without the lab around it.
 //!
-//! `cargo run --profile models -p seriatim-bohm --example rmw -- [planners] [executors] [records] [procedures] [batch]`
+//! `cargo run --profile lines -p seriatim-bohm --example rmw -- [planners] [executors] [records] [procedures] [batch]`
 
 use env::time::Instant;
 use model::{
@@ -13,7 +13,10 @@ use seriatim_bohm::{Bohm, Options};
 const KEYS: usize = 10;
 const ROW_BYTES: usize = 96;
 const SUBMITTED_TOGETHER: usize = 1000;
-const UNDER_WAY: usize = 4;
+
+/// The server's, so that what is freed by other threads costs what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 struct Rmw {
     table: TableId,
@@ -56,7 +59,7 @@ fn main() {
     let mut next = |default: usize| arguments.next().unwrap_or(default);
     let (planners, executors, records, procedures) = (next(1), next(1), next(1_000_000) as u64, next(1_000_000));
     let batch = next(Options::default().batch);
-    let engine = Bohm::new(Options { planners, executors, batch, ..Options::default() });
+    let engine = Bohm::new(Options { planners, executors, batch, queue: usize::MAX, ..Options::default() });
     let schema = Schema::bytes("rows").u64_key().storage(Storage::Hash).build().expect("a good schema");
     let table = engine.create_table(schema).expect("a new table");
     let mut seed = 1_u64;
@@ -77,17 +80,14 @@ fn main() {
             (0..SUBMITTED_TOGETHER).map(|n| std::array::from_fn(|at| (first + (n * KEYS + at) as u64) % records));
         submit(batch.collect()).into_iter().for_each(|ticket| _ = ticket.wait().expect("it commits"));
     }
+    engine.hold();
+    let tickets: Vec<_> = (0..procedures.div_ceil(SUBMITTED_TOGETHER))
+        .flat_map(|_| submit((0..SUBMITTED_TOGETHER).map(|_| std::array::from_fn(|_| draw())).collect()))
+        .collect();
     let started = Instant::now();
-    let mut under_way = std::collections::VecDeque::new();
-    for _ in 0..procedures.div_ceil(SUBMITTED_TOGETHER) {
-        if under_way.len() == UNDER_WAY {
-            let tickets: Vec<Ticket<Rmw>> = under_way.pop_front().expect("it is full");
-            tickets.into_iter().for_each(|ticket| _ = ticket.wait().expect("it commits"));
-        }
-        let batch = (0..SUBMITTED_TOGETHER).map(|_| std::array::from_fn(|_| draw())).collect();
-        under_way.push_back(submit(batch));
-    }
-    under_way.into_iter().flatten().for_each(|ticket| _ = ticket.wait().expect("it commits"));
+    engine.release();
+    engine.settle();
     let seconds = started.elapsed().as_secs_f64();
+    tickets.into_iter().for_each(|ticket| _ = ticket.wait().expect("it commits"));
     println!("{planners}+{executors}: {:.0} procedures a second; {:?}", procedures as f64 / seconds, engine.stats());
 }

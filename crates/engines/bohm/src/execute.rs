@@ -9,6 +9,7 @@ use crate::read::{Evaluated, Trial};
 use crate::state::Begun;
 use crate::version::{Content, VersionRef};
 use crate::{Shared, ensure};
+use env::time::Instant;
 use model::{Error, Footprint};
 use parts::sync::atomic::Ordering::Relaxed;
 use std::collections::VecDeque;
@@ -99,6 +100,7 @@ impl<'e> Executor<'e> {
 
     fn execute(&mut self, batch: &Batch) {
         self.batch = batch.number;
+        let (begun, executed) = (Instant::now(), self.executed);
         let mut deferred: Vec<CallRef> = Vec::new();
         loop {
             let calls = batch.take();
@@ -132,6 +134,8 @@ impl<'e> Executor<'e> {
         }
         self.run_missed_again();
         self.count_finished();
+        let procedures = self.executed - executed;
+        self.shared.length.executed(procedures, self.shared.options.executors, begun.elapsed());
         self.shared.counts.executed[self.number].store(self.executed, Relaxed);
     }
 

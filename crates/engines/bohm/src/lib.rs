@@ -18,8 +18,9 @@
 //!
 //! # Batches
 //! Threads meet once for each batch and never for a procedure. A batch is what has come in while the one before was
-//! being planned: with few clients it is short, so nobody waits for it to fill; under load it grows up to
-//! [`Options::batch`]. Planner 0 is the *sequencer*: it seals batches. A key has one planner, by its hash, which alone
+//! being planned: with few clients it is short, so nobody waits for it to fill. It is longest where a procedure's way
+//! through both stages takes [`Options::latency`], as long as the queue is shorter than that too; behind a longer queue
+//! it grows up to [`Options::batch`], since throughput counts there (`length.rs`). Planner 0 is the *sequencer*: it seals batches. A key has one planner, by its hash, which alone
 //! changes the key's versions. Execution of a batch begins when all planners have passed its *barrier*, and overlaps
 //! with planning of the next ones. All threads sleep when they have nothing to do.
 //!
@@ -112,6 +113,7 @@ mod doors;
 mod execute;
 mod intake;
 mod job;
+mod length;
 mod log;
 mod logged;
 mod pipeline;
@@ -133,12 +135,15 @@ pub use snapshot::Snapshot;
 
 use call::{Call, Slot};
 use checkpoint::Checkpoints;
+use env::time::Duration;
 use execute::Executor;
 use intake::Intake;
 use job::{Job, Marker};
+use length::BatchLength;
 use log::InputLog;
 use model::{Durability, Error, Footprint, Limit, LimitKind, Result, Storage};
 use parts::CachePadded;
+
 use parts::promise::promise;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::thread::{self, JoinHandle};
@@ -187,6 +192,7 @@ pub(crate) struct Shared {
     log: OnceLock<InputLog>,
     checkpoints: Checkpoints,
     waits: WaitTable,
+    length: BatchLength,
     counts: Counts,
 }
 
@@ -207,6 +213,10 @@ pub struct Options {
     /// Procedures of one batch, at most: 1 to 131,072. A batch is what has come in while the one before was planned, so
     /// that few clients do not wait for a batch to fill. Default: 1,024.
     pub batch: usize,
+    /// Time from submission to answer that batches are made for while the engine is not saturated: they are the shorter, the longer
+    /// procedures take. No promise, and of no effect on a full queue, where batches are as long as [`Options::batch`] says. Zero:
+    /// they always are. Default: 1 ms.
+    pub latency: Duration,
     /// Batches that are planned or executed at a time: at least 1. Default: 4.
     pub run_ahead: usize,
     /// Procedures that wait to be sealed; beyond it a submission waits. Default: 16,384.
@@ -240,6 +250,7 @@ impl Default for Options {
             planners: 1,
             executors: 1,
             batch: 1024,
+            latency: Duration::from_millis(1),
             run_ahead: 4,
             queue: 16_384,
             depth: 32,
@@ -291,6 +302,7 @@ impl Bohm {
             log: OnceLock::new(),
             checkpoints: Checkpoints::new(planners),
             waits: WaitTable::new(WAIT_SHARDS),
+            length: BatchLength::new(options.latency, options.batch),
             counts: Counts { executed: counters(executors), garbage: counters(planners), missed: AtomicU64::new(0) },
             options,
         });

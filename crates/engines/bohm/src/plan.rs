@@ -12,6 +12,7 @@ use crate::pool::Pool;
 use crate::record::RecordRef;
 use crate::store::{Table, planner_of};
 use crate::version::{Content, VersionRef, class_of};
+use env::time::Instant;
 use model::FootprintEntry;
 use parts::epoch::{self, Guard};
 use parts::index::KeyHash;
@@ -89,9 +90,11 @@ impl Planner {
     /// Plans batches until the engine is closed. Returns itself: its pool has the memory of the versions.
     pub fn run(mut self) -> Planner {
         while let Some(batch) = self.next_batch() {
+            let begun = Instant::now();
             self.last = batch.number;
             self.collect(batch.number);
             self.plan(&batch);
+            self.shared.length.planned(batch.calls.len(), begun.elapsed());
             self.shared.pipeline.pass_barrier(&batch);
             self.planned.push_back(batch);
         }
@@ -110,8 +113,8 @@ impl Planner {
                         false => self.backlog.extend(calls),
                     }
                     again.into_iter().rev().for_each(|call| self.backlog.push_front(call));
-                    let most = self.backlog.len().min(self.shared.options.batch);
-                    let calls = self.backlog.drain(..most).collect();
+                    let length = self.shared.length.next(self.backlog.len());
+                    let calls = self.backlog.drain(..length).collect();
                     return Some(self.shared.seal(calls, &mut self.record));
                 }
                 Taken::Closed => {

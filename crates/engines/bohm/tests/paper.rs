@@ -15,6 +15,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 fn together(engine: &Bohm, procedures: Vec<Do>) -> Vec<Ticket<Do>> {
     let entry = |procedure| {
@@ -22,6 +23,25 @@ fn together(engine: &Bohm, procedures: Vec<Do>) -> Vec<Ticket<Do>> {
         BatchEntry { procedure, how: Begin::default(), retry }
     };
     engine.submit_batch(procedures.into_iter().map(entry).collect())
+}
+
+/// What is held is sealed together once it is released, in the order of submission.
+#[test]
+fn what_is_held_stands_in_one_batch() {
+    let (engine, table) = open(Options { latency: Duration::ZERO, ..Options::default() });
+    engine.settle();
+    let before = engine.stats().batches;
+    engine.hold();
+    let tickets: Vec<_> = (0..100).map(|n| submit(&engine, step(table, 1, n))).collect();
+    assert_eq!(engine.stats().batches, before, "nothing is sealed");
+    engine.release();
+    let last = tickets.into_iter().map(|ticket| output(ticket.wait())).last().expect("some");
+    assert_eq!(last, (0..100).fold(0_u64, |before, n| before.wrapping_mul(3).wrapping_add(n)));
+    assert_eq!(engine.stats().batches, before + 1);
+    engine.hold();
+    let left = submit(&engine, step(table, 2, 7));
+    drop(engine);
+    assert_eq!(output(left.wait()), 7, "what is held when the engine is dropped is executed");
 }
 
 /// Submits a blind write of register 1 that holds its thread.

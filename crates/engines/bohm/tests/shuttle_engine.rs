@@ -15,6 +15,7 @@ use seriatim_bohm::{Bohm, Options};
 use shuttle::thread;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The sum of all registers, whatever moves.
 const SUM: u64 = 3;
@@ -67,6 +68,7 @@ fn run() {
         planners: 2,
         executors: 2,
         batch: 2,
+        latency: Duration::ZERO,
         run_ahead: 2,
         queue: 2,
         depth: 1,

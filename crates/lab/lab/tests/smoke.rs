@@ -137,6 +137,29 @@ fn bohm_runs_with_more_threads_than_cores() {
 }
 
 #[test]
+fn prepared_transactions_are_all_run_and_audited() {
+    for (_, engine) in engines() {
+        let rows = rows(&format!(
+            "workload ycsb --engine {engine} --door prepared --threads 2 --preset bohm-10rmw --records 500 --transactions 301"
+        ));
+        check_row(&rows[0], &engine, "ycsb", 2);
+        assert_eq!((&rows[0]["committed"], &rows[0]["door"]), (&301.into(), &"prepared".into()));
+    }
+}
+
+#[test]
+fn transactions_come_at_a_rate() {
+    for (_, engine) in engines() {
+        let rows = rows(&format!(
+            "workload ycsb --engine {engine} --door declared --rate 5000 --threads 2 --records 500 --transactions 400"
+        ));
+        check_row(&rows[0], &engine, "ycsb", 2);
+        assert_eq!((&rows[0]["committed"], &rows[0]["rate"]), (&400.into(), &5000.0.into()));
+        assert!(number(&rows[0], "p99_us") > 0.0, "every one is timed");
+    }
+}
+
+#[test]
 fn timed_runs_count_after_a_warm_up() {
     let first = engines().next().expect("an engine").1;
     let rows = rows(&format!("workload ycsb --engine {first} --seconds 0.05 --warm-up 0.01 --records 100"));
