@@ -2,9 +2,9 @@
 
 use seriatim_model::twin::Twin;
 use seriatim_model::{
-    Access, AsDeclared, Begin, Columns, Committed, Declared, Decoder, Delta, Draws, Error, Footprint, Guarded, Invalid,
-    Item, Key, Later, Malformed, NameTaken, Pending, Procedure, Program, Reexecutable, Registry, Result, Retry, RowBuf,
-    RowRef, Scan, ScanEnd, Schema, TableId, Touch, UnknownCall, encode_call,
+    Access, AsDeclared, Begin, Columns, Committed, Declared, Decoder, Delta, Draws, Error, Footprint, FootprintEntry,
+    Guarded, Invalid, Item, Key, Later, Malformed, NameTaken, Pending, Procedure, Program, Reexecutable, Registry,
+    Result, Retry, RowBuf, RowRef, Scan, ScanEnd, Schema, TableId, Touch, UnknownCall, encode_call,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -301,6 +301,20 @@ fn an_attempt_that_stops_is_no_abort_and_runs_again() {
     let (reversed, one) = run_in(&[1, 0]);
     assert_eq!((&in_order, none, one), (&reversed, 0, 1));
     assert!(in_order.values().all(Option::is_some));
+}
+
+#[test]
+fn a_footprint_of_many_keys_is_in_order() {
+    let keys = (0..500_u64).rev().map(|n| Key::from_bytes(&n.to_be_bytes()[(n % 8) as usize..]));
+    let entry = |(n, key): (usize, Key)| {
+        let touch = if n % 3 == 0 { Touch::Read } else { Touch::Any };
+        FootprintEntry { table: TableId(n as u32 % 2), key, touch }
+    };
+    let mut entries: Vec<FootprintEntry> = keys.clone().chain(keys).enumerate().map(entry).collect();
+    let footprint: Footprint = entries.iter().cloned().collect();
+    entries.sort();
+    entries.dedup();
+    assert_eq!(footprint.keys(), entries);
 }
 
 #[test]

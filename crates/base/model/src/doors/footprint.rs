@@ -134,9 +134,27 @@ impl Footprint {
 impl FromIterator<FootprintEntry> for Footprint {
     fn from_iter<I: IntoIterator<Item = FootprintEntry>>(entries: I) -> Footprint {
         let mut keys: Vec<FootprintEntry> = entries.into_iter().collect();
-        keys.sort_unstable();
+        if keys.len() <= FEW {
+            keys.sort_unstable();
+        } else {
+            keys.sort_by_cached_key(FootprintEntry::prefix);
+            keys.chunk_by_mut(|a, b| a.prefix() == b.prefix()).for_each(<[_]>::sort_unstable);
+        }
         keys.dedup();
         Footprint { keys, ranges: Vec::new() }
+    }
+}
+
+/// Entries that are sorted as they are; more of them by their prefixes first, which are compared without a look at the keys.
+const FEW: usize = 32;
+
+impl FootprintEntry {
+    /// The table and the first bytes of the key, in the order of entries.
+    fn prefix(&self) -> (TableId, [u8; 8]) {
+        let mut first = [0; 8];
+        let length = self.key.len().min(first.len());
+        first[..length].copy_from_slice(&self.key[..length]);
+        (self.table, first)
     }
 }
 
