@@ -11,7 +11,7 @@ use crate::read::{copy, scan_at, version_at};
 use crate::store::Table;
 use crate::version::{Content, VersionRef};
 use model::{
-    Abort, AbortClass, Access, Columns, Delta, Draws, Duplicate, Error, Invalid, Item, Limit, LimitKind, Result,
+    Abort, AbortClass, Access, Columns, Delta, Draws, Duplicate, Error, Invalid, Item, Key, Limit, LimitKind, Result,
     RowBuf, RowRef, Scan, ScanEnd, TableId, Target, Touch,
 };
 use parts::sync::atomic::Ordering::Relaxed;
@@ -195,6 +195,10 @@ fn show(found: Option<&[u8]>, columns: Columns<'_>, row: &mut RowBuf) -> bool {
 impl Access for Attempt<'_, '_> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.look(table, key, Touch::Read, columns, row)
+    }
+
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        self.call.prefetch_keys(table, keys);
     }
 
     fn read_for_update(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {

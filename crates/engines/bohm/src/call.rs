@@ -1,12 +1,13 @@
 //! Calls: submitted procedures in their places, and the slots that planning fills in for them.
 
+use crate::directory::Directory;
 use crate::job::Job;
 use crate::log::{self, InputLog};
 use crate::position::Position;
 use crate::state::CallState;
 use crate::version::{Content, Version, VersionRef};
-use model::{Footprint, FootprintEntry, TableId, Touch};
-use parts::index::prefetch::prefetch;
+use model::{Footprint, FootprintEntry, Key, TableId, Touch};
+use parts::index::prefetch::{SIDE_BY_SIDE, prefetch};
 use parts::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 use parts::sync::cell::UnsafeCell;
 use std::ops::Deref;
@@ -38,6 +39,8 @@ pub(crate) struct Call {
     pub has_order: bool,
     /// One for each key of the footprint, in its order.
     pub slots: Box<[Slot]>,
+    /// Of more slots than are searched from front to back.
+    directory: Option<Directory>,
     pub state: CallState,
     /// Taken when it is complete.
     job: UnsafeCell<Option<Box<dyn Job>>>,
@@ -225,6 +228,8 @@ impl Slot {
 
 impl Call {
     pub fn new(job: Box<dyn Job>, footprint: Footprint, slots: Box<[Slot]>, is_guess: bool) -> Call {
+        let keys = || slots.iter().map(|slot| (slot.table, slot.key(&footprint)));
+        let directory = (slots.len() > LINEAR).then(|| Directory::of(keys()));
         Call {
             position: Position::START,
             is_guess,
@@ -236,6 +241,7 @@ impl Call {
             drops: None,
             drops_seen: 0,
             slots,
+            directory,
             state: CallState::default(),
             job: UnsafeCell::new(Some(job)),
         }
@@ -280,12 +286,15 @@ impl Call {
         if self.slots.len() <= LINEAR {
             return self.slots.iter().position(is_it);
         }
-        self.find_in_order(table, key)
+        self.directory.as_ref()?.find(table, key, |at| is_it(&self.slots[at]))
     }
 
-    fn find_in_order(&self, table: TableId, key: &[u8]) -> Option<usize> {
-        let order = |slot: &Slot| slot.table.cmp(&table).then_with(|| slot.key(&self.footprint).cmp(key));
-        self.slots.binary_search_by(order).ok()
+    /// Brings the versions of the first of some keys near, for a body that announces them, unless they are near already.
+    pub fn prefetch_keys(&self, table: TableId, keys: &[Key]) {
+        if self.slots.len() > LINEAR {
+            let found = keys.iter().take(SIDE_BY_SIDE).filter_map(|key| self.find(table, key, 0));
+            found.for_each(|at| self.slots[at].prefetch_versions());
+        }
     }
 
     /// Brings the slots near.

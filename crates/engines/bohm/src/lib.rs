@@ -109,6 +109,7 @@ mod attempt;
 mod call;
 mod checkpoint;
 mod definitions;
+mod directory;
 mod doors;
 mod execute;
 mod intake;
