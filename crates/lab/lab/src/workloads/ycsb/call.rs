@@ -5,7 +5,7 @@ use crate::workloads::audit::is_followed;
 use crate::workloads::{Call, Stamp, StampedBytes, Stamps, decode, encode};
 use model::{
     Access, Columns, Error, Footprint, FootprintEntry, Key, Malformed, Procedure, Program, Result, RowBuf, RowRef,
-    Scan, TableId, Touch,
+    SIDE_BY_SIDE, Scan, TableId, Touch,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -144,11 +144,12 @@ impl Program for Transaction {
             return self.scan(access, range);
         }
         let mut seen = Seen::default();
-        if self.steps.len() > 1 {
-            let keys: SmallVec<[Key; 16]> = self.steps.iter().map(|step| Key::from_u64(step.key())).collect();
-            access.prefetch(self.table(), &keys);
-        }
         for position in 0..self.steps.len() {
+            if position % SIDE_BY_SIDE == 0 && self.steps.len() > 1 {
+                let next = self.steps[position..].iter().take(SIDE_BY_SIDE);
+                let keys: SmallVec<[Key; SIDE_BY_SIDE]> = next.map(|step| Key::from_u64(step.key())).collect();
+                access.prefetch(self.table(), &keys);
+            }
             let step = self.steps[position];
             match step {
                 Step::Read(_) => {
