@@ -19,10 +19,11 @@
 //! # Batches
 //! Threads meet once for each batch and never for a procedure. A batch is what has come in while the one before was
 //! being planned: with few clients it is short, so nobody waits for it to fill. It is longest where a procedure's way
-//! through both stages takes [`Options::latency`], as long as the queue is shorter than that too; behind a longer queue
-//! it grows up to [`Options::batch`], since throughput counts there (`length.rs`). Planner 0 is the *sequencer*: it seals batches. A key has one planner, by its hash, which alone
-//! changes the key's versions. Execution of a batch begins when all planners have passed its *barrier*, and overlaps
-//! with planning of the next ones. All threads sleep when they have nothing to do.
+//! through both stages takes [`Options::latency`], as long as the queue is shorter than that too; behind a longer
+//! queue it grows up to [`Options::batch`], since throughput counts there (`length.rs`). Planner 0 is the
+//! *sequencer*: it seals batches. A key has one planner, by its hash, which alone changes the key's versions.
+//! Execution of a batch begins when all planners have passed its *barrier*, and overlaps with planning of the next
+//! ones. All threads sleep when they have nothing to do.
 //!
 //! # The promise
 //! Strictly serializable: a procedure is sealed after it was submitted, and its ticket is resolved after it has run, so
@@ -97,6 +98,8 @@
 //! | 3.2.4 batching | `pipeline.rs` | `shuttle_engine` |
 //! | 3.3.1 evaluation | `execute.rs`, `state.rs` | `paper`: `a_long_chain_is_evaluated_from_its_end`, `loom_state` |
 //! | 3.3.2 collection | `plan.rs` `collect`, `pipeline.rs` `low_water` | `paper`: `a_row_that_is_written_again_..` |
+//!
+//! Decisions 0114, 0127 and 0128 say more of batches and of planning.
 //!
 //! *Deviations:* a version has no end timestamp, since its record says where the newest one begins, and planning leaves a
 //! reference for every read: so planning a write touches the key's bucket, its record, and the memory of the new version,
