@@ -98,7 +98,8 @@ fn calls_of_many_threads_are_as_if_one_after_the_other() {
     assert!(committed > 0 && bank.db.stats().batches > 0 && bank.db.stats().missed == 0);
 }
 
-/// Members join and leave groups, and others count a group by its index and write the count down: footprints are rehearsed. With a
+/// Members join and leave groups, and others count a group by its index and write the count down: footprints are found by
+/// reconnaissance. With a
 /// phantom, or an entry without its record, the repetition would count differently.
 #[test]
 fn ranges_of_indexes_have_no_phantoms() {
@@ -148,7 +149,7 @@ fn ranges_of_indexes_have_no_phantoms() {
     assert_eq!(stored.unwrap(), owners, "the index leads to every record, and to each once");
 }
 
-/// The rehearsal runs before a call that is submitted earlier and changes what it reads: the footprint misses once.
+/// Reconnaissance runs before a call that is submitted earlier and changes what it reads: the footprint misses once.
 #[test]
 fn a_footprint_that_misses_is_found_again() {
     let gate = Gate::default();
@@ -252,8 +253,8 @@ fn a_body_that_panics_ends_its_call_only() {
             Ok::<_, Error>(())
         })
         .unwrap();
-    let rehearsed = builder
-        .procedure("panic in the rehearsal too", 1)
+    let undeclared = builder
+        .procedure("panic in reconnaissance too", 1)
         .body(move |txn, id: &i64| -> Result<(), Error> {
             accounts.put(txn, &Bank::account(*id))?;
             panic!("a panic of the test's own")
@@ -266,7 +267,7 @@ fn a_body_that_panics_ends_its_call_only() {
         .map(|ticket| ticket.wait().err().map(|error| error.conflict().map_or("?", |conflict| conflict.rule())))
         .collect();
     assert_eq!(ended, [None, None, None, Some("panicked"), None, None]);
-    assert_eq!(db.call(&rehearsed, 99).unwrap_err().conflict().map(|it| it.rule()), Some("panicked"));
+    assert_eq!(db.call(&undeclared, 99).unwrap_err().conflict().map(|it| it.rule()), Some("panicked"));
     let ids = db.read_strict(|at| accounts.iter(at).map(|it| it.map(|it| it.id)).collect::<Result<Vec<_>, _>>());
     assert_eq!(ids.unwrap(), [10, 11, 12, 14, 15]);
 }
@@ -357,20 +358,23 @@ fn dropping_the_last_handle_waits() {
 
 #[test]
 fn a_callback_may_submit_and_drop_the_last_handle() {
-    let bank = Bank::open(batch::Bohm::default().under_way(1));
+    let gate = Gate::default();
+    let bank = Bank::open_with_gate(batch::Bohm::default().under_way(1), &gate);
     let (sender, receiver) = mpsc::channel();
     let (db, next) = (bank.db.clone(), bank.next.clone());
     let told = sender.clone();
-    bank.db.submit(&bank.next, ()).on_done(move |done| {
+    bank.db.submit(&bank.hold, ()).on_done(move |done| {
         // The call that is told about is under way until this has returned.
-        let full = db.submit(&next, ()).wait().unwrap_err();
+        let full = db.submit(&next, ()).wait().map_err(|error| error.limit());
         let inside = (db.settle().is_err(), db.clone().close().is_err());
-        told.send((done.unwrap(), full.limit(), inside)).unwrap();
+        told.send((done.is_ok(), full, inside)).unwrap();
         panic!("a panic of the test's own, which is the callback's affair");
     });
-    drop(bank);
+    let Bank { at_end, db, .. } = bank;
+    drop(db);
+    drop(at_end);
     drop(sender);
-    assert_eq!(receiver.recv(), Ok((1, Some(LimitKind::Queue), (true, true))));
+    assert_eq!(receiver.recv(), Ok((true, Err(Some(LimitKind::Queue)), (true, true))));
     assert!(receiver.recv().is_err(), "the last handle is dropped by the callback");
 }
 
@@ -452,7 +456,7 @@ fn draws_are_the_same_in_every_run() {
     let db = builder.in_memory().unwrap();
     let (first, second) = (db.call(&draw, ()).unwrap(), db.call(&draw, ()).unwrap());
     assert!(first.0 != first.1 && first.0 != second.0 && first.2.micros > 0);
-    assert_eq!(*runs.lock().unwrap(), [first, first, second, second], "a rehearsal, and the run in its place");
+    assert_eq!(*runs.lock().unwrap(), [first, first, second, second], "reconnaissance, and the run in its place");
 }
 
 #[test]

@@ -61,8 +61,8 @@ fn a_database_that_was_closed_goes_on() {
     assert_eq!(bank.balances()[&0], Bank::START - 60);
 }
 
-/// Threads call procedures of all kinds, declared, rehearsed and looked up. The directory as it is after the last acknowledgement holds
-/// them all: balances, owners and the index are those that the calls have left.
+/// Threads call procedures of all kinds: declared, found by reconnaissance, looked up. The directory as it is after the last
+/// acknowledgement holds them all: balances, owners and the index are those that the calls have left.
 #[test]
 fn what_was_acknowledged_survives_a_crash() {
     let dir = Directory::new("batch-crash");

@@ -120,6 +120,8 @@
 //! - **L5** The view for SQL writes nothing once its definitions are complete. (`sql.rs`, `View::begin`)
 //! - **L6** A table is known before a logged call that uses it is executed again, and its engine table of rows is made last.
 //!   (`builder.rs`, `recover`; `defined.rs`, `Defined::open`)
+//!
+//! `mutants` has a patch for each of L1, L2, L3, L5 and L6, and one for the entries of a declared record.
 
 mod admission;
 mod arguments;
@@ -130,7 +132,7 @@ mod footprint;
 mod inside;
 mod kept;
 mod procedure;
-mod rehearsal;
+mod reconnaissance;
 #[cfg(feature = "sql")]
 mod sql;
 mod table;

@@ -5,7 +5,7 @@ use crate::batch::arguments::Arguments;
 use crate::batch::database::Shared;
 use crate::batch::footprint::Footprint;
 use crate::batch::inside::Inside;
-use crate::batch::rehearsal::Rehearsal;
+use crate::batch::reconnaissance::Reconnaissance;
 use crate::batch::transaction::Transaction;
 use crate::{Error, Result};
 use model::{Access, Decoder, Malformed, NameTaken, Program, Registry};
@@ -28,7 +28,7 @@ pub(crate) struct Code<A, T, E> {
     pub name: String,
     pub version: u32,
     pub is_read_only: bool,
-    /// `None`: a rehearsal finds the footprint.
+    /// `None`: reconnaissance finds the footprint.
     pub declare: Option<Declare<A>>,
     pub body: Body<A, T, E>,
 }
@@ -92,11 +92,11 @@ impl<A, T, E: From<Error>> Call<A, T, E> {
     }
 
     /// Finds the footprint by running the body. Its outcome does not matter: in its place it may have another.
-    fn rehearse(&self, state: &mut dyn Access) -> model::Footprint {
-        let mut rehearsal = Rehearsal::new(state, &self.shared.tables);
+    fn reconnoitre(&self, state: &mut dyn Access) -> model::Footprint {
+        let mut found = Reconnaissance::new(state, &self.shared.tables);
         // A body that panics here panics in its place, which ends its call.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.run_body(&mut rehearsal).map(drop)));
-        rehearsal.footprint()
+        let _ = catch_unwind(AssertUnwindSafe(|| self.run_body(&mut found).map(drop)));
+        found.footprint()
     }
 }
 
@@ -150,7 +150,7 @@ impl<A: Arguments, T: Send + 'static, E: From<Error> + Send + 'static> model::Pr
     }
 
     fn footprint<S: Access + ?Sized>(&self, mut access: &mut S) -> model::Result<model::Footprint> {
-        let Some(declare) = &self.code.declare else { return Ok(self.rehearse(&mut access)) };
+        let Some(declare) = &self.code.declare else { return Ok(self.reconnoitre(&mut access)) };
         let mut footprint = Footprint::new(&mut access, &self.shared.tables);
         declare(&mut footprint, &self.arguments);
         let (footprint, wrong) = footprint.finish();

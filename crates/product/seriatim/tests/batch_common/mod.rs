@@ -108,9 +108,9 @@ pub struct Bank {
     pub open: batch::Procedure<Account, ()>,
     /// Declared. Returns what is left.
     pub transfer: batch::Procedure<Transfer, i64>,
-    /// Gives an account to another owner: an entry of an index moves. Rehearsed.
+    /// Gives an account to another owner: an entry of an index moves. By reconnaissance.
     pub give: batch::Procedure<(i64, String), i64>,
-    /// Counts the accounts of an owner by the index, and writes the count down. Rehearsed.
+    /// Counts the accounts of an owner by the index, and writes the count down. By reconnaissance.
     pub count: batch::Procedure<String, i64>,
     /// Takes 1 from each account of an owner. Declares what it finds when it looks.
     pub tax: batch::Procedure<String, i64>,

@@ -1,5 +1,5 @@
-//! Rehearsals: a body without a declared footprint runs on the state of the last complete batch, and what it touches there is its
-//! footprint.
+//! Reconnaissance: a body without a declared footprint runs on the state of the last complete batch, and what it touches there is
+//! its footprint.
 
 use crate::batch::defined::Defined;
 use model::{
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 
 /// Reads a state, keeps writes to itself, and notes what was touched. What is wrong with a write is found in its place.
-pub(crate) struct Rehearsal<'r> {
+pub(crate) struct Reconnaissance<'r> {
     state: &'r mut (dyn Access + 'r),
     tables: &'r Defined,
     touched: Vec<FootprintEntry>,
@@ -18,9 +18,9 @@ pub(crate) struct Rehearsal<'r> {
     writes: BTreeMap<(TableId, Key), Option<RowBuf>>,
 }
 
-impl<'r> Rehearsal<'r> {
-    pub fn new(state: &'r mut (dyn Access + 'r), tables: &'r Defined) -> Rehearsal<'r> {
-        Rehearsal { state, tables, touched: Vec::new(), ranges: Vec::new(), writes: BTreeMap::new() }
+impl<'r> Reconnaissance<'r> {
+    pub fn new(state: &'r mut (dyn Access + 'r), tables: &'r Defined) -> Reconnaissance<'r> {
+        Reconnaissance { state, tables, touched: Vec::new(), ranges: Vec::new(), writes: BTreeMap::new() }
     }
 
     /// What was touched.
@@ -86,7 +86,7 @@ fn show(from: RowRef<'_>, columns: Columns<'_>, row: &mut RowBuf) {
     }
 }
 
-impl Access for Rehearsal<'_> {
+impl Access for Reconnaissance<'_> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.note(table, key, Touch::Read);
         self.see(table, key, columns, row)
