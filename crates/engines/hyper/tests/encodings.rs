@@ -69,6 +69,12 @@ impl Draws {
         Decimal::new(digits, scale)
     }
 
+    /// Now and then between two values that a column of prices can have.
+    fn constant(&mut self) -> Decimal {
+        let decimal = self.decimal();
+        if self.one_in(3) { Decimal::new(decimal.digits, 3) } else { decimal }
+    }
+
     /// Mostly decimals of one scale.
     fn price(&mut self) -> Value {
         if self.one_in(self.odd) {
@@ -109,7 +115,7 @@ impl Draws {
 
     fn filter(&mut self, depth: u64) -> Predicate {
         match self.below(if depth == 0 { 7 } else { 10 }) {
-            0 | 1 => Predicate::CompareDecimal(1, self.comparison(), self.decimal()),
+            0 | 1 => Predicate::CompareDecimal(1, self.comparison(), self.constant()),
             2 => Predicate::Compare(1, self.comparison(), self.price()),
             3 => Predicate::Compare(2, self.comparison(), self.flag()),
             4 => Predicate::any_of(2, vec![self.flag(), self.flag(), "A".into()]),
