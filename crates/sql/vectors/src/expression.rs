@@ -503,8 +503,8 @@ fn call(
     Ok(column)
 }
 
-/// Calls a function whose only argument with a value for each row is a text of a dictionary: once for each text that a row has. `None`: there
-/// is no dictionary.
+/// Calls a function whose only argument with a value for each row is a text of a dictionary: once for each text that a row has. `None`:
+/// there is no dictionary.
 fn call_once_a_text(
     function: &Lane,
     is_strict: bool,
