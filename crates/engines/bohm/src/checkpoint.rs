@@ -19,7 +19,7 @@ use crate::read::newest_at;
 use crate::store::Table;
 use crate::version::VersionRef;
 use env::time::{Duration, Instant};
-use model::{Invalid, LogPosition, Result, TableId};
+use model::{Invalid, LogPosition, Pending, Result, TableId};
 use parts::index::Entry;
 use parts::sync::Mutex;
 use parts::sync::atomic::{
@@ -173,7 +173,7 @@ impl Bohm {
         for table in tables {
             writing.walk(table)?;
         }
-        writing.await_planners(|| self.settle())?;
+        writing.await_planners()?;
         let Writing { writer, mut report, turn, .. } = writing;
         writer.finish(batch + 1, start)?;
         drop((boundary, turn));
@@ -263,17 +263,17 @@ impl Writing<'_> {
         self.write(&mut rows)
     }
 
-    /// Waits until planners have handed over what the walk has skipped (C2).
-    fn await_planners(&mut self, settle: impl Fn()) -> Result<()> {
-        let mut asked = 0;
+    /// Waits until planners have handed over what the walk has skipped (C2). They collect before they plan a batch, so there is always
+    /// one for them; nobody waits for its execution.
+    fn await_planners(&mut self) -> Result<()> {
+        let mut marker: Option<Pending<u64>> = None;
         while !self.shared.checkpoints.have_all_collected(self.seen) {
-            settle();
-            self.write_handed_over()?;
-            asked += 1;
-            // Threads leave a batch soon after it; who reads at an old one may take long.
-            if asked > 4 {
-                env::thread::sleep(READER_PAUSE);
+            if marker.as_ref().is_none_or(Pending::is_ready) {
+                marker = Some(self.shared.mark());
             }
+            self.write_handed_over()?;
+            // Threads leave a batch soon after it; who reads at an old one may take long.
+            env::thread::sleep(READER_PAUSE);
         }
         self.write_handed_over()
     }

@@ -9,6 +9,7 @@ use crate::{Bohm, Shared, log};
 use model::{Access, Draws, Durability, Error, Footprint, Invalid, LogPosition, Result, Schema, TableId};
 use parts::promise::{Promise, promise};
 use std::sync::Arc;
+use wal::Pace;
 
 impl Bohm {
     /// Creates a table. Durable when this returns, if answers wait for that.
@@ -50,6 +51,27 @@ impl Bohm {
     pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         let live = self.shared.tables.all().filter(|table| !table.is_dropped());
         live.map(|table| (table.id, table.schema.clone())).collect()
+    }
+}
+
+impl model::Tables for Bohm {
+    fn create_table_unlisted(&self, schema: Schema) -> Result<TableId> {
+        self.create_table(schema)
+    }
+
+    fn drop_table(&self, name: &str) -> Result<()> {
+        Bohm::drop_table(self, name)
+    }
+
+    fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
+        Bohm::tables(self)
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        if self.recovery().is_none() {
+            return Ok(());
+        }
+        self.write_checkpoint(Pace::Full).map(drop)
     }
 }
 

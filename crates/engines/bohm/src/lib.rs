@@ -145,7 +145,7 @@ use intake::Intake;
 use job::{Job, Marker};
 use length::BatchLength;
 use log::InputLog;
-use model::{Durability, Error, Footprint, Limit, LimitKind, Result, Storage};
+use model::{Durability, Error, Footprint, Limit, LimitKind, Pending, Result, Storage};
 use parts::CachePadded;
 
 use parts::promise::promise;
@@ -447,9 +447,15 @@ impl Shared {
 
     /// Waits until everything is complete that was submitted before.
     fn settle(&self) {
+        let batch = self.mark().wait();
+        self.pipeline.wait_complete(batch);
+    }
+
+    /// Puts a marker into the order, so that there is a batch to plan. Returns its batch, once it is executed.
+    fn mark(&self) -> Pending<u64> {
         let (promise, batch) = promise();
         self.intake.submit([Call::new(Box::new(Marker(promise)), Footprint::default(), Box::default(), false)]);
-        self.pipeline.wait_complete(batch.wait());
+        batch
     }
 }
 

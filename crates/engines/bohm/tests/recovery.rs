@@ -8,7 +8,7 @@ mod moves;
 use env::disk::Fault as DiskFault;
 use env::{Operation, SimDisk, Survival};
 use model::{Durability, Error, Fault, Invalid, Registry, TableId, UnknownCall};
-use moves::{Kind, Step, contents, create, disk, expected, is_acknowledged, reopen, small, submit, table};
+use moves::{Kind, Step, contents, create, disk, expected, is_acknowledged, place, reopen, small, submit, table};
 use seriatim_bohm::{Bohm, LogOptions, Options, Pace};
 use std::sync::Arc;
 
@@ -242,4 +242,22 @@ fn an_answer_waits_for_what_was_asked() {
     let ticket = model::Declared::submit(&*engine, step(2), how, Box::new(|_: u32, _: &Error| false));
     assert!(is_acknowledged(ticket.wait()));
     assert!(survives(1) && survives(2), "an answer that waits rests on all before it");
+}
+
+/// Positions rise over crashes, also those of readers, which are not logged (B1).
+#[test]
+fn positions_rise_over_crashes() {
+    let mut disk = disk(12);
+    let mut last = None;
+    for _ in 0..4 {
+        let engine = reopen(&disk, small()).expect("a healthy disk");
+        let table = table(&engine, "registers").unwrap_or_else(|| create(&engine).expect("a new table"));
+        for _ in 0..3 {
+            engine.settle();
+            let next = place(&engine, table);
+            assert!(last < Some(next), "{next:?} after {last:?}");
+            last = Some(next);
+        }
+        disk = disk.power_cut_with(Survival::SyncedOnly);
+    }
 }

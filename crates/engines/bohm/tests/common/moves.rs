@@ -6,10 +6,10 @@ use env::{SimDisk, SimDiskOptions};
 use model::twin::Twin;
 use model::{
     Access, BatchEntry, Begin, Completed, Declared, Decoder, Error, Footprint, Invalid, Malformed, Mode, Procedure,
-    Program, Registry, Result, Storage, TableId, Ticket, Touch,
+    Program, Registry, Result, SerialPoint, Storage, TableId, Ticket, Touch,
 };
 use seriatim_bohm::{Bohm, Driver, LogOptions, Options};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 
 /// Registers that are followed to: a register's value says to which.
 pub const TARGETS: u64 = 8;
@@ -27,11 +27,43 @@ pub enum Kind {
     Fail,
     /// It writes, and panics.
     Panic,
+    /// Same as [`Kind::Combine`], once [`GATE`] is open.
+    Hold,
     /// Which register it changes depends on `from`: a trial run finds it, and may miss.
     Follow,
 }
 
-const KINDS: [Kind; 5] = [Kind::Combine, Kind::Delete, Kind::Fail, Kind::Panic, Kind::Follow];
+const KINDS: [Kind; 6] = [Kind::Combine, Kind::Delete, Kind::Fail, Kind::Panic, Kind::Hold, Kind::Follow];
+
+/// Holds who executes [`Kind::Hold`] while it is closed.
+pub static GATE: Gate = Gate { state: Mutex::new((false, false)), changed: Condvar::new() };
+
+/// A gate, and whether somebody has come to it.
+pub struct Gate {
+    state: Mutex<(bool, bool)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    /// Closes or opens the gate.
+    pub fn set(&self, is_closed: bool) {
+        *self.state.lock().expect("no panic") = (is_closed, false);
+        self.changed.notify_all();
+    }
+
+    /// Waits until somebody is held.
+    pub fn wait(&self) {
+        let state = self.state.lock().expect("no panic");
+        drop(self.changed.wait_while(state, |(_, has_come)| !*has_come).expect("no panic"));
+    }
+
+    fn pass(&self) {
+        let mut state = self.state.lock().expect("no panic");
+        state.1 = true;
+        self.changed.notify_all();
+        drop(self.changed.wait_while(state, |(is_closed, _)| *is_closed).expect("no panic"));
+    }
+}
 
 /// A step on registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +101,9 @@ impl Program for Step {
         let Step { table, kind, from, to, by } = *self;
         if kind == Kind::Delete {
             return delete(&mut access, table, to).map(u64::from);
+        }
+        if kind == Kind::Hold {
+            GATE.pass();
         }
         let seen = get(&mut access, table, from)?;
         let to = if kind == Kind::Follow { self.target(seen) } else { to };
@@ -170,6 +205,12 @@ pub fn submit(engine: &Bohm, steps: impl IntoIterator<Item = Step>) -> Vec<Ticke
 /// Whether a step came to an end of its own, and was acknowledged.
 pub fn is_acknowledged(completed: Completed<Step>) -> bool {
     !matches!(completed, Err(Error::Fault(_)))
+}
+
+/// The place of a snapshot of all registers.
+pub fn place(engine: &Bohm, table: TableId) -> SerialPoint {
+    let how = Begin { mode: Mode::Snapshot, ..Begin::default() };
+    engine.call(All(table), how, always).expect("a snapshot").1.claimed()
 }
 
 /// All registers, with all that was submitted before.
