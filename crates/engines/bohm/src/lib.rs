@@ -1,4 +1,4 @@
-//! Order in advance, as in BOHM. In memory: nothing is durable.
+//! Order in advance, as in BOHM: in memory, or with a log of the calls on a disk.
 //!
 //! # The idea
 //! Procedures are put into an order before any of them runs: their *position* in a log. A position is a timestamp that
@@ -43,8 +43,16 @@
 //! it is submitted again with the footprint that a trial run finds at the end of its batch; [`Stats::missed`] counts
 //! that. Where no trial run was needed, such a touch is a mistake of the procedure ([`model::Invalid::Undeclared`]).
 //!
+//! # The log
+//! On a disk, the calls of a batch are one record of the write-ahead log ([`wal`]), appended when the batch gets its positions.
+//! Planning and execution go on while the log syncs; answers and snapshots wait until the batch is durable. Opening loads the
+//! last checkpoint and executes the calls behind it again, by the same pipeline: what a body reads is decided by its place, so it writes what it had
+//! written. A body must not look at a clock, at random numbers of its own or at anything else that its arguments, its [`model::Draws`]
+//! and its reads do not decide. Procedures are registered with name and version, and a log with others is refused. Checkpoints
+//! are of the end of a batch (`checkpoint.rs`). What is in a record: `log.rs`.
+//!
 //! # Invariants
-//! - **B1** Positions follow the order of the intake, and a position is given once.
+//! - **B1** Positions follow the order of the intake, and a position is given once, also after a restart.
 //! - **B2** One planner makes the records of a key and places its versions, in the order of positions.
 //! - **B3** A batch is executed after all planners have planned it, and batches are planned in their order.
 //! - **B4** A read returns the newest version that begins below its position.
@@ -58,6 +66,11 @@
 //! - **B9** A record leaves its index when it has no row and its batch is at or below the mark, and is freed when the
 //!   batch that was planned then is.
 //! - **B10** Readers behind a complete batch find no placeholder.
+//! - **B11** On a disk whose answers wait: nothing of a batch is answered or shown before the log is durable up to the batch, and
+//!   nothing after the log has failed.
+//! - **B12** A batch's record is appended before the batch has positions, in their order, and a call that could not be logged
+//!   gets none.
+//! - **B13** A checkpoint has every row that its boundary shows, and only records of batches at or below the boundary go.
 //!
 //! # Where they are asserted
 //! In constant time, in all builds where nothing else is said. On executing threads a broken invariant stops the
@@ -65,7 +78,7 @@
 //!
 //! | | asserted | tests; mutants |
 //! | --- | --- | --- |
-//! | B1 | by the latch of `pipeline.rs` `seal` | `conformance`, `paper`; `miss_without_another_run` |
+//! | B1 | by the latch of `pipeline.rs` `seal`; `log.rs` `cover` | `conformance`, `paper`, `recovery`; `miss_without_another_run`, `forget_the_ceiling` |
 //! | B2 | `record.rs` `newest_below`, `store.rs` `insert` | `paper` |
 //! | B3 | `pipeline.rs` `pass_barrier`, `call.rs` `placeholder` | `conformance`; `skip_a_placeholder`, `execute_before_planned` |
 //! | B4 | `record.rs` `newest_below`, `attempt.rs` `make_ready` | `paper`; `read_one_version_too_low`, `read_the_newest_version` |
@@ -75,6 +88,9 @@
 //! | B8 | `plan.rs` `collect_below`, `pipeline.rs` `batch` | `paper`; `free_one_batch_early` |
 //! | B9 | `store.rs` `remove` | `paper` |
 //! | B10 | `read.rs` `make_ready` | `paper` |
+//! | B11 | `pipeline.rs` `advance`, `recover.rs` `open_telling` | `recovery`; `answer_before_the_sync`, `show_what_may_be_lost` |
+//! | B12 | by `seal.rs` `seal`, which alone appends | `recovery`, `checkpoint`, `lab kill`; `log_in_another_order` |
+//! | B13 | by `wal` L8 | `checkpoint`; `truncate_what_is_being_executed`, `hand_nothing_over` |
 //!
 //! # Doors
 //! [`model::Declared`]; and [`model::Reexecutable`] for loading and rare work: a trial run whose reads a procedure
@@ -82,8 +98,10 @@
 //! not known.
 //!
 //! # What is deliberately absent
-//! - Durability. The log of procedures is kept in memory, and a batch is forgotten when it is complete.
-//! - Tables that are dropped; a limit on memory.
+//! - A limit on memory.
+//! - Rows of other engines' logs: their directories open after a checkpoint, which every engine reads.
+//! - A checksum of what a batch has written: a body that is not deterministic is not found out
+//!   ([0123](../../../docs/decisions/0123-recovery-executes-the-calls-again.md)).
 //! - Threads that move between planning and execution: their numbers are fixed by [`Options`].
 //!
 //! # From the paper to code
@@ -106,7 +124,7 @@
 //! and not the version below; a batch has no fixed size; the record of a key is found in the house's index, which planners share,
 //! and not in a table of each planner; an evaluation within evaluations ends at a depth, and is then made from a list;
 //! a version carries room for a row as long as the longest of its table so far, since its row is not known when it is
-//! placed.
+//! placed; the input log (section 3.2.1 has it in memory) is durable, and its sync overlaps with execution.
 
 mod attempt;
 mod call;

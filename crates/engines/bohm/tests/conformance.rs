@@ -7,8 +7,8 @@ use common::{Many, OneAndOne};
 conformance::battery! {
     OneAndOne: procedures programs tickets;
     lacks anomalies "no open transactions: procedures are declared",
-    lacks definitions "tables are created, and never dropped",
-    lacks durability "in memory only",
+    lacks definitions "no open transactions: tests/checkpoint.rs has the drops",
+    lacks durability "no open transactions: tests/recovery.rs has it",
     lacks histories "no open transactions: those of procedures are judged in their group",
     lacks limits "no open transactions: tests/paper.rs has the limits",
     lacks memory "nothing is counted",
