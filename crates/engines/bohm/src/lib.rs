@@ -46,10 +46,10 @@
 //! # The log
 //! On a disk, the calls of a batch are one record of the write-ahead log ([`wal`]), appended when the batch gets its positions.
 //! Planning and execution go on while the log syncs; answers and snapshots wait until the batch is durable. Opening loads the
-//! last checkpoint and executes the calls behind it again, by the same pipeline: what a body reads is decided by its place, so it writes what it had
-//! written. A body must not look at a clock, at random numbers of its own or at anything else that its arguments, its [`model::Draws`]
-//! and its reads do not decide. Procedures are registered with name and version, and a log with others is refused. Checkpoints
-//! are of the end of a batch (`checkpoint.rs`). What is in a record: `log.rs`.
+//! last checkpoint and executes the calls behind it again, by the same pipeline: what a body reads is decided by its place, so
+//! it writes what it had written. A body must not look at a clock, at random numbers of its own or at anything else that its
+//! arguments, its [`model::Draws`] and its reads do not decide. Procedures are registered with name and version, and a log with
+//! others is refused. Checkpoints are of the end of a batch (`checkpoint.rs`). What is in a record: `log.rs`.
 //!
 //! # Invariants
 //! - **B1** Positions follow the order of the intake, and a position is given once, also after a restart.
