@@ -17,6 +17,9 @@ use std::sync::{Arc, Barrier};
 type CallOf<W> = <<W as Workload>::Client as Client>::Call;
 type CompletedOf<W> = Completed<CallOf<W>>;
 
+/// The clients that have ended, and what observed other programs meanwhile.
+type Ran<W> = (Option<OtherPrograms>, Vec<W>);
+
 /// Transactions of a client, with their kinds.
 struct Drawn<W: Workload> {
     calls: Vec<(CallOf<W>, Submission)>,
@@ -53,10 +56,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
     }
 
     /// Submits everything to an engine that holds it back, and releases it.
-    fn release<'s>(
-        &self,
-        prepared: Vec<(Worker<'s, E, W>, Drawn<W>)>,
-    ) -> Result<(Option<OtherPrograms>, Vec<Worker<'s, E, W>>), RunError> {
+    fn release<'s>(&self, prepared: Vec<(Worker<'s, E, W>, Drawn<W>)>) -> Result<Ran<Worker<'s, E, W>>, RunError> {
         let mut submitted = Vec::new();
         for (mut worker, Drawn { calls, kinds }) in prepared {
             let tickets = worker.client.submit_batch(self.engine.declared(), calls).ok_or(RunError::NoFootprint)?;
@@ -77,7 +77,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
     fn run_beside_each_other<'s>(
         &self,
         prepared: Vec<(Worker<'s, E, W>, Drawn<W>)>,
-    ) -> Result<(Option<OtherPrograms>, Vec<Worker<'s, E, W>>), RunError> {
+    ) -> Result<Ran<Worker<'s, E, W>>, RunError> {
         let begin = Barrier::new(prepared.len() + 1);
         let run = |(mut worker, Drawn { calls, kinds }): (Worker<'s, E, W>, Drawn<W>)| {
             begin.wait();
