@@ -26,7 +26,10 @@ use parts::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::PoisonError;
+use std::task::{Context, Waker};
 use wal::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
 use wal::{CheckpointTurn, CheckpointTurns, CheckpointWriter, Pace};
 
@@ -268,7 +271,7 @@ impl Writing<'_> {
     fn await_planners(&mut self) -> Result<()> {
         let mut marker: Option<Pending<u64>> = None;
         while !self.shared.checkpoints.have_all_collected(self.seen) {
-            if marker.as_ref().is_none_or(Pending::is_ready) {
+            if marker.as_mut().is_none_or(has_come) {
                 marker = Some(self.shared.mark());
             }
             self.write_handed_over()?;
@@ -277,4 +280,9 @@ impl Writing<'_> {
         }
         self.write_handed_over()
     }
+}
+
+/// Returns whether a marker's batch is known. Asked until it is.
+fn has_come(marker: &mut Pending<u64>) -> bool {
+    Pin::new(marker).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
