@@ -74,9 +74,9 @@ impl Bohm {
     /// standard library is walked. Limits must not be smaller than they were when the calls were logged.
     ///
     /// # Errors
-    /// [`Invalid::LoggedCall`] names a procedure that is not registered, or with another version: nothing was executed.
-    /// [`Fault::Locked`] if another process has the directory, [`Fault::Corruption`] if what had been durable cannot be read,
-    /// [`Fault::NewerFormat`], [`Fault::Disk`]; limits that are smaller than those of the run that was logged.
+    /// [`model::Invalid::LoggedCall`] names a procedure that is not registered, or with another version: nothing was executed.
+    /// [`model::Fault::Locked`] if another process has the directory, [`model::Fault::Corruption`] if what had been durable cannot be read,
+    /// [`model::Fault::NewerFormat`], [`model::Fault::Disk`]; limits that are smaller than those of the run that was logged.
     pub fn open(disk: Arc<dyn Disk>, registry: Registry, options: Options) -> Result<Bohm> {
         Bohm::open_telling(disk, registry, options, &mut |_, _| {})
     }
