@@ -85,7 +85,7 @@
 //! | B5 | `version.rs` `publish` | `paper` |
 //! | B6 | `state.rs` `leave`, `execute.rs` `evaluate_producer` | `loom_state`; `lose_the_row_below`, `sleep_on` |
 //! | B7 | `execute.rs` `evaluate_producer` | `paper` |
-//! | B8 | `plan.rs` `collect_below`, `pipeline.rs` `batch` | `paper`; `free_one_batch_early` |
+//! | B8 | `plan.rs` `collect_below`, `pipeline.rs` `batch`, `read.rs` `newest_at` | `paper`; `free_one_batch_early` |
 //! | B9 | `store.rs` `remove` | `paper` |
 //! | B10 | `read.rs` `make_ready` | `paper` |
 //! | B11 | `pipeline.rs` `advance`, `recover.rs` `open_telling` | `recovery`; `answer_before_the_sync`, `show_what_may_be_lost` |

@@ -35,7 +35,12 @@ pub(crate) fn version_at(table: &Table, key: &[u8], position: Position) -> Optio
 pub(crate) fn newest_at(record: RecordRef, position: Position) -> Option<VersionRef> {
     let mut version = record.newest();
     while version.begin() > position {
-        version = version.previous()?;
+        let previous = version.previous()?;
+        assert!(
+            previous.begin() < version.begin(),
+            "B8: a version that a reader may want is neither freed nor used again"
+        );
+        version = previous;
     }
     Some(version)
 }
