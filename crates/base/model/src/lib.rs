@@ -13,6 +13,7 @@
 //! - results: [`Committed`], with a [`SerialPoint`] where the engine claims one, or an [`Error`] whose [`Abort`] names rule,
 //!   table, key and the other transaction;
 //! - retries after a conflict: a [`RetryPolicy`], and the one loop, [`retry::run`];
+//! - writes that a trial run keeps to itself: [`OwnWrites`];
 //! - supervision, which may end waits from outside: a [`Supervisor`];
 //! - records of an observer: [`history`];
 //! - reference for every engine: the naive [`twin`].
@@ -28,6 +29,7 @@ pub mod history;
 mod key;
 mod malformed;
 mod met;
+mod own_writes;
 mod predicate;
 pub mod retry;
 mod row;
@@ -56,6 +58,7 @@ pub use extreme::Extreme;
 pub use key::{Key, KeyReader, write_raw_key};
 pub use malformed::Malformed;
 pub use met::{ColumnChange, Met, RowChange, Words};
+pub use own_writes::{OwnWrites, Rows};
 pub use predicate::{Comparison, Predicate};
 pub use retry::{Retry, RetryPolicy};
 pub use row::{Change, Columns, Delta, RawValue, RowBuf, RowBuilder, RowRef};

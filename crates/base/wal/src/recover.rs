@@ -16,6 +16,7 @@ use crate::sync::Arc;
 use env::{Disk, DiskError, DiskLock, Randomness};
 use model::LogPosition;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 
@@ -69,6 +70,24 @@ pub struct RecoveryReport {
     pub segments: u64,
     /// Position at which the log continues.
     pub end: LogPosition,
+}
+
+/// Writes how an engine has come up, for people: whether the log is new or was closed, the engine's `state`, and the bytes that were
+/// cut off the log's end, in words.
+///
+/// # Errors
+/// Those of `f`.
+pub fn write_recovery(
+    f: &mut fmt::Formatter<'_>,
+    (created, clean, cut): (bool, bool, Option<&str>),
+    state: fmt::Arguments<'_>,
+) -> fmt::Result {
+    if created {
+        return f.write_str("created a new database");
+    }
+    let how = if clean { "clean stop" } else { "recovered from a crash" };
+    write!(f, "{how}: {state}")?;
+    cut.map_or(Ok(()), |cut| write!(f, "; {cut}, none of them acknowledged as durable"))
 }
 
 /// Bytes at the log's end that were cut off.

@@ -151,24 +151,31 @@ impl From<LogError> for Stopped {
 
 impl From<Stopped> for model::Error {
     fn from(stopped: Stopped) -> Self {
-        let what = match stopped {
-            Stopped::Log(error) => return error.into(),
-            Stopped::Undecodable(LogPosition::ZERO) => "a row of the checkpoint".to_owned(),
-            Stopped::Undecodable(position) => format!("the redo record that ends at {position}"),
+        match stopped {
+            Stopped::Log(error) => error.into(),
+            Stopped::Undecodable(position) => undecodable(position),
             Stopped::Calls(position) => {
                 let detail = format!(
                     "the record that ends at {position} has calls of procedures, which the engine bohm executes again: open it \
                      with that engine, and write a checkpoint, which every engine reads"
                 );
-                return Fault::Corruption { detail }.into();
+                Fault::Corruption { detail }.into()
             }
             Stopped::Thread => unreachable!("a thread that stops says why"),
-        };
-        let detail = format!(
-            "{what} passed its checksum but cannot be decoded: another program or a newer version has written it"
-        );
-        Fault::Corruption { detail }.into()
+        }
     }
+}
+
+/// The error for a record that has passed its checksum and cannot be decoded, by the position where it ends; zero: a row of the
+/// checkpoint.
+pub fn undecodable(position: LogPosition) -> model::Error {
+    let what = match position {
+        LogPosition::ZERO => "a row of the checkpoint".to_owned(),
+        position => format!("the record that ends at {position}"),
+    };
+    let detail =
+        format!("{what} passed its checksum but cannot be decoded: another program or a newer version has written it");
+    Fault::Corruption { detail }.into()
 }
 
 /// What a thread gets.

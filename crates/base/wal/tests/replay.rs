@@ -195,7 +195,7 @@ fn what_is_intact_and_cannot_be_decoded_is_named() {
         let Err(Error::Fault(Fault::Corruption { detail })) = replay(&disk, options(threads)).1 else {
             panic!("{threads} threads open it")
         };
-        assert!(detail.contains(&format!("the redo record that ends at {bad} ")), "{detail}");
+        assert!(detail.contains(&format!("the record that ends at {bad} ")), "{detail}");
     }
     let (log, _) = Log::open(shared(&disk), options(1)).unwrap();
     let mut writer = log.begin_checkpoint().unwrap();

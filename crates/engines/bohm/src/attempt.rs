@@ -7,7 +7,7 @@ use crate::call::{CallRef, Slot};
 use crate::ensure;
 use crate::execute::Executor;
 use crate::position::Position;
-use crate::read::{copy, scan_at, version_at};
+use crate::read::{scan_at, version_at};
 use crate::store::Table;
 use crate::version::{Content, VersionRef};
 use model::{
@@ -186,7 +186,7 @@ impl<'a, 'e> Attempt<'a, 'e> {
 #[inline]
 fn show(found: Option<&[u8]>, columns: Columns<'_>, row: &mut RowBuf) -> bool {
     match found {
-        Some(bytes) => copy(bytes, columns, row),
+        Some(bytes) => row.project(RowRef::new(bytes), columns),
         None => row.clear(),
     }
     found.is_some()

@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::job::Job;
 use crate::position::Position;
 use crate::{Bohm, Shared, log};
-use model::{Access, Draws, Durability, Error, Footprint, Invalid, LogPosition, Result, Schema, TableId};
+use model::{Durability, Error, Footprint, Invalid, LogPosition, Result, Schema, TableId};
 use parts::promise::{Promise, promise};
 use std::sync::Arc;
 use wal::Pace;
@@ -107,18 +107,6 @@ impl Job for Drop {
         self.0.into_iter().for_each(|promise| promise.resolve(Err(error.clone())));
     }
 
-    fn footprint(&self, _: &mut dyn Access) -> Result<Footprint> {
-        Ok(Footprint::default())
-    }
-
-    fn again(&mut self, _: &Error) -> bool {
-        false
-    }
-
-    fn draws(&self) -> Option<Draws> {
-        None
-    }
-
     fn is_read_only(&self) -> bool {
         true
     }
@@ -126,6 +114,4 @@ impl Job for Drop {
     fn durability(&self) -> Option<Durability> {
         None
     }
-
-    fn encode(&self, _: &mut Vec<u8>) {}
 }

@@ -19,23 +19,34 @@ pub(crate) trait Job: Send {
     /// Resolves the ticket with an error of the engine.
     fn give_up(self: Box<Self>, error: Error);
 
-    /// Finds the footprint, by a trial run if the procedure has one.
-    fn footprint(&self, access: &mut dyn Access) -> Result<Footprint>;
-
-    /// Asks whether to run again after a footprint that missed.
-    fn again(&mut self, error: &Error) -> bool;
-
-    /// Returns its draws, from the beginning.
-    fn draws(&self) -> Option<Draws>;
-
-    /// Returns whether it may not write.
-    fn is_read_only(&self) -> bool;
-
     /// What its answer waits for; `None`: as the engine's answers do.
     fn durability(&self) -> Option<Durability>;
 
+    // What follows is for procedures. The engine's own jobs are made with their footprints, run once, draw nothing, and
+    // stand in no log as calls.
+
+    /// Finds the footprint, by a trial run if the procedure has one.
+    fn footprint(&self, _: &mut dyn Access) -> Result<Footprint> {
+        Ok(Footprint::default())
+    }
+
+    /// Asks whether to run again after a footprint that missed.
+    fn again(&mut self, _: &Error) -> bool {
+        false
+    }
+
+    /// Returns its draws, from the beginning.
+    fn draws(&self) -> Option<Draws> {
+        None
+    }
+
+    /// Returns whether it may not write.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// Appends what an input log holds of it.
-    fn encode(&self, out: &mut Vec<u8>);
+    fn encode(&self, _: &mut Vec<u8>) {}
 }
 
 /// A procedure with its ticket.
@@ -114,18 +125,6 @@ impl Job for Marker {
         unreachable!("a marker touches nothing: {error}")
     }
 
-    fn footprint(&self, _: &mut dyn Access) -> Result<Footprint> {
-        Ok(Footprint::default())
-    }
-
-    fn again(&mut self, _: &Error) -> bool {
-        false
-    }
-
-    fn draws(&self) -> Option<Draws> {
-        None
-    }
-
     fn is_read_only(&self) -> bool {
         true
     }
@@ -134,6 +133,4 @@ impl Job for Marker {
     fn durability(&self) -> Option<Durability> {
         Some(Durability::None)
     }
-
-    fn encode(&self, _: &mut Vec<u8>) {}
 }

@@ -9,7 +9,7 @@ use model::{
 };
 use std::sync::Arc;
 use wal::redo::{Record, Write};
-use wal::{CheckpointReader, Log, LogOptions, Recovered, RecoveredRecord};
+use wal::{CheckpointReader, Log, LogOptions, Recovered, RecoveredRecord, undecodable};
 
 /// A part of what a directory holds, in its order.
 pub enum Found<'a> {
@@ -132,15 +132,4 @@ fn refusal(unknown: UnknownCall, position: LogPosition) -> Error {
         }
         _ => undecodable(position),
     }
-}
-
-fn undecodable(position: LogPosition) -> Error {
-    let what = if position == LogPosition::ZERO {
-        "a row of the checkpoint".to_owned()
-    } else {
-        format!("the record that ends at {position}")
-    };
-    let detail =
-        format!("{what} passed its checksum but cannot be decoded: another program or a newer version has written it");
-    Fault::Corruption { detail }.into()
 }

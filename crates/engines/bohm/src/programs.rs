@@ -8,15 +8,15 @@ use crate::read::{Boundary, Trial};
 use codec::{put_bytes32, put_u32};
 use model::{
     Abort, AbortClass, Access, Begin, Columns, Committed, Declared, Decoder, Delta, Direction, Draws, Duplicate, Error,
-    Footprint, FootprintEntry, Invalid, Item, Key, LogPosition, Malformed, Mode, Procedure, Program, Reexecutable,
-    Result, Retry, RowBuf, RowRef, Scan, ScanEnd, TableId, Target, Timestamp, Touch, decode_bound, encode_bound,
+    Footprint, FootprintEntry, Invalid, Item, Key, LogPosition, Malformed, Mode, OwnWrites, Procedure, Program,
+    Reexecutable, Result, Retry, RowBuf, RowRef, Rows, Scan, ScanEnd, TableId, Target, Timestamp, Touch, decode_bound,
+    encode_bound,
     retry::{self, Failure},
 };
-use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::ops::{Bound, ControlFlow};
 
-/// A row, or its absence, under a key.
-type Rows = BTreeMap<(TableId, Key), Option<RowBuf>>;
+/// Who is shown the rows of a scan.
+type Visit<'v> = &'v mut dyn FnMut(Item<'_>) -> ControlFlow<()>;
 
 /// What a range held.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ struct Recorded<'e> {
     trial: Trial<'e, Boundary<'e>>,
     reads: Rows,
     ranges: Vec<SeenRange>,
-    writes: Rows,
+    writes: OwnWrites,
     is_read_only: bool,
 }
 
@@ -59,8 +59,11 @@ fn put_item(out: &mut Vec<u8>, key: &[u8], row: RowRef<'_>) {
 impl Recorded<'_> {
     /// Reads a whole row: the own one, or the state's, which is noted.
     fn whole(&mut self, table: TableId, key: &[u8]) -> Result<Option<RowBuf>> {
+        if let Some(own) = self.writes.get(table, key) {
+            return Ok(own.cloned());
+        }
         let place = (table, Key::from_bytes(key));
-        if let Some(known) = self.writes.get(&place).or_else(|| self.reads.get(&place)) {
+        if let Some(known) = self.reads.get(&place) {
             return Ok(known.clone());
         }
         let mut row = RowBuf::new();
@@ -74,7 +77,7 @@ impl Recorded<'_> {
             return Err(Invalid::ReadOnly.into());
         }
         self.trial.state.shared.tables.find(table)?.schema.check_key(key)?;
-        self.writes.insert((table, Key::from_bytes(key)), row);
+        self.writes.write(table, key, row);
         Ok(())
     }
 
@@ -82,31 +85,6 @@ impl Recorded<'_> {
         let schema = &self.trial.state.shared.tables.find(table)?.schema;
         schema.check_key(key)?;
         Ok(schema.check_row(key, row)?)
-    }
-
-    /// The rows of a range in the order of a scan, with the own writes.
-    fn merged(&mut self, scan: &Scan<'_>) -> Result<Vec<(Key, RowBuf)>> {
-        let whole = Scan { filter: None, columns: Columns::All, examine: None, ..scan.clone() };
-        let mut rows: BTreeMap<Key, RowBuf> = BTreeMap::new();
-        let mut seen = Vec::new();
-        self.trial.scan(&whole, &mut |item| {
-            put_item(&mut seen, item.key, item.row);
-            rows.insert(Key::from_bytes(item.key), RowBuf::from_bytes(item.row.bytes()));
-            ControlFlow::Continue(())
-        })?;
-        let Scan { table, lower, upper, direction, .. } = whole;
-        for ((_, key), row) in self.writes.iter().filter(|((of, _), _)| *of == table) {
-            if !(lower.as_ref(), upper.as_ref()).contains(key) {
-                continue;
-            }
-            match row {
-                Some(row) => _ = rows.insert(key.clone(), row.clone()),
-                None => _ = rows.remove(key),
-            }
-        }
-        self.ranges.push(SeenRange { table, lower, upper, direction, rows: seen });
-        let forward = rows.into_iter();
-        Ok(if direction == Direction::Forward { forward.collect() } else { forward.rev().collect() })
     }
 }
 
@@ -116,7 +94,7 @@ impl Access for Recorded<'_> {
         self.trial.state.shared.tables.find(table)?.schema.check_columns(columns)?;
         let found = self.whole(table, key)?;
         if let Some(found) = &found {
-            crate::read::copy(found.bytes(), columns, row);
+            row.project(found.row(), columns);
         }
         Ok(found.is_some())
     }
@@ -155,18 +133,18 @@ impl Access for Recorded<'_> {
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         self.trial.state.shared.tables.find(scan.table)?.schema.check_scan(scan)?;
-        let mut shown = RowBuf::new();
-        for (examined, (key, row)) in (1..).zip(self.merged(scan)?) {
-            let mut flow = ControlFlow::Continue(());
-            if scan.filter.is_none_or(|filter| filter.matches(row.row())) {
-                crate::read::copy(row.bytes(), scan.columns, &mut shown);
-                flow = visit(Item { key: &key, row: shown.row() });
-            }
-            if flow.is_break() || scan.examine.is_some_and(|most| examined >= most) {
-                return Ok(ScanEnd::Stopped(key));
-            }
-        }
-        Ok(ScanEnd::Finished)
+        let Recorded { trial, ranges, writes, .. } = self;
+        let mut rows = Vec::new();
+        let state = |scan: &Scan<'_>, visit: Visit<'_>| {
+            trial.scan(scan, &mut |item| {
+                put_item(&mut rows, item.key, item.row);
+                visit(item)
+            })
+        };
+        let end = writes.scan(scan, state, visit)?;
+        let Scan { table, lower, upper, direction, .. } = scan.clone();
+        ranges.push(SeenRange { table, lower, upper, direction, rows });
+        Ok(end)
     }
 
     fn draws(&mut self) -> Option<&mut Draws> {
@@ -303,8 +281,8 @@ impl Bohm {
         let mut trial = Trial::new(Boundary::new(&self.shared), how.draws.map(Draws::restarted));
         let place = self.shared.pipeline.readers.place(trial.state.pin()?);
         let is_read_only = matches!(how.mode, Mode::ReadOnly | Mode::Snapshot);
-        let none = Rows::new;
-        let mut run = Recorded { trial, reads: none(), ranges: Vec::new(), writes: none(), is_read_only };
+        let (reads, writes) = (Rows::new(), OwnWrites::default());
+        let mut run = Recorded { trial, reads, ranges: Vec::new(), writes, is_read_only };
         // A body that fails has seen one state, which was the latest when it began.
         let output = program.run(&mut run).map_err(Failure::Final)?;
         let Recorded { trial, reads, ranges, writes, .. } = run;
@@ -313,7 +291,7 @@ impl Bohm {
             let committed = Committed { serial_point: Some(place.serial_point()), log_position: LogPosition::ZERO };
             return Ok((output, committed));
         }
-        let repeat = Repeat { reads, ranges, writes };
+        let repeat = Repeat { reads, ranges, writes: writes.into_rows() };
         let how = Begin { durability: how.durability, ..Begin::default() };
         let ((), committed) = self.call(repeat, how, |_: u32, _: &Error| false)?;
         Ok((output, committed))

@@ -14,18 +14,6 @@ use parts::index::ordered::Cursor;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-/// Copies the wanted columns of a row.
-#[inline]
-pub(crate) fn copy(from: &[u8], columns: Columns<'_>, row: &mut RowBuf) {
-    match columns {
-        Columns::All => row.set_bytes(from),
-        columns => {
-            row.clear();
-            row.project(RowRef::new(from), columns);
-        }
-    }
-}
-
 /// The newest version of a key at or below a position.
 pub(crate) fn version_at(table: &Table, key: &[u8], position: Position) -> Option<VersionRef> {
     let record = table.index.get(key, &epoch::pin())?;
@@ -77,7 +65,7 @@ pub(crate) fn scan_at(
                 flow = match scan.columns {
                     Columns::All => visit(Item { key, row: row.row() }),
                     columns => {
-                        copy(row.bytes(), columns, &mut shown);
+                        shown.project(row.row(), columns);
                         visit(Item { key, row: shown.row() })
                     }
                 };
@@ -188,7 +176,7 @@ impl<'e, S: State<'e>> Access for Trial<'e, S> {
         table.schema.check_columns(columns)?;
         let Some(version) = version_at(table, key, position) else { return Ok(false) };
         self.state.make_ready(version)?;
-        let found = version.row(version.content()).map(|bytes| copy(bytes, columns, row));
+        let found = version.row(version.content()).map(|bytes| row.project(RowRef::new(bytes), columns));
         Ok(found.is_some())
     }
 

@@ -53,16 +53,11 @@ pub struct RecoveryReport {
 
 impl fmt::Display for RecoveryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.created {
-            return f.write_str("created a new database");
-        }
-        let how = if self.clean { "clean stop" } else { "recovered from a crash" };
         let RecoveryReport { checkpoint_rows, batches, calls, tables, .. } = self;
-        write!(
-            f,
-            "{how}: {tables} tables ({checkpoint_rows} rows of a checkpoint, {calls} calls in {batches} batches executed again)"
-        )?;
-        self.cut.iter().try_for_each(|cut| write!(f, "; {cut}, none of them acknowledged as durable"))
+        let state = format_args!(
+            "{tables} tables ({checkpoint_rows} rows of a checkpoint, {calls} calls in {batches} batches executed again)"
+        );
+        wal::write_recovery(f, (self.created, self.clean, self.cut.as_deref()), state)
     }
 }
 
@@ -276,6 +271,7 @@ struct Replayed {
     draws: Option<Draws>,
 }
 
+/// It runs once: what it was submitted again as stands in the log.
 impl Job for Replayed {
     fn run(&mut self, attempt: &mut Attempt<'_, '_>) -> bool {
         self.procedure.run(attempt)
@@ -290,24 +286,13 @@ impl Job for Replayed {
         self.procedure.footprint(access)
     }
 
-    /// What it was submitted again as stands in the log.
-    fn again(&mut self, _: &Error) -> bool {
-        false
-    }
-
     fn draws(&self) -> Option<Draws> {
         self.draws
-    }
-
-    fn is_read_only(&self) -> bool {
-        false
     }
 
     fn durability(&self) -> Option<Durability> {
         Some(Durability::None)
     }
-
-    fn encode(&self, _: &mut Vec<u8>) {}
 }
 
 /// Rows of a checkpoint, on their way into their tables.
@@ -331,25 +316,7 @@ impl Job for Load {
         self.promise.resolve(Err(error));
     }
 
-    fn footprint(&self, _: &mut dyn Access) -> Result<Footprint> {
-        Ok(Footprint::default())
-    }
-
-    fn again(&mut self, _: &Error) -> bool {
-        false
-    }
-
-    fn draws(&self) -> Option<Draws> {
-        None
-    }
-
-    fn is_read_only(&self) -> bool {
-        false
-    }
-
     fn durability(&self) -> Option<Durability> {
         Some(Durability::None)
     }
-
-    fn encode(&self, _: &mut Vec<u8>) {}
 }

@@ -5,9 +5,7 @@ use crate::position::Position;
 use crate::read::{State, Trial};
 use crate::version::{Content, VersionRef};
 use crate::{Shared, ensure};
-use model::{
-    Access, Columns, Delta, Invalid, Item, ReadView, Result, RowBuf, RowRef, Scan, ScanEnd, SerialPoint, TableId,
-};
+use model::{Access, Columns, Item, ReadView, Result, RowBuf, Scan, ScanEnd, SerialPoint, TableId};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -67,45 +65,23 @@ impl Snapshot {
         self.place.serial_point()
     }
 
-    fn reads(&self) -> Trial<'_, Fixed<'_>> {
+    /// Its rows for a body, which may not write.
+    pub fn reads(&self) -> impl Access {
+        self.rows()
+    }
+
+    fn rows(&self) -> Trial<'_, Fixed<'_>> {
         Trial::new(Fixed { shared: &self.engine.shared, position: Position::end_of(self.batch) }, None)
     }
 }
 
 impl ReadView for Snapshot {
     fn read(&self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        self.reads().read(table, key, columns, row)
+        self.rows().read(table, key, columns, row)
     }
 
     fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        self.reads().scan(scan, visit)
-    }
-}
-
-/// Read-only.
-impl Access for Snapshot {
-    fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        ReadView::read(self, table, key, columns, row)
-    }
-
-    fn put(&mut self, _: TableId, _: &[u8], _: RowRef<'_>) -> Result<()> {
-        Err(Invalid::ReadOnly.into())
-    }
-
-    fn insert(&mut self, _: TableId, _: &[u8], _: RowRef<'_>) -> Result<()> {
-        Err(Invalid::ReadOnly.into())
-    }
-
-    fn update(&mut self, _: TableId, _: &[u8], _: &Delta) -> Result<bool> {
-        Err(Invalid::ReadOnly.into())
-    }
-
-    fn delete(&mut self, _: TableId, _: &[u8]) -> Result<bool> {
-        Err(Invalid::ReadOnly.into())
-    }
-
-    fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
-        ReadView::scan(self, scan, visit)
+        self.rows().scan(scan, visit)
     }
 }
 

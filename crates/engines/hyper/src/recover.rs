@@ -37,16 +37,11 @@ pub struct RecoveryReport {
 
 impl fmt::Display for RecoveryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.created {
-            return f.write_str("created a new database");
-        }
-        let how = if self.clean { "clean stop" } else { "recovered from a crash" };
         let RecoveryReport { rows, tables, checkpoint_rows, records, .. } = self;
-        write!(
-            f,
-            "{how}: {rows} rows in {tables} tables ({checkpoint_rows} rows of a checkpoint, {records} log records)"
-        )?;
-        self.cut.iter().try_for_each(|cut| write!(f, "; {cut}, none of them acknowledged as durable"))
+        let state = format_args!(
+            "{rows} rows in {tables} tables ({checkpoint_rows} rows of a checkpoint, {records} log records)"
+        );
+        wal::write_recovery(f, (self.created, self.clean, self.cut.as_deref()), state)
     }
 }
 

@@ -51,16 +51,12 @@ pub struct RecoveryReport {
 
 impl fmt::Display for RecoveryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.created {
-            return f.write_str("created a new database");
-        }
-        let how = if self.clean { "clean stop" } else { "recovered from a crash" };
-        write!(
-            f,
-            "{how}: {} rows in {} tables and {} indexes ({} rows and entries of a checkpoint, {} log records)",
-            self.rows, self.tables, self.indexes, self.checkpoint_rows, self.records
-        )?;
-        self.cut.iter().try_for_each(|cut| write!(f, "; {cut}, none of them acknowledged as durable"))
+        let RecoveryReport { rows, tables, indexes, checkpoint_rows, records, .. } = self;
+        let state = format_args!(
+            "{rows} rows in {tables} tables and {indexes} indexes ({checkpoint_rows} rows and entries of a checkpoint, {records} \
+             log records)"
+        );
+        wal::write_recovery(f, (self.created, self.clean, self.cut.as_deref()), state)
     }
 }
 

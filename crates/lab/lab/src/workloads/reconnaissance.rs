@@ -3,8 +3,8 @@
 //! Source: Thomson et al., "Calvin", SIGMOD 2012, section 3.2.1 (optimistic lock location prediction).
 
 use model::{
-    Access, Columns, Delta, Error, Footprint, FootprintEntry, Invalid, Item, Key, Program, Result, RowBuf, RowRef,
-    Scan, ScanEnd, TableId, Touch,
+    Access, Columns, Delta, Error, Footprint, FootprintEntry, Invalid, Item, Key, OwnWrites, Program, Result, RowBuf,
+    RowRef, Scan, ScanEnd, TableId, Touch,
 };
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -17,7 +17,7 @@ struct Trial<'a, A: ?Sized> {
     inner: &'a mut A,
     touched: BTreeMap<(TableId, Key), Touch>,
     ranges: Vec<(TableId, Bound<Key>, Bound<Key>)>,
-    written: BTreeMap<(TableId, Key), Option<RowBuf>>,
+    written: OwnWrites,
 }
 
 /// Returns the footprint of a body, from one run of it. Where the body gives up, what it touched until then.
@@ -25,7 +25,8 @@ struct Trial<'a, A: ?Sized> {
 /// # Errors
 /// Errors of `access`.
 pub fn footprint<P: Program<Error = Error>, A: Access + ?Sized>(mut body: P, access: &mut A) -> Result<Footprint> {
-    let mut trial = Trial { inner: access, touched: BTreeMap::new(), ranges: Vec::new(), written: BTreeMap::new() };
+    let mut trial =
+        Trial { inner: access, touched: BTreeMap::new(), ranges: Vec::new(), written: OwnWrites::default() };
     match body.run(&mut trial) {
         Err(error) if !gives_up(&error) => return Err(error),
         Ok(_) | Err(_) => {}
@@ -58,17 +59,8 @@ impl<A: Access + ?Sized> Trial<'_, A> {
     }
 
     fn look(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        row.clear();
-        match self.written.get(&(table, Key::from_bytes(key))) {
-            Some(Some(own)) => row.project(own.row(), columns),
-            Some(None) => return Ok(false),
-            None => return self.inner.read(table, key, columns, row),
-        }
-        Ok(true)
-    }
-
-    fn write(&mut self, table: TableId, key: &[u8], row: Option<RowBuf>) {
-        self.written.insert((table, Key::from_bytes(key)), row);
+        let Trial { inner, written, .. } = self;
+        written.read((table, key), columns, row, |row| inner.read(table, key, columns, row))
     }
 }
 
@@ -85,13 +77,13 @@ impl<A: Access + ?Sized> Access for Trial<'_, A> {
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.touch(table, key, Touch::Overwrite);
-        self.write(table, key, Some(RowBuf::from_bytes(row.bytes())));
+        self.written.write(table, key, Some(RowBuf::from_bytes(row.bytes())));
         Ok(())
     }
 
     fn insert(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.touch(table, key, Touch::Insert);
-        self.write(table, key, Some(RowBuf::from_bytes(row.bytes())));
+        self.written.write(table, key, Some(RowBuf::from_bytes(row.bytes())));
         Ok(())
     }
 
@@ -103,7 +95,7 @@ impl<A: Access + ?Sized> Access for Trial<'_, A> {
             let name = || format!("number {}", table.0);
             new.apply(old.row(), delta)
                 .map_err(|column| Invalid::Row { table: name(), what: format!("cannot change column {column}") })?;
-            self.write(table, key, Some(new));
+            self.written.write(table, key, Some(new));
         }
         Ok(found)
     }
@@ -111,7 +103,7 @@ impl<A: Access + ?Sized> Access for Trial<'_, A> {
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
         self.touch(table, key, Touch::Delete);
         let found = self.look(table, key, Columns::None, &mut RowBuf::new())?;
-        self.write(table, key, None);
+        self.written.write(table, key, None);
         Ok(found)
     }
 

@@ -267,8 +267,8 @@ impl Database {
         if self.inner.shared.admission.is_closed() {
             return Err(Fault::Closed.into());
         }
-        let mut snapshot = self.engine().snapshot()?;
-        body(&Snapshot::new(&mut snapshot, &self.inner.shared.tables))
+        let snapshot = self.engine().snapshot()?;
+        body(&Snapshot::new(&mut snapshot.reads(), &self.inner.shared.tables))
     }
 
     /// Same as [`Database::read`], on a state that has everything that was submitted before: *strictly serializable*. It waits for

@@ -3,11 +3,10 @@
 
 use crate::batch::defined::Defined;
 use model::{
-    Access, Columns, Delta, Direction, Draws, Duplicate, Footprint, FootprintEntry, Item, Key, Result, RowBuf, RowRef,
+    Access, Columns, Delta, Draws, Duplicate, Footprint, FootprintEntry, Item, Key, OwnWrites, Result, RowBuf, RowRef,
     Scan, ScanEnd, TableId, Touch,
 };
-use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::ops::{Bound, ControlFlow};
 
 /// Reads a state, keeps writes to itself, and notes what was touched. What is wrong with a write is found in its place.
 pub(crate) struct Reconnaissance<'r> {
@@ -15,12 +14,12 @@ pub(crate) struct Reconnaissance<'r> {
     tables: &'r Defined,
     touched: Vec<FootprintEntry>,
     ranges: Vec<(TableId, Bound<Key>, Bound<Key>)>,
-    writes: BTreeMap<(TableId, Key), Option<RowBuf>>,
+    writes: OwnWrites,
 }
 
 impl<'r> Reconnaissance<'r> {
     pub fn new(state: &'r mut (dyn Access + 'r), tables: &'r Defined) -> Reconnaissance<'r> {
-        Reconnaissance { state, tables, touched: Vec::new(), ranges: Vec::new(), writes: BTreeMap::new() }
+        Reconnaissance { state, tables, touched: Vec::new(), ranges: Vec::new(), writes: OwnWrites::default() }
     }
 
     /// What was touched.
@@ -35,54 +34,10 @@ impl<'r> Reconnaissance<'r> {
         self.touched.push(FootprintEntry { table, key: Key::from_bytes(key), touch });
     }
 
-    fn write(&mut self, table: TableId, key: &[u8], row: Option<&[u8]>) {
-        self.writes.insert((table, Key::from_bytes(key)), row.map(RowBuf::from_bytes));
-    }
-
     /// Reads a row, or the own write in its place.
     fn see(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
-        let Some(own) = self.writes.get(&(table, Key::from_bytes(key))) else {
-            return self.state.read(table, key, columns, row);
-        };
-        row.clear();
-        if let Some(own) = own {
-            show(own.row(), columns, row);
-        }
-        Ok(own.is_some())
-    }
-
-    fn has_written_in(&self, scan: &Scan<'_>) -> bool {
-        let bounds = (scan.lower.as_ref(), scan.upper.as_ref());
-        self.writes.keys().any(|(table, key)| *table == scan.table && bounds.contains(key))
-    }
-
-    /// The rows of a range in the order of a scan, with the own writes.
-    fn merged(&mut self, scan: &Scan<'_>) -> Result<Vec<(Key, RowBuf)>> {
-        let whole = Scan { filter: None, columns: Columns::All, examine: None, ..scan.clone() };
-        let mut rows: BTreeMap<Key, RowBuf> = BTreeMap::new();
-        self.state.scan(&whole, &mut |item| {
-            rows.insert(Key::from_bytes(item.key), RowBuf::from_bytes(item.row.bytes()));
-            ControlFlow::Continue(())
-        })?;
-        for ((_, key), row) in self.writes.iter().filter(|((of, _), _)| *of == scan.table) {
-            match row {
-                _ if !(scan.lower.as_ref(), scan.upper.as_ref()).contains(key) => {}
-                Some(row) => _ = rows.insert(key.clone(), row.clone()),
-                None => _ = rows.remove(key),
-            }
-        }
-        let forward = rows.into_iter();
-        Ok(if scan.direction == Direction::Forward { forward.collect() } else { forward.rev().collect() })
-    }
-}
-
-fn show(from: RowRef<'_>, columns: Columns<'_>, row: &mut RowBuf) {
-    match columns {
-        Columns::All => row.set_bytes(from.bytes()),
-        columns => {
-            row.clear();
-            row.project(from, columns);
-        }
+        let Reconnaissance { state, writes, .. } = self;
+        writes.read((table, key), columns, row, |row| state.read(table, key, columns, row))
     }
 }
 
@@ -99,7 +54,7 @@ impl Access for Reconnaissance<'_> {
 
     fn put(&mut self, table: TableId, key: &[u8], row: RowRef<'_>) -> Result<()> {
         self.note(table, key, Touch::Overwrite);
-        self.write(table, key, Some(row.bytes()));
+        self.writes.write(table, key, Some(RowBuf::from_bytes(row.bytes())));
         Ok(())
     }
 
@@ -108,7 +63,7 @@ impl Access for Reconnaissance<'_> {
         if self.see(table, key, Columns::None, &mut RowBuf::new())? {
             return Err(Duplicate { table: self.tables.engine_table(table)?, key: key.into() }.into());
         }
-        self.write(table, key, Some(row.bytes()));
+        self.writes.write(table, key, Some(RowBuf::from_bytes(row.bytes())));
         Ok(())
     }
 
@@ -118,7 +73,7 @@ impl Access for Reconnaissance<'_> {
         let is_there = self.see(table, key, Columns::All, &mut before)?;
         if is_there {
             self.tables.engine_table(table)?.change(before.row(), delta, &mut after)?;
-            self.write(table, key, Some(after.bytes()));
+            self.writes.write(table, key, Some(after));
         }
         Ok(is_there)
     }
@@ -127,28 +82,18 @@ impl Access for Reconnaissance<'_> {
         self.note(table, key, Touch::Delete);
         let is_there = self.see(table, key, Columns::None, &mut RowBuf::new())?;
         if is_there {
-            self.write(table, key, None);
+            self.writes.write(table, key, None);
         }
         Ok(is_there)
     }
 
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         self.ranges.push((scan.table, scan.lower.clone(), scan.upper.clone()));
-        if !self.has_written_in(scan) {
-            return self.state.scan(scan, visit);
+        let Reconnaissance { state, writes, .. } = self;
+        if !writes.are_in(scan) {
+            return state.scan(scan, visit);
         }
-        let mut shown = RowBuf::new();
-        for (examined, (key, row)) in (1..).zip(self.merged(scan)?) {
-            let mut flow = ControlFlow::Continue(());
-            if scan.filter.is_none_or(|filter| filter.matches(row.row())) {
-                show(row.row(), scan.columns, &mut shown);
-                flow = visit(Item { key: &key, row: shown.row() });
-            }
-            if flow.is_break() || scan.examine.is_some_and(|most| examined >= most) {
-                return Ok(ScanEnd::Stopped(key));
-            }
-        }
-        Ok(ScanEnd::Finished)
+        writes.scan(scan, |scan, visit| state.scan(scan, visit), visit)
     }
 
     fn draws(&mut self) -> Option<&mut Draws> {
