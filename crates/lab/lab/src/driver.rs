@@ -118,7 +118,7 @@ pub enum RunError {
     NoFootprint,
     /// The engine lacks the door.
     NoDoor(DoorName),
-    /// Prepared transactions were to be recorded, or to have others beside them, or to run for a time.
+    /// Prepared transactions were to be recorded, or to have others beside them.
     OnlyPrepared,
     /// An open loop by another door than the declared one, or recorded.
     ClosedLoop,
@@ -132,7 +132,7 @@ impl fmt::Display for RunError {
             RunError::Thread(error) => write!(f, "cannot start a thread: {error}"),
             RunError::NoDoor(door) => write!(f, "it has no {door} door"),
             RunError::OnlyPrepared => f.write_str(
-                "prepared transactions are so many (--transactions), are not recorded, and have no long readers beside them",
+                "prepared transactions are not recorded, have one client on each thread, and no long readers beside them",
             ),
             RunError::ClosedLoop => {
                 f.write_str("transactions at a rate enter by the declared door, one client on each thread, and are not recorded")
@@ -180,9 +180,8 @@ impl<W: Workload> OnEngine for Run<'_, W> {
         let mut samples = Samples::default();
         let mut records = stage.load(&mut samples)?;
         let bare_ns = if self.is_recorded { None } else { Some(bare::ns_per_transaction(&stage, &samples)?) };
-        let performed = match (self.door, self.extent) {
-            (DoorName::Prepared, Extent::Transactions(transactions)) => stage.perform_prepared(transactions)?,
-            (DoorName::Prepared, _) => return Err(RunError::OnlyPrepared),
+        let performed = match self.door {
+            DoorName::Prepared => stage.perform_prepared()?,
             _ => stage.perform()?,
         };
         let (resident_bytes, kept_versions) = (crate::machine::resident_bytes(), stage.engine.kept_versions());

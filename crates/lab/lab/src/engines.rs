@@ -186,6 +186,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Lets run what was held back, and waits until all of it has ended.
     fn release(&self) {}
 
+    /// Returns whether it makes use of footprints: its declared door is its own, and no adapter that checks them.
+    fn uses_footprints(&self) -> bool {
+        false
+    }
+
     /// Returns whether transactions of [`model::Mode::Snapshot`] may miss what had committed before they began: then they are recorded as
     /// if they had begun with the run, and the judges ask of them what they promise.
     fn snapshots_read_the_past(&self) -> bool {

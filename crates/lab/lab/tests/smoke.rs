@@ -149,6 +149,24 @@ fn prepared_transactions_are_all_run_and_audited() {
 }
 
 #[test]
+fn prepared_transactions_run_for_a_time() {
+    for (_, engine) in engines() {
+        let rows = rows(&format!(
+            "workload smallbank --engine {engine} --door prepared --threads 2 --customers 50 --seconds 0.02 --warm-up 0.01"
+        ));
+        assert!(number(&rows[0], "committed") > 0.0 && number(&rows[0], "txn_per_s") > 0.0);
+        // The clock stands while a round is drawn, and a round is not cut short before it has run for so long.
+        assert!(number(&rows[0], "seconds") >= 0.02, "{}", rows[0]);
+        let kinds = rows[0]["txn_per_s_by_kind"].as_object().expect("rates by kind");
+        let sum: f64 = kinds.values().filter_map(Value::as_f64).sum();
+        assert!(
+            (sum / number(&rows[0], "txn_per_s") - 1.0).abs() < 0.001,
+            "what was counted warming up is gone: {kinds:?}"
+        );
+    }
+}
+
+#[test]
 fn transactions_come_at_a_rate() {
     for (_, engine) in engines() {
         let rows = rows(&format!(

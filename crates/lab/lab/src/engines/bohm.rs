@@ -42,6 +42,10 @@ impl Engine for BohmEngine {
         self.0.settle();
     }
 
+    fn uses_footprints(&self) -> bool {
+        true
+    }
+
     fn snapshots_read_the_past(&self) -> bool {
         true
     }

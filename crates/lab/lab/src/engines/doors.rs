@@ -25,7 +25,8 @@ pub enum DoorName {
     Declared,
     /// The client submits several procedures together, and waits for all of them
     Batch,
-    /// As batch, of transactions that were drawn before the clock runs: with --transactions
+    /// The transactions are drawn before the clock runs: as batch with an engine that has threads of its own or uses footprints, as
+    /// program with the others
     Prepared,
     /// Reads of one row enter without a transaction; the others are programs
     Get,
@@ -109,6 +110,10 @@ impl<C: Clock> Engine for MvtoEngine<C> {
     /// Its own: what was submitted together begins together.
     fn declared(&self) -> &Mvto<C> {
         &self.0.0.0.0
+    }
+
+    fn uses_footprints(&self) -> bool {
+        true
     }
 
     fn kept_versions(&self) -> Option<u64> {
@@ -227,6 +232,10 @@ impl Engine for TwoPhaseLocking {
 
     fn declared(&self) -> &TwoPhaseLocking {
         self
+    }
+
+    fn uses_footprints(&self) -> bool {
+        true
     }
 
     fn kept_versions(&self) -> Option<u64> {
