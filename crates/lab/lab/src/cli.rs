@@ -147,12 +147,12 @@ Examples:
 /// What `lab run` costs at full scale. A test holds the numbers of trials against the experiments.
 pub const RUN_EXAMPLES: &str = "\
 At full scale each point is measured three times. A trial takes about 3.5 s: two are counted, the rest is start, load, warm-up and audit;
-HyPer's load more, and take up to 20 s.
+HyPer's load more, and take up to 20 s. What experiments share is measured once.
 Trials on two cores (on more there are more points):
   vmvcc-silo 30, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48,
   hyper-scan 72, hyper-synopsis 36, hyper-cycles 48, hyper-dml 108, hyper-tpcc 27, hyper-tatp 27, hyper-threads 60, hyper-logging 18,
   hyper-validation 45, hyper-aborts 36,
-  bohm-stages 3, bohm-10rmw 180, bohm-2rmw8r 78, bohm-theta 126, bohm-long-readers 126, bohm-smallbank 78; all 1266, two hours.
+  bohm-stages 3, bohm-10rmw 96, bohm-2rmw8r 42, bohm-theta 84, bohm-long-readers 84, bohm-smallbank 48; all 909, two hours.
 Smoke scale takes seconds, and decides nothing.
 
 Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed; 2 bad arguments.

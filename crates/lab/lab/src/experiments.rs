@@ -132,15 +132,20 @@ pub struct System {
     pub keeps_versions: bool,
     /// Threads of `bohm`.
     pub stages: Stages,
-    /// Procedures that a client submits together; 1: it runs them one by one.
-    pub batch: u32,
+    /// Whether transactions are drawn before the clock runs, see [`crate::engines::DoorName::Prepared`].
+    pub is_prepared: bool,
 }
 
 impl System {
     /// An engine as it is.
     pub const fn whole(engine: &'static str) -> System {
         let (ladder, hyper, stages) = (Ladder::Whole, HyperVariant::WHOLE, Stages::ONE_EACH);
-        System { name: engine, engine, ladder, hyper, keeps_versions: false, stages, batch: 1 }
+        System { name: engine, engine, ladder, hyper, keeps_versions: false, stages, is_prepared: false }
+    }
+
+    /// The same, with transactions that are drawn before the clock runs.
+    pub const fn prepared(engine: &'static str) -> System {
+        System { is_prepared: true, ..System::whole(engine) }
     }
 
     /// The engine, if the lab has it.

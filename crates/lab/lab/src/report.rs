@@ -278,6 +278,11 @@ fn cells(rows: &[Row]) -> Vec<[String; TITLES.len()]> {
     std::iter::once(TITLES.map(str::to_owned)).chain(cells).collect()
 }
 
+/// Microseconds, or that nothing was timed.
+pub(crate) fn latency(us: f64) -> String {
+    or_dash((us > 0.0).then(|| format!("{us:.1}")))
+}
+
 /// A figure, or that there is none.
 pub(crate) fn or_dash(figure: Option<String>) -> String {
     figure.unwrap_or_else(|| "-".to_owned())

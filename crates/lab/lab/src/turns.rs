@@ -11,6 +11,7 @@ pub(crate) use progress::rounded;
 use crate::engines::Settings;
 use crate::failure::Failure;
 use crate::trial::{self, DurabilityName, Measurement, Plan, Subject};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,11 @@ pub fn take<S: Subject>(
         }
     }
     Ok(measured)
+}
+
+/// Number of plans of which none equals another.
+pub fn distinct<S: Subject>(plans: &[&Plan<S>]) -> usize {
+    plans.iter().map(|plan| kept::name(plan)).collect::<HashSet<String>>().len()
 }
 
 /// `FILE` for a trial that has it to itself; otherwise its name says which trial: `bank.jsonl` becomes `bank-mvto-2-1.jsonl` for the

@@ -234,6 +234,32 @@ fn an_interrupted_run_goes_on_where_it_was() {
 }
 
 #[test]
+fn what_two_figures_share_is_measured_once() {
+    let output = lab("run bohm-2rmw8r bohm-theta --format json");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr).matches(" on silo, ").count(), 3, "theta 0.9, 0 and 0.95");
+    let outcomes: Vec<Value> = serde_json::from_slice(&output.stdout).expect("a list of outcomes");
+    let rate = |outcome: &Value, theta: f64| {
+        let figures = outcome["figures"].as_array().expect("a list").clone();
+        let is_it = |it: &&Value| it["series"] == "silo" && it["parameters"]["theta"] == theta;
+        number(figures.iter().find(is_it).expect("a point"), "txn_per_s")
+    };
+    assert_eq!(rate(&outcomes[0], 0.0), rate(&outcomes[1], 0.0));
+}
+
+#[test]
+fn a_history_of_prepared_transactions_is_submitted_in_batches() {
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("bohm-histories");
+    std::fs::create_dir_all(&directory).expect("a directory can be made");
+    let output = lab(&format!("run bohm-2rmw8r --history {}", directory.display()));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let file = std::fs::File::open(directory.join("bohm-2rmw8r-1.jsonl")).expect("the first point is bohm's");
+    let history = check::History::read(std::io::BufReader::new(file)).expect("a history");
+    let report = check::judge(&history, check::Model::Strict);
+    assert!(report.valid && !report.judges_disagree, "{report}");
+}
+
+#[test]
 fn histories_of_an_experiment_pass_both_judges() {
     let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let output = lab(&format!("run vmvcc-stock-scan --history {}", directory.display()));

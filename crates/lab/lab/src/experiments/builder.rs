@@ -56,12 +56,12 @@ impl Builder {
             long_readers,
             long_reader_interval,
             extent: Extent::Transactions(1),
-            door: match (system.batch, streams) {
-                (1, 1) => DoorName::Program,
-                (1, _) => DoorName::Interactive,
-                _ => DoorName::Batch,
+            door: match (system.is_prepared, streams) {
+                (true, _) => DoorName::Prepared,
+                (false, 1) => DoorName::Program,
+                (false, _) => DoorName::Interactive,
             },
-            batch: system.batch,
+            batch: 1,
             rate: None,
             durability: if system.hyper.log == RedoLog::None { DurabilityName::None } else { DurabilityName::Async },
             history: None,

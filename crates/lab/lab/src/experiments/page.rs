@@ -5,7 +5,7 @@ use super::{EXPERIMENTS, Experiment, How, Style, paxos_order};
 use crate::cli::{ReportArguments, Scale};
 use crate::failure::Failure;
 use crate::plot::{self, Labels, Plot, Point, Series};
-use crate::report::{counts, grouped, or_dash, rates};
+use crate::report::{counts, grouped, latency, or_dash, rates};
 use std::fs;
 
 /// Makes the page of what the arguments name.
@@ -186,9 +186,9 @@ fn table(outcome: &Outcome) -> String {
             grouped(it.txn_per_s_max),
             or_dash(it.over_bare_ns.map(grouped)),
             format!("{:.2}", it.abort_ratio * 100.0),
-            format!("{:.1}", it.p50_us),
-            format!("{:.1}", it.p99_us),
-            format!("{:.1}", it.p999_us),
+            latency(it.p50_us),
+            latency(it.p99_us),
+            latency(it.p999_us),
             or_dash(it.rss_mb.map(grouped)),
             or_dash(it.kept_versions.map(|count| grouped(count as f64))),
             or_dash(it.other_cores.map(|cores| format!("{cores:.2}"))),

@@ -4,10 +4,11 @@ use super::figures::{Figure, Figures, Outcome, distinct};
 use super::{EXPERIMENTS, Experiment, How, Measure, Point, Points, Sweep};
 use crate::cli::{RunArguments, Scale};
 use crate::driver::Extent;
+use crate::engines::DoorName;
 use crate::failure::Failure;
 use crate::machine;
 use crate::options::Format;
-use crate::report::{Row, counts, grouped, or_dash, rates, write_cells};
+use crate::report::{Row, counts, grouped, latency, or_dash, rates, write_cells};
 use crate::trial::{DurabilityName, Plan, WorkloadPlan};
 use crate::turns::{self, Kept, Progress, Space, rounded};
 use env::time::Duration;
@@ -30,9 +31,10 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
             format!("experiment {name} has rows of less than 16 bytes, which name no writes: run it without --history");
         return Err(Failure::Arguments(problem));
     }
-    let mut kept = arguments.resume.as_deref().map_or_else(|| Ok(Kept::nothing()), Kept::in_file)?;
-    let trials = runs.iter().map(|run| run.plans.len()).sum::<usize>() * size.repeats as usize;
-    let mut progress = Progress::new(trials);
+    let mut kept = arguments.resume.as_deref().map_or_else(|| Ok(Kept::in_memory()), Kept::in_file)?;
+    let plans: Vec<&Plan> = runs.iter().flat_map(|run| &run.plans).collect();
+    let mut progress = Progress::new(plans.len() * size.repeats as usize);
+    let trials = turns::distinct(&plans) * size.repeats as usize;
     eprintln!("{trials} trials{}", size.cost(trials));
     let mut outcomes = Vec::new();
     for run in runs {
@@ -132,8 +134,12 @@ impl Run {
         let history = |at: usize| {
             arguments.history.as_ref().map(|directory| directory.join(format!("{}-{}.jsonl", experiment.name, at + 1)))
         };
-        let plan =
-            |(at, point): (usize, &Point)| Plan { extent: size.extent, history: history(at), ..point.plan.clone() };
+        let plan = |(at, point): (usize, &Point)| {
+            // Prepared transactions are not recorded: those of a history are submitted one by one.
+            let is_prepared = point.plan.door == DoorName::Prepared;
+            let door = if arguments.history.is_some() && is_prepared { DoorName::Batch } else { point.plan.door };
+            Plan { extent: size.extent, history: history(at), door, ..point.plan.clone() }
+        };
         let plans = points.points.iter().enumerate().map(plan).collect();
         Run { experiment, sweep, points, plans }
     }
@@ -241,8 +247,8 @@ fn cells(figures: &[Figure]) -> Vec<[String; TITLES.len()]> {
             grouped(it.txn_per_s_max),
             or_dash(it.over_bare_ns.map(grouped)),
             format!("{:.2}", it.abort_ratio * 100.0),
-            format!("{:.1}", it.p99_us),
-            format!("{:.1}", it.p999_us),
+            latency(it.p99_us),
+            latency(it.p999_us),
             or_dash(it.kept_versions.map(|count| grouped(count as f64))),
             or_dash(it.other_cores.map(|cores| format!("{cores:.2}"))),
         ]

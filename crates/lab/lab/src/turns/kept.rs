@@ -1,9 +1,10 @@
-//! Measurements that are kept as they are made, so that an interrupted run goes on where it was.
+//! Measurements that are kept as they are made: what two figures share is measured once, and an interrupted run goes on where it was.
 
 use crate::failure::Failure;
 use crate::machine;
 use crate::trial::{Measurement, Plan, Subject};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -11,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// Measurements by trial: in memory, and in a file if there is one.
 #[derive(Debug, Default)]
 pub struct Kept {
-    file: Option<(PathBuf, File)>,
-    here: Option<Here>,
-    lines: Vec<Line>,
+    file: Option<(PathBuf, File, Here)>,
+    /// By the written form of the trial. None: nothing is kept, and equal trials are run again.
+    measured: Option<HashMap<String, Measurement>>,
 }
 
 /// What figures depend on besides the trial.
@@ -45,7 +46,8 @@ impl Here {
     }
 }
 
-fn name<S: Subject>(trial: &Plan<S>) -> String {
+/// The written form of a trial.
+pub(super) fn name<S: Subject>(trial: &Plan<S>) -> String {
     serde_json::to_string(trial).expect("a plan is plain data")
 }
 
@@ -53,6 +55,11 @@ impl Kept {
     /// Keeps nothing.
     pub fn nothing() -> Kept {
         Kept::default()
+    }
+
+    /// Keeps measurements for as long as it is there.
+    pub fn in_memory() -> Kept {
+        Kept { file: None, measured: Some(HashMap::new()) }
     }
 
     /// Keeps measurements in a file, which may have some: those of this commit, build and machine count. An incomplete last line is
@@ -82,24 +89,26 @@ impl Kept {
                 others.len()
             );
         }
-        Ok(Kept { file: Some((path.to_owned(), file)), here: Some(here), lines })
+        let measured = lines.into_iter().map(|line| (line.trial, line.measurement)).collect();
+        Ok(Kept { file: Some((path.to_owned(), file, here)), measured: Some(measured) })
     }
 
     /// The measurement of a trial, if it was made.
     pub(super) fn find<S: Subject>(&self, trial: &Plan<S>) -> Option<Measurement> {
-        let name = name(trial);
-        self.lines.iter().find(|line| line.trial == name).map(|line| line.measurement.clone())
+        self.measured.as_ref()?.get(&name(trial)).cloned()
     }
 
     /// Keeps a measurement.
     pub(super) fn add<S: Subject>(&mut self, trial: &Plan<S>, measurement: &Measurement) -> Result<(), Failure> {
-        let (Some((path, file)), Some(here)) = (&mut self.file, &self.here) else { return Ok(()) };
-        let line = Line { here: here.clone(), trial: name(trial), measurement: measurement.clone() };
+        let trial = name(trial);
+        if let Some(measured) = &mut self.measured {
+            measured.insert(trial.clone(), measurement.clone());
+        }
+        let Some((path, file, here)) = &mut self.file else { return Ok(()) };
+        let line = Line { here: here.clone(), trial, measurement: measurement.clone() };
         let mut text = serde_json::to_string(&line).expect("figures are plain data");
         text.push('\n');
         file.write_all(text.as_bytes())
-            .map_err(|error| Failure::Run(format!("cannot keep a measurement in {}: {error}", path.display())))?;
-        self.lines.push(line);
-        Ok(())
+            .map_err(|error| Failure::Run(format!("cannot keep a measurement in {}: {error}", path.display())))
     }
 }
