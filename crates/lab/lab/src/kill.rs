@@ -11,12 +11,13 @@ pub mod child;
 pub mod verify;
 
 use crate::failure::Failure;
+use crate::new_directory::NewDirectory;
 use crate::processes::Processes;
 use arguments::KillArguments;
 use env::Randomness;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use verify::Verified;
 
@@ -32,7 +33,7 @@ pub type Acknowledged = BTreeSet<(u64, u64)>;
 /// The child or the directory fails; or [`Failure::Verdict`], when something acknowledged is missing, is there twice, or the states
 /// differ.
 pub fn run(arguments: &KillArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let directory = Directory::of(arguments.data.as_deref()).map_err(Failure::Run)?;
+    let directory = NewDirectory::of(arguments.data.as_deref(), "lab-kill").map_err(Failure::Run)?;
     let mut random = Randomness::from_seed(arguments.seed);
     let mut acknowledged = Acknowledged::new();
     let mut is_good = true;
@@ -40,8 +41,8 @@ pub fn run(arguments: &KillArguments, out: &mut dyn Write) -> Result<(), Failure
         let wanted = random.in_range(1..arguments.answers.max(1) + 1);
         let before = acknowledged.len();
         let seed = random.in_range(0..u64::MAX);
-        kill_one(&directory.path, seed, wanted, &mut acknowledged).map_err(Failure::Run)?;
-        let verified = verify::verify(&directory.path, &acknowledged).map_err(Failure::Run)?;
+        kill_one(directory.path(), seed, wanted, &mut acknowledged).map_err(Failure::Run)?;
+        let verified = verify::verify(directory.path(), &acknowledged).map_err(Failure::Run)?;
         is_good &= verified.is_good();
         let new = acknowledged.len() - before;
         write_row(out, round, new, &verified).map_err(|error| Failure::Run(format!("cannot write a row: {error}")))?;
@@ -72,32 +73,4 @@ fn write_row(out: &mut dyn Write, round: u32, new: usize, verified: &Verified) -
         if verified.is_good() { "good" } else { "WRONG" }
     )?;
     out.flush()
-}
-
-/// The directory of the database; a temporary one is removed at the end.
-struct Directory {
-    path: PathBuf,
-    is_temporary: bool,
-}
-
-impl Directory {
-    fn of(data: Option<&Path>) -> Result<Directory, String> {
-        let path = match data {
-            Some(path) => path.to_owned(),
-            None => std::env::temp_dir().join(format!("seriatim-lab-kill-{}", std::process::id())),
-        };
-        if path.exists() {
-            return Err(format!("{} exists already: name a directory that does not", path.display()));
-        }
-        Ok(Directory { path, is_temporary: data.is_none() })
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        if self.is_temporary {
-            // Leftovers are the system's to remove.
-            let _ = std::fs::remove_dir_all(&self.path);
-        }
-    }
 }

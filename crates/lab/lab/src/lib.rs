@@ -56,6 +56,7 @@ pub mod failure;
 pub mod histories;
 pub mod kill;
 pub mod machine;
+pub mod new_directory;
 pub mod options;
 pub mod plain_core;
 pub mod plot;

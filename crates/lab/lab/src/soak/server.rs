@@ -1,6 +1,7 @@
 //! The server under test: a process that is started, inspected and killed.
 
 use super::arguments::SoakArguments;
+use crate::new_directory::NewDirectory;
 use crate::processes::{Failure, Processes, free_ports};
 use env::time::Instant;
 use postgres::{Client, Config, NoTls};
@@ -18,10 +19,10 @@ const NAME: &str = "postgres";
 pub struct Server {
     program: PathBuf,
     options: Vec<String>,
-    data: PathBuf,
-    is_temporary: bool,
     address: Address,
+    /// In front of its data, so that it has ended when that is removed.
     processes: Processes,
+    data: NewDirectory,
 }
 
 /// The server's address for clients.
@@ -42,18 +43,13 @@ impl Server {
                 "there is no {program}: build it (cargo build --release -p seriatim-cli), or say --server"
             ));
         }
-        let temporary = || std::env::temp_dir().join(format!("seriatim-soak-{}", std::process::id()));
-        let data = arguments.data.clone().unwrap_or_else(temporary);
-        if data.exists() {
-            return Err(format!("{} exists: a soak begins with a new database", data.display()));
-        }
+        let data = NewDirectory::of(arguments.data.as_deref(), "soak")?;
         Ok(Server {
             program,
             options: arguments.serve_options.split_whitespace().map(str::to_owned).collect(),
-            data,
-            is_temporary: arguments.data.is_none(),
             address: Address(free_ports(1)?[0]),
             processes: Processes::default(),
+            data,
         })
     }
 
@@ -65,7 +61,7 @@ impl Server {
         let started = Instant::now();
         let mut command = Command::new(&self.program);
         command.args(["serve", "--pg", &format!("{}:{}", Ipv4Addr::LOCALHOST, self.address.0), "--data"]);
-        command.arg(&self.data).args(&self.options).stderr(Stdio::inherit());
+        command.arg(self.data.path()).args(&self.options).stderr(Stdio::inherit());
         match self.processes.len() {
             0 => self.processes.start(&mut command)?,
             _ => self.processes.restart(0, &mut command)?,
@@ -99,17 +95,7 @@ impl Server {
 
     /// Size of its directory, in MiB.
     pub fn disk_mb(&self) -> f64 {
-        bytes_below(&self.data) as f64 / f64::from(1 << 20)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.processes = Processes::default();
-        if self.is_temporary {
-            // Leftovers in a directory for temporary files are the system's to remove.
-            let _ = fs::remove_dir_all(&self.data);
-        }
+        bytes_below(self.data.path()) as f64 / f64::from(1 << 20)
     }
 }
 
