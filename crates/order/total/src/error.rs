@@ -21,6 +21,8 @@ pub enum OrderError {
     TimedOut,
     /// What this node missed is not kept any more: its state must come from another node.
     Missed,
+    /// The store that keeps the order is full. The text says what its operator has to do; after that, payloads are taken again.
+    NoSpace(String),
     /// The order has stopped; whether proposals that were not delivered will be is unknown.
     Stopped(String),
 }
@@ -35,6 +37,7 @@ impl fmt::Display for OrderError {
             }
             Self::TimedOut => write!(f, "it did not come to pass in time"),
             Self::Missed => write!(f, "the deliveries that this node missed are no longer kept"),
+            Self::NoSpace(why) => f.write_str(why),
             Self::Stopped(why) => write!(f, "the order has stopped: {why}"),
         }
     }

@@ -29,6 +29,7 @@
 //! | --- | --- | --- |
 //! | [`sequencer`] | here | one process: tests, simulations, several nodes of a program |
 //! | proved Multi-Paxos | `paxos::order` | clusters |
+//! | etcd | `etcd` | clusters whose operator runs etcd already |
 //!
 //! # What is deliberately absent
 //! Tentative delivery, ahead of the final order: deferred update speculates on its own submissions, and does not need
@@ -139,15 +140,15 @@ pub trait TotalOrder: Send + Sync {
     /// and everywhere.
     ///
     /// # Errors
-    /// [`OrderError::Busy`], [`OrderError::Empty`], [`OrderError::TooLarge`], [`OrderError::Stopped`]: nothing was
-    /// handed in.
+    /// [`OrderError::Busy`], [`OrderError::Empty`], [`OrderError::TooLarge`], [`OrderError::NoSpace`],
+    /// [`OrderError::Stopped`]: nothing was handed in.
     fn propose(&self, payload: Bytes) -> Result<u64, OrderError>;
 
     /// Waits until [`TotalOrder::propose`] would take a payload, and returns how much it would take. Others may use the
     /// room first.
     ///
     /// # Errors
-    /// [`OrderError::TimedOut`], [`OrderError::Stopped`].
+    /// [`OrderError::TimedOut`], [`OrderError::NoSpace`], [`OrderError::Stopped`].
     fn room(&self, patience: Duration) -> Result<Room, OrderError>;
 
     /// Adds what comes next in the order, at least one event and at most `most` (not zero), waiting for the first.

@@ -2,7 +2,8 @@
 //!
 //! # How to test an order
 //! Implement [`Cluster`] in a test, and call [`order_suite!`](crate::order_suite) with it. An order that can be cut off from the others
-//! implements [`Partitions`] too, and calls [`order_partitions!`](crate::order_partitions).
+//! implements [`Partitions`] too, and calls [`order_partitions!`](crate::order_partitions). Tests of faults that only one order has use
+//! [`propose`] and [`Taken`].
 //!
 //! Nothing here depends on time: who waits, waits for an event, with [`Cluster::PATIENCE`] as the end of a failing test.
 //! That the suite can fail is tested by orders that break an invariant each (`tests/broken.rs`).
@@ -30,6 +31,12 @@ pub trait Cluster: Sync + Sized {
     /// Longer than anything here takes; nothing waits so long unless something is wrong.
     const PATIENCE: Duration = Duration::from_secs(60);
 
+    /// Returns whether the order can be had on this machine; if not, says so ([`order_suite!`](crate::order_suite) asks).
+    #[must_use]
+    fn can_start() -> bool {
+        true
+    }
+
     /// A new order, whose three nodes run.
     fn start(limits: OrderLimits) -> Self;
 
@@ -56,12 +63,12 @@ pub trait Partitions: Cluster {
 }
 
 /// A payload that says who handed it in, and as the how-manieth.
-pub(crate) fn payload(node: u64, number: u64) -> Bytes {
+pub fn payload(node: u64, number: u64) -> Bytes {
     format!("{node} {number}").into()
 }
 
 /// Hands in a payload, waiting for room.
-pub(crate) fn propose<C: Cluster>(order: &C::Order, payload: Bytes) -> u64 {
+pub fn propose<C: Cluster>(order: &C::Order, payload: Bytes) -> u64 {
     loop {
         match order.propose(payload.clone()) {
             Ok(number) => return number,
@@ -75,7 +82,8 @@ pub(crate) fn propose<C: Cluster>(order: &C::Order, payload: Bytes) -> u64 {
 
 /// What a consumer was delivered, checked as it comes: O1 and O2 as far as one node sees them.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub struct Taken {
+    /// Deliveries so far.
     pub all: Vec<Delivered>,
     /// The last barrier.
     pub barrier: Option<Position>,
@@ -139,7 +147,7 @@ impl Taken {
 }
 
 /// Takes so many payloads of each of the nodes.
-pub(crate) fn take<C: Cluster>(order: &C::Order, nodes: &[u64], count: u64) -> Taken {
+pub fn take<C: Cluster>(order: &C::Order, nodes: &[u64], count: u64) -> Taken {
     let mut taken = Taken::default();
     taken.until::<C>(order, nodes, count);
     taken
@@ -169,7 +177,9 @@ macro_rules! order_suite {
         $(
             #[test]
             fn $test() {
-                $crate::suite::$part::$test::<$cluster>();
+                if <$cluster as $crate::suite::Cluster>::can_start() {
+                    $crate::suite::$part::$test::<$cluster>();
+                }
             }
         )*
     };
