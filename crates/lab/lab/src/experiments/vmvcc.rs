@@ -74,7 +74,7 @@ pub(super) const SILO: Sweep = Sweep {
             panel: "figure 11",
             measure: Measure::Ratio(SILO_RATIO),
             style: Style::Bars,
-            x: "workload; TPC-C with 1 warehouse, and 1 for each thread",
+            x: "workload; TPC-C: 1 warehouse, then 1 a thread",
             paper: &[("mvto / silo", SILO_PAPER)],
         },
     ],

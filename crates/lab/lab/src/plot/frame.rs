@@ -5,6 +5,9 @@ use super::scale::{Scale, tick};
 use super::{Plot, Point};
 use plotters::style::{BLACK, Color};
 
+/// Space on a logarithmic axis below what hangs from a baseline, for its value.
+const BELOW: f64 = 1.6;
+
 /// Its sides, in pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
@@ -23,7 +26,9 @@ impl Frame {
     /// The vertical axis of the plot.
     pub fn vertical(self, plot: &Plot<'_>) -> Scale {
         let pixels = (self.bottom, self.top);
-        let ends = |point: &Point| [point.least, point.y, point.greatest];
+        let hangs = |point: &Point| plot.baseline.is_some_and(|baseline| point.y < baseline);
+        let least = |point: &Point| if hangs(point) { point.least / BELOW } else { point.least };
+        let ends = |point: &Point| [least(point), point.y, point.greatest];
         let values = plot.points().flat_map(ends).chain(plot.baseline);
         if plot.is_logarithmic {
             let values: Vec<f64> = values.collect();
