@@ -4,7 +4,7 @@ use crate::subject::Name;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lab::cli::{BankChanges, YcsbChanges};
 use lab::driver::Extent;
-use lab::engines::{DoorName, Settings};
+use lab::engines::Settings;
 use lab::report::{Row, grouped, write_cells, write_json};
 use lab::trial::{self, DurabilityName, Plan, WorkloadPlan};
 use lab::turns::{self, Kept, Progress, Space};
@@ -200,19 +200,11 @@ fn plan(comparison: &Comparison, workload: &WorkloadPlan, threads: u32, system: 
         None => Extent::Time { warm_up: measured / 5, measured },
     };
     Plan {
-        engine: system,
         settings: Settings { data, ..Settings::default() },
-        workload: workload.clone(),
         threads,
-        streams: 1,
-        long_readers: 0,
-        long_reader_interval: Duration::ZERO,
-        extent,
-        door: DoorName::Program,
-        batch: 1,
         durability,
-        history: None,
         seed: comparison.seed,
+        ..Plan::new(system, workload.clone(), extent)
     }
 }
 

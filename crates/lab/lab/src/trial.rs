@@ -76,6 +76,28 @@ pub struct Plan<S = EngineName> {
     pub seed: u64,
 }
 
+impl<S> Plan<S> {
+    /// Programs of one client on an engine in memory, with no long readers beside it, and not recorded.
+    pub fn new(engine: S, workload: WorkloadPlan, extent: Extent) -> Plan<S> {
+        Plan {
+            engine,
+            settings: Settings::default(),
+            workload,
+            threads: 1,
+            streams: 1,
+            long_readers: 0,
+            long_reader_interval: Duration::ZERO,
+            extent,
+            door: DoorName::Program,
+            batch: 1,
+            rate: None,
+            durability: DurabilityName::None,
+            history: None,
+            seed: 1,
+        }
+    }
+}
+
 /// Of plans that were kept before there were streams.
 fn one_stream() -> u32 {
     1

@@ -42,7 +42,6 @@ impl Builder {
         };
         let Place { panel, x, label, threads, streams, long_readers, long_reader_interval } = place;
         let plan = Plan {
-            engine,
             settings: Settings {
                 ladder: system.ladder,
                 hyper: system.hyper,
@@ -50,22 +49,17 @@ impl Builder {
                 stages: system.stages,
                 ..Settings::default()
             },
-            workload,
             threads,
             streams,
             long_readers,
             long_reader_interval,
-            extent: Extent::Transactions(1),
             door: match (system.is_prepared, streams) {
                 (true, _) => DoorName::Prepared,
                 (false, 1) => DoorName::Program,
                 (false, _) => DoorName::Interactive,
             },
-            batch: 1,
-            rate: None,
             durability: if system.hyper.log == RedoLog::None { DurabilityName::None } else { DurabilityName::Async },
-            history: None,
-            seed: 1,
+            ..Plan::new(engine, workload, Extent::Transactions(1))
         };
         self.points.points.push(Point { panel, series: series.to_owned(), x, label, plan });
     }
