@@ -1,6 +1,6 @@
 (* The model as JSON, for the printer. What the printer treats as a primitive (Prim.v, and Coq's N, booleans and lists) is
    named here; proofs/printer/src/primitives.rs has the same names. The last sentence names what is printed as public. *)
-Require Import Prim Model Sessions.
+Require Import Prim Model Release Sessions.
 Require Extraction.
 From Coq Require Import NArith List.
 Extraction Language JSON.
@@ -51,5 +51,10 @@ Extract Inlined Constant snd => "snd".
 (* So that the fields that stay are moved one by one: a call would take the whole state beside the map that it changes. *)
 Extraction Inline set_promised set_log set_decisions set_executed set_next set_snapshot drop_below.
 
+(* The usual ones without 8: branches that give back what they were given stay apart, for a pattern of the fragment has a
+   constructor. *)
+Set Extraction Flag 487.
+
 Extraction "model.json" init step waits recover replay checkpoint owner majority has_room
+  no_release pass report
   no_sessions open_session forget_session admit.

@@ -1,6 +1,6 @@
 (* The model as OCaml, for the oracle. Nothing of Prim.v is replaced: maps and sets are stdpp's. Coq's numbers become OCaml's
    int, which has 63 bits; the oracle is given nothing that exceeds them. *)
-Require Import Prim Model Sessions.
+Require Import Prim Model Release Sessions.
 Require Extraction.
 From Coq Require Import NArith List ExtrOcamlBasic ExtrOcamlZInt ExtrOcamlNatInt.
 Extraction Language OCaml.
@@ -25,6 +25,7 @@ Extract Constant N.min => "fun (n : int) (m : int) -> if m < n then m else n".
 Extract Constant N.max => "fun (n : int) (m : int) -> if n < m then m else n".
 
 Extraction "model.ml" init step waits recover replay checkpoint owner majority has_room
+  no_release pass report
   no_sessions open_session forget_session admit
   N.add N.mul N.div N.modulo N.max N.min N.ltb N.leb N.eqb app n_range
   im_empty im_get im_has im_set im_drop_below im_range ns_empty ns_add ns_mem ns_size sm_empty sm_get sm_set sm_remove.

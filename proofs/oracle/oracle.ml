@@ -59,6 +59,9 @@ let mix_state c s =
   kept (fun e -> mix e.entry_ballot; mix_text e.entry_value; mix_set e.entry_acks) s.low s.log;
   kept mix_text s.low s.decisions
 
+let mix_release r =
+  mix r.numbered; mix r.synced; mix_list (fun d -> mix d.delayed_until; mix_output d.delayed_output) r.waiting
+
 (* --- Commands: numbers of seven bits a byte, lowest first; texts and lists behind their length. --------------------------- *)
 
 let input = stdin
@@ -103,7 +106,7 @@ let event () = match number () with
 
 (* --- What they act on. -------------------------------------------------------------------------------------------------- *)
 
-type replica = { mutable state : state; mutable journal : record list (* newest first *) }
+type replica = { mutable state : state; mutable journal : record list (* newest first *); mutable release : release }
 
 let config = ref { config_replicas = 0; config_span = 0; config_window = 0; config_chunk = 0 }
 let replicas = ref [||]
@@ -118,7 +121,7 @@ let start () =
   let config_replicas = number () in let config_span = number () in
   let config_window = number () in let config_chunk = number () in
   config := { config_replicas; config_span; config_window; config_chunk };
-  replicas := Array.init count (fun _ -> { state = init; journal = [] });
+  replicas := Array.init count (fun _ -> { state = init; journal = []; release = no_release });
   sessions := no_sessions; instances := im_empty; set := ns_empty; map := sm_empty
 
 let step_one () =
@@ -129,11 +132,19 @@ let step_one () =
   r.state <- state;
   List.iter (function Output_Journal record -> r.journal <- record :: r.journal | _ -> ()) outputs;
   mix_list mix_output outputs;
-  mix_scalars state
+  mix_scalars state;
+  List.iter (fun o -> let release, now = pass o r.release in r.release <- release; mix_option mix_output now) outputs
+let report_one () =
+  two (fun id k ->
+    let r = !replicas.(id) in
+    let release, now = report k r.release in
+    r.release <- release;
+    mix_list mix_output now)
 
 let restart () =
   let r = !replicas.(number ()) in
   r.state <- recover !config (List.rev r.journal);
+  r.release <- no_release;
   mix_state !config r.state
 let shorten () =
   let r = !replicas.(number ()) in
@@ -141,7 +152,7 @@ let shorten () =
   r.journal <- List.rev records;
   mix_list mix_record records
 let mark () =
-  Array.iter (fun r -> mix_state !config r.state) !replicas;
+  Array.iter (fun r -> mix_state !config r.state; mix_release r.release) !replicas;
   Printf.printf "%x\n" !digest
 let with_session act =
   let s, answer = act !sessions in
@@ -175,6 +186,7 @@ let command = function
   | 17 -> map := sm_remove (number ()) !map
   | 18 -> mix_option mix (sm_get (number ()) !map)
   | 19 -> instances := im_empty; set := ns_empty; map := sm_empty
+  | 20 -> report_one ()
   | tag -> failwith (Printf.sprintf "command %d" tag)
 
 let () =

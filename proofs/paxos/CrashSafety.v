@@ -1,11 +1,11 @@
 (* Agreement and integrity in every cluster that can come about, crashes included. *)
 From stdpp Require Import gmap list numbers sets.
-Require Import Prim Model Network Replay SafetyChosen SafetyStep SafetyProposer Safety SafetyCrash Crash CrashJournal.
+Require Import Prim Model Network Release ReleaseProof Replay SafetyChosen SafetyStep SafetyProposer Safety SafetyCrash Crash CrashJournal.
 Local Open Scope N_scope.
 
 Definition cluster_view (c : config) (w : cluster) : view :=
   {| said := story w; current := λ a, live (machine_of w a); remembered := λ a, recover c (on_disk (machine_of w a));
-     held := λ a, (waiting (machine_of w a)).*2 |}.
+     held := λ a, delayed_output <$> waiting (released (machine_of w a)) |}.
 
 Record cluster_inv (c : config) (w : cluster) : Prop := ClusterInv {
   ci_view : inv c (cluster_view c w);
@@ -22,53 +22,65 @@ Lemma machines_after r m' outs : machine_inv c a (story w) m' →
   ∀ x, machine_inv c x (story (acts w a r m' outs)) (machine_of (acts w a r m' outs) x).
 Proof. intros H x. apply machine_mono. simpl. case_decide as E; [by subst|apply I]. Qed.
 
-Lemma in_held m0 o : o ∈ (waiting m0).*2 ↔ ∃ k, (k, o) ∈ waiting m0.
-Proof.
-  rewrite elem_of_list_fmap. split.
-  - intros ([k o'] & -> & ?). by exists k.
-  - intros [k ?]. by exists (k, o).
-Qed.
-
-Lemma held_advance s outs m0 : (waiting (advance s outs m0)).*2 = (waiting m0).*2 ++ put_off outs.
-Proof. unfold advance. cbn [waiting]. rewrite fmap_app, <- list_fmap_compose. f_equal. apply list_fmap_id. Qed.
-
 Lemma after_event e s outs : possible (story w) e → step c a e (live m) = (s, outs) →
-  cluster_inv c (acts w a (Took e) (advance s outs m) (at_once outs)).
+  cluster_inv c (acts w a (Took e) (advance s outs m) (performed outs m)).
 Proof.
-  intros Hp Hs. pose proof (step_lstep c (cluster_view c w) a e s outs V Hp Hs) as L. split.
-  - apply inv_step with (cluster_view c w) a e s (recover c (on_disk m)) (at_once outs) (put_off outs) outs;
+  intros Hp Hs. pose proof (step_lstep c (cluster_view c w) a e s outs V Hp Hs) as L.
+  pose proof (i_replica _ _ V a : replica_inv c (story w) a (live m)) as Hrep.
+  destruct (pass_step outs (released m)) as (later & Hlater & Hnow & Hwait & Hwaiting & Hgo).
+  { replace outs with (step c a e (live m)).2 by (by rewrite Hs). apply record_leads. }
+  { pose proof (mi_synced _ _ _ _ M). lia. }
+  split.
+  - apply inv_step with (cluster_view c w) a e s (recover c (on_disk (advance s outs m))) (performed outs m) later outs;
       [done|done|split|..]; simpl; try done.
     + intros x. by case_decide.
-    + intros x. case_decide; [|done]. unfold on_disk. simpl. by rewrite take_app_le by apply M.
-    + intros x. case_decide; [exact (held_advance s outs m)|done].
-    + intros o [Ho _]%elem_of_list_filter. by apply must_wait_true.
-    + right. split; [done|]. intros x Hx. by destruct Hx as [[H _]%elem_of_list_filter|[d [H _]%elem_of_list_filter]].
-    + intros o [_ Ho]%elem_of_list_filter. done.
-    + intros o [_ Ho]%elem_of_list_filter. done.
+    + intros x. by case_decide.
+    + intros x. case_decide; [|done]. cbn [advance released]. rewrite Hwaiting, fmap_app, <- list_fmap_compose.
+      f_equal. apply list_fmap_id.
+    + intros o Ho. by apply must_wait_true, Hwait.
+    + destruct Hgo as [Hgo|[Hrec Hsy]]; [right|left].
+      * split; [|done]. unfold on_disk. rewrite (records_advance m s outs), take_app_le by apply M. done.
+      * assert (Hno : omap entry_of_journal outs = []) by (clear -Hrec; induction Hrec as [|o l Ho _ IH]; [done|]; simpl; by rewrite Ho).
+        pose proof (mi_synced _ _ _ _ M). unfold on_disk. rewrite take_ge.
+        -- rewrite (recover_advance c a (cluster_view c w) m e s outs M Hs Hrep).
+           split; [done|]. intros h b i. apply vote_kept_restarted.
+        -- rewrite (records_advance m s outs), Hno, app_nil_r. simpl. lia.
   - apply machines_after. eapply (machine_advance c a (cluster_view c w)); [apply M|done|done|done|apply (i_replica _ _ V)].
 Qed.
 
-Lemma after_sync k : (durable m ≤ k ≤ length (recorded m))%nat → cluster_inv c (acts w a Synced (sync k m) (ready k m)).
+Lemma after_sync k : (durable m ≤ k ≤ length (recorded m))%nat → cluster_inv c (acts w a Synced (sync k m) []).
 Proof.
-  intros [Hd Hk]. destruct M as [M1 M2 M3 M4 M5 M6]. split.
-  - apply inv_sync with (cluster_view c w) a (memory c m k) (ready k m); [done|]. split; simpl.
+  intros Hk. destruct M as [M1 M2 M3 M4 M5 M6 M7]. split.
+  - apply inv_sync with (cluster_view c w) a (memory c m k) []; [done|]. split; simpl.
     + done.
     + intros x. by case_decide; subst.
     + intros x. by case_decide.
-    + intros x o. case_decide; [subst|done]. rewrite !in_held. intros [j [_ Hj]%elem_of_list_filter]. by exists j.
-    + by apply M4.
+    + intros x. by case_decide; subst.
+    + apply M4. lia.
     + transitivity (promised (recover c (recorded m))); [|by rewrite M1].
       rewrite <- (memory_all c m (length (recorded m))) by done. by apply M4.
-    + intros o (p & -> & [_ Ho]%elem_of_list_filter)%elem_of_list_fmap. apply in_held. exists p.1. by destruct p.
-    + intros x Hx. assert (∃ o, o ∈ ready k m ∧ sends [o] x) as (o & Ho & Hsend).
-      { destruct Hx as [H|[d H]]; eexists; (split; [exact H|]); apply sends_cons; by left. }
-      apply elem_of_list_fmap in Ho as ([j o'] & -> & [Hj Ho]%elem_of_list_filter). simpl in *.
-      destruct (M6 _ _ Ho) as ([? _] & _ & Hsec). apply secured_extends with (memory c m j); [by apply M4|by apply Hsec].
-  - apply machines_after. apply machine_sync; [done|by split].
+    + by intros o ?%elem_of_nil.
+    + by intros x ?%sends_nil.
+  - apply machines_after. by apply machine_sync.
 Qed.
 
-Lemma held_shorten m0 : (waiting (shorten c m0)).*2 = (waiting m0).*2.
-Proof. unfold shorten. cbn [waiting]. rewrite <- list_fmap_compose. by apply list_fmap_ext. Qed.
+Lemma after_report k : true_report k m → cluster_inv c (acts w a Synced (informed k m) (let_go k m)).
+Proof.
+  intros Ht. destruct (report_true c a _ m k M Ht) as (_ & Hkept & Hgone). split.
+  - apply inv_sync with (cluster_view c w) a (recover c (on_disk m)) (let_go k m); [done|]. split; simpl.
+    + done.
+    + intros x. by case_decide; subst.
+    + intros x. by case_decide.
+    + intros x o. case_decide; [subst|done]. intros (d & -> & Hd%Hkept)%elem_of_list_fmap. by apply elem_of_list_fmap_1.
+    + apply extends_refl.
+    + apply (i_ahead _ _ V a).
+    + intros o (d & Hd & <- & _)%Hgone. by apply elem_of_list_fmap_1.
+    + intros x Hx. assert (∃ o, o ∈ let_go k m ∧ sends [o] x) as (o & (d & Hd & <- & Hpl)%Hgone & Hsend).
+      { destruct Hx as [H|[d H]]; eexists; (split; [exact H|]); apply sends_cons; by left. }
+      destruct (mi_waiting _ _ _ _ M d Hd) as (_ & _ & Hsec). rewrite Hpl in Hsec. exact (Hsec _ Hsend).
+  - apply machines_after. by apply machine_informed.
+Qed.
+
 Lemma after_shorten : cluster_inv c (acts w a Synced (shorten c m) []).
 Proof.
   assert (Hmem : recover c (on_disk (shorten c m)) = recover c (on_disk m)).
@@ -79,7 +91,7 @@ Proof.
     + done.
     + intros x. simpl. by case_decide; subst.
     + intros x. simpl. by case_decide.
-    + intros x. simpl. case_decide; [subst; by rewrite held_shorten|done].
+    + intros x. simpl. by case_decide; subst.
     + apply extends_refl.
     + apply (i_ahead _ _ V a).
     + by intros o ?%elem_of_nil.
@@ -88,7 +100,7 @@ Proof.
 Qed.
 
 Lemma on_disk_crash m0 : on_disk (crash c m0) = on_disk m0.
-Proof. unfold on_disk, crash. cbn. unfold on_disk. by rewrite take_take, Nat.min_id. Qed.
+Proof. unfold on_disk at 1. unfold crash. cbn. by rewrite firstn_all. Qed.
 
 Lemma after_crash : cluster_inv c (acts w a Crashed (crash c m) (reset (crash c m))).
 Proof.
@@ -104,10 +116,11 @@ End actions.
 
 Theorem occurs_inv c w : occurs c w → cluster_inv c w.
 Proof.
-  induction 1 as [|w a e s outs _ I Hp Hs|w a k _ I Hk|w a _ I|w a _ I].
+  induction 1 as [|w a e s outs _ I Hp Hs|w a k _ I Hk|w a k _ I Hk|w a _ I|w a _ I].
   - split; [|intros a; apply machine_new]. by apply inv_start.
   - by apply after_event.
   - by apply after_sync.
+  - by apply after_report.
   - by apply after_shorten.
   - by apply after_crash.
 Qed.
@@ -136,4 +149,15 @@ Theorem crash_integrity a i x : delivered (story w) a i x → x = noop ∨ reque
 Proof.
   intros H%crash_delivered_chosen. exact (chosen_legitimate c (cluster_view c w) i x (ci_view _ _ I) H).
 Qed.
+
+(* What has left is on disk. *)
+Theorem crash_prepare_on_disk a b k : sent (story w) a (Message_Prepare b k) →
+  b ≤ promised (recover c (on_disk (machine_of w a))).
+Proof. intros H. destruct (i_prepare _ _ (ci_view _ _ I) _ _ _ H) as [Ho Hu]. unfold used in Hu. by rewrite Ho in Hu. Qed.
+Theorem crash_promise_on_disk a b k votes : sent (story w) a (Message_Promise b k votes) →
+  b ≤ promised (recover c (on_disk (machine_of w a))).
+Proof. intros H. by destruct (i_promise _ _ (ci_view _ _ I) _ _ _ _ H). Qed.
+Theorem crash_vote_on_disk a b i (s := recover c (on_disk (machine_of w a))) : sent (story w) a (Message_Accept b i) →
+  b ≤ promised s ∧ (i < low s ∨ ∃ e, im_get i (log s) = Some e ∧ b ≤ entry_ballot e).
+Proof. intros H. by destruct (i_vote _ _ (ci_view _ _ I) _ _ _ H) as (? & _ & ?). Qed.
 End theorems.

@@ -1,11 +1,11 @@
 (* The theorems are not about nothing: a run in which three replicas elect a leader, choose a value and deliver it, and in
    which the leader crashes and delivers it again. Computed with the [step] and [recover] of the model. *)
 From stdpp Require Import gmap list numbers.
-Require Import Prim Model Network Crash.
+Require Import Prim Model Network Release Crash.
 Local Open Scope N_scope.
 
-(* What happens next: a receives the j-th message that src has sent so far; or it takes another event; or k of its records
-   become durable; or it crashes. *)
+(* What happens next: a receives the j-th message that src has sent so far; or it takes another event; or k records of its journal
+   become durable, and its disk says so; or it crashes. *)
 Inductive happening :=
 | Gets (a src : replica) (j : nat)
 | Takes (a : replica) (e : event)
@@ -18,7 +18,7 @@ Definition messages_of (a : replica) (h : history) : list message := omap messag
 
 Definition take_event (c : config) (w : cluster) (a : replica) (e : event) : cluster :=
   let '(s, outs) := step c a e (live (machine_of w a)) in
-  acts w a (Took e) (advance s outs (machine_of w a)) (at_once outs).
+  let m := machine_of w a in acts w a (Took e) (advance s outs m) (performed outs m).
 (* What cannot happen does not. *)
 Definition happen (c : config) (w : cluster) (x : happening) : cluster :=
   match x with
@@ -27,7 +27,11 @@ Definition happen (c : config) (w : cluster) (x : happening) : cluster :=
   | Takes a e => match e with Event_Receive _ _ => w | _ => take_event c w a e end
   | Keeps a k =>
     let m := machine_of w a in
-    if decide (durable m ≤ k ≤ length (recorded m))%nat then acts w a Synced (sync k m) (ready k m) else w
+    let durable_now := sync k m in
+    let j := numbered (released m) - N.of_nat (length (recorded m) - k) in
+    if decide ((durable m ≤ k ≤ length (recorded m))%nat ∧ N.of_nat (length (recorded m) - k) ≤ numbered (released m)) then
+      acts (acts w a Synced durable_now []) a Synced (informed j durable_now) (let_go j durable_now)
+    else w
   | Crashes a => let m := crash c (machine_of w a) in acts w a Crashed m (reset m)
   end.
 
@@ -44,7 +48,10 @@ Proof.
   - destruct (messages_of src (story w) !! j) as [m|] eqn:E; [|done].
     apply take_event_occurs; [done|]. by eapply message_sent, elem_of_list_lookup_2.
   - destruct e; try done; by apply take_event_occurs.
-  - case_decide; [by apply occurs_sync|done].
+  - case_decide as Hk; [|done]. destruct Hk as [Hk Hj].
+    pose proof (occurs_sync c w a k Hw Hk) as Hs.
+    pose proof (occurs_report c _ a (numbered (released (machine_of w a)) - N.of_nat (length (recorded (machine_of w a)) - k)) Hs) as Hr.
+    simpl in Hr. rewrite decide_True in Hr by done. apply Hr. unfold true_report. simpl. lia.
   - by apply occurs_crash.
 Qed.
 Lemma all_occur c xs : occurs c (foldl (happen c) new_cluster xs).

@@ -41,7 +41,7 @@ Proof.
   split; try done; simpl.
   - intros x. by case_decide.
   - by intros o ?%elem_of_nil.
-  - by left.
+  - left. apply bound_as_refl.
 Qed.
 
 (* Everything that any replica holds to be chosen, or delivers, is chosen. *)

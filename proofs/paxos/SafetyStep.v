@@ -40,6 +40,12 @@ Proof.
   destruct (E3 i e He) as [?|(e' & ? & ?)]; [by left|right]. exists e'. split; [done|lia].
 Qed.
 
+(* Who is in r is bound by as much as who is in s: the promise, and all votes. *)
+Definition bound_as (s r : state) : Prop :=
+  promised r = promised s ∧ ∀ h b i, vote_kept h s b i → vote_kept h r b i.
+Lemma bound_as_refl s : bound_as s s.
+Proof. by split. Qed.
+
 Section step.
 Context (c : config).
 Notation n := (config_replicas c).
@@ -100,8 +106,8 @@ Record moves (v v' : view) (a : replica) (e : event) (s r : state) (now later : 
   m_held : ∀ x, held v' x = if decide (x = a) then held v a ++ later else held v x;
   (* Held back is only what must wait. *)
   m_later : ∀ o, o ∈ later → ∃ m, waits m = true ∧ (o = Output_Broadcast m ∨ ∃ dst, o = Output_Send dst m);
-  (* Either nothing can be lost, or a remembers as before, and all that must wait waits. *)
-  m_durable : r = s ∨ r = remembered v a ∧ ∀ m, sends now m → waits m = false }.
+  (* Either nothing that binds can be lost, or a remembers as before, and all that must wait waits. *)
+  m_durable : bound_as s r ∨ r = remembered v a ∧ ∀ m, sends now m → waits m = false }.
 
 Section preserve.
 Context (v v' : view) (a : replica) (e : event) (s r : state) (now later outs : list output).
@@ -122,7 +128,7 @@ Proof. destruct (decide (x = a)) as [->|?]; [rewrite current_same; apply L|by re
 Lemma r_ahead : promised (remembered v a) ≤ promised r ∧ promised r ≤ promised s.
 Proof.
   pose proof (i_ahead _ _ I a). pose proof (ex_promised _ _ (l_extends _ _ _ _ _ L)).
-  destruct (m_durable _ _ _ _ _ _ _ _ M) as [->|[-> _]]; lia.
+  destruct (m_durable _ _ _ _ _ _ _ _ M) as [[-> _]|[-> _]]; lia.
 Qed.
 Lemma remembered_grows x : promised (remembered v x) ≤ promised (remembered v' x).
 Proof. destruct (decide (x = a)) as [->|?]; [rewrite remembered_same; apply r_ahead|by rewrite remembered_other]. Qed.
@@ -137,8 +143,8 @@ Proof.
   rewrite sends_app. intros [?|?]; [by right|left]. eauto using sends_sub.
 Qed.
 (* What goes out at once although it must wait rests on what is remembered. *)
-Lemma now_durable m : sends now m → waits m = true → r = s.
-Proof. intros Hm Hw. destruct (m_durable _ _ _ _ _ _ _ _ M) as [?|[_ H]]; [done|]. specialize (H m Hm). congruence. Qed.
+Lemma now_durable m : sends now m → waits m = true → promised r = promised s.
+Proof. intros Hm Hw. destruct (m_durable _ _ _ _ _ _ _ _ M) as [[? _]|[_ H]]; [done|]. specialize (H m Hm). congruence. Qed.
 Lemma proposed_after b i x : proposed (said v) b i x → proposed (said v') b i x.
 Proof. rewrite (m_said _ _ _ _ _ _ _ _ M). apply proposed_mono. Qed.
 Lemma vote_kept_after g b i : vote_kept (said v) g b i → vote_kept (said v') g b i.
@@ -177,9 +183,9 @@ Qed.
 Lemma vote_remembered x b i : voted (said v') x b i → vote_kept (said v') (remembered v' x) b i.
 Proof.
   intros Hv. destruct (decide (x = a)) as [->|Hx].
-  - rewrite remembered_same. destruct (m_durable _ _ _ _ _ _ _ _ M) as [Er|[Er Hw]]; rewrite Er.
-    + rewrite <- current_same. apply cast_kept. by left.
-    + apply sent_after in Hv as [(_ & H & _)|H]; [by specialize (Hw _ H)|]. by apply vote_kept_after, (i_vote _ _ I).
+  - rewrite remembered_same. destruct (m_durable _ _ _ _ _ _ _ _ M) as [[_ Hr]|[Er Hw]].
+    + apply Hr. rewrite <- current_same. apply cast_kept. by left.
+    + rewrite Er. apply sent_after in Hv as [(_ & H & _)|H]; [by specialize (Hw _ H)|]. by apply vote_kept_after, (i_vote _ _ I).
   - rewrite remembered_other by done. apply sent_after in Hv as [(-> & _)|H]; [done|].
     by apply vote_kept_after, (i_vote _ _ I).
 Qed.

@@ -1,7 +1,7 @@
 (* Every state that a service is in, and every snapshot that is kept, sent or installed, is what a beginning of the log makes
    of the first state: although replicas crash, and if services give their replicas true snapshots. *)
 From stdpp Require Import gmap list numbers sets.
-Require Import Prim PrimFacts Model Network Replay SafetyChosen SafetyStep SafetyAcceptor SafetyProposer SafetyCrash
+Require Import Prim PrimFacts Model Network Release ReleaseProof Replay SafetyChosen SafetyStep SafetyAcceptor SafetyProposer SafetyCrash
   Crash CrashJournal CrashSafety Service.
 Local Open Scope N_scope.
 
@@ -172,11 +172,11 @@ Qed.
 Lemma image_event e s outs : possible (story w) e →
   match e with Event_Snapshot k y => was_in apply (story w) a k y | _ => True end →
   step c a e (live m) = (s, outs) →
-  image_inv (acts w a (Took e) (advance s outs m) (at_once outs)).
+  image_inv (acts w a (Took e) (advance s outs m) (performed outs m)).
 Proof.
   intros Hp Hhon Hs. pose proof (occurs_event c w a e s outs occurred Hp Hs) as Ho'.
   destruct (step_service c a e (live m) s outs Hs) as (Hh & Hk & Hown).
-  set (w' := acts w a (Took e) (advance s outs m) (at_once outs)) in *.
+  set (w' := acts w a (Took e) (advance s outs m) (performed outs m)) in *.
   assert (Hmono : ∀ p, folds (story w) p → folds (story w') p) by (intros; by apply folds_mono).
   assert (Hrecv : ∀ src k x, e = Event_Receive src (Message_Snapshot k x) → folds (story w) (k, x)).
   { intros src k x ->. by apply (s_sent _ S src). }
@@ -184,7 +184,9 @@ Proof.
   { destruct Hk as [[-> ->]|[E|[src E]]]; [by apply s_live| |by apply (Hrecv src)].
     rewrite E in Hhon. destruct Hhon as (outs0 & H0 & E0). pose proof (s_served _ S a _ H0) as H. by rewrite E0 in H. }
   pose proof (s_position _ S a) as Hpos.
-  assert (Hsub : at_once outs ⊆ outs) by (intros o [_ ?]%elem_of_list_filter; done).
+  assert (Hsub : performed outs m ⊆ outs).
+  { destruct (pass_step outs (released m)) as (later & _ & Hnow & _); [|pose proof (mi_synced _ _ _ _ M); lia|done].
+    replace outs with (step c a e (live m)).2 by (by rewrite Hs). apply record_leads. }
   apply image_action; [done|..]; simpl.
   - destruct Hh as [Hi _|v -> _|src k x -> -> _].
     + apply idle_prefix; [by eapply idle_sub|by apply Hmono].
@@ -202,16 +204,23 @@ Proof.
     by apply s_live.
 Qed.
 
-Lemma image_sync k : (durable m ≤ k ≤ length (recorded m))%nat →
-  image_inv (acts w a Synced (sync k m) (ready k m)).
+Lemma image_sync k : (durable m ≤ k ≤ length (recorded m))%nat → image_inv (acts w a Synced (sync k m) []).
 Proof.
-  intros Hk. assert (Hw : ∀ o, o ∈ ready k m → must_wait o = true).
-  { intros o ([j o'] & -> & [_ Ho]%elem_of_list_filter)%elem_of_list_fmap.
-    by destruct (mi_waiting _ _ _ _ M _ _ Ho) as (_ & ? & _). }
+  intros Hk. apply image_action; [done|..]; simpl.
+  - intros t ->%prefix_nil_inv. by apply folds_mono.
+  - apply S.
+  - intros j Hj. apply (folds_mono _ _ (_, _)), (s_memory _ S a). lia.
+  - by intros j x ?%sends_nil.
+Qed.
+Lemma image_report k : true_report k m → image_inv (acts w a Synced (informed k m) (let_go k m)).
+Proof.
+  intros Ht. destruct (report_true c a _ m k M Ht) as (_ & _ & Hgone).
+  assert (Hw : ∀ o, o ∈ let_go k m → must_wait o = true).
+  { intros o (d & Hd & <- & _)%Hgone. by destruct (mi_waiting _ _ _ _ M d Hd) as (_ & ? & _). }
   apply image_action; [done|..]; simpl.
   - apply idle_prefix; [by apply idle_waits|by apply folds_mono].
   - rewrite idle_serve by (by apply idle_waits). apply S.
-  - intros j Hj. apply (folds_mono _ _ (_, _)), (s_memory _ S a). lia.
+  - intros j Hj. by apply (folds_mono _ _ (_, _)), (s_memory _ S a).
   - intros j x [H%Hw|[d H%Hw]]; done.
 Qed.
 Lemma image_shorten : image_inv (acts w a Synced (shorten c m) []).
@@ -230,14 +239,14 @@ Proof.
   - intros t [t' Ht]. destruct t as [|o [|]]; simpl in Ht; [by apply folds_mono| |done]. injection Ht as <- _.
     by apply folds_mono.
   - change (snapshot_at (memory c m (durable m)) = executed (memory c m (durable m))). by rewrite <- Hr.
-  - intros k Hk. rewrite memory_crash by done. by apply folds_mono.
+  - intros k. rewrite durable_crash by apply M. intros Hk. rewrite memory_crash by done. by apply folds_mono.
   - intros k x Hx. unfold reset in Hx. outs.
 Qed.
 End actions.
 
 Theorem occurs_images w : occurs c w → honest apply (story w) → image_inv w.
 Proof.
-  induction 1 as [|w a e s outs Ho IH Hp Hs|w a k Ho IH Hk|w a Ho IH|w a Ho IH]; intros [Hh Hr] || intros _.
+  induction 1 as [|w a e s outs Ho IH Hp Hs|w a k Ho IH Hk|w a k Ho IH Hk|w a Ho IH|w a Ho IH]; intros [Hh Hr] || intros _.
   - split.
     + intros a l ->%prefix_nil_inv. apply folds_start.
     + done.
@@ -245,6 +254,7 @@ Proof.
     + by intros a k x ?%sent_nil.
   - by apply image_event; auto.
   - by apply image_sync; auto.
+  - by apply image_report; auto.
   - by apply image_shorten; auto.
   - by apply image_crash; auto.
 Qed.

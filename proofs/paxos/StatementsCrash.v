@@ -4,9 +4,10 @@
 
    - [occurs c w]: the cluster w can come about. In the beginning nothing has happened. Then, any number of times,
      * a replica takes an event, as in Statements.v: its records are appended to its journal, its other outputs leave at
-       once, but the messages of which [waits] is true (promises, votes and prepares) are held back; or
-     * a replica's disk makes more of its journal durable, however much: the messages that were held back for no more than
-       that leave; or
+       once, but the messages of which [waits] is true (promises, votes and prepares) are held back by [pass] (Release.v), if
+       some record is not known to be durable; or
+     * a replica's disk makes more of its journal durable, however much; or
+     * the disk reports that, or less: the messages that were held back for no more than that leave; or
      * the durable part of a journal is replaced by the [checkpoint] of the state that it gives; or
      * a replica crashes. Its state becomes [recover] of the durable part of its journal. The rest of the journal, and
        what was held back, is lost.

@@ -45,6 +45,8 @@ pub enum Command {
     SessionGet(u64),
     /// Forget what the primitives have made.
     Clear,
+    /// So many of a replica's records are durable.
+    Report(u64, u64),
 }
 
 impl Command {
@@ -77,6 +79,7 @@ impl Command {
             Command::SessionRemove(i) => out.numbers(&[17, *i]),
             Command::SessionGet(i) => out.numbers(&[18, *i]),
             Command::Clear => out.numbers(&[19]),
+            Command::Report(id, records) => out.numbers(&[20, *id, *records]),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The digest, step by step as `oracle.ml` computes it.
 
-use paxos::core::generated::{Config, Decision, Message, Output, Record, Role, State, Verdict, Vote, waits};
+use paxos::core::generated::{Config, Decision, Message, Output, Record, Release, Role, State, Verdict, Vote, waits};
 use paxos::core::prim::{InstanceMap, ReplicaSet, im_range, ns_mem, ns_size};
 
 /// OCaml's greatest int.
@@ -144,6 +144,15 @@ impl Digest {
                 self.text(value);
             }
         }
+    }
+
+    /// Takes in what waits for the journal.
+    pub fn release(&mut self, release: &Release) {
+        self.numbers(&[release.numbered, release.synced]);
+        self.list(&release.waiting, |digest, delayed| {
+            digest.number(delayed.until);
+            digest.output(&delayed.output);
+        });
     }
 
     /// Takes in an answer to `admit`.

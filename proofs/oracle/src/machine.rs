@@ -1,8 +1,8 @@
 //! The printed core under the commands: the twin of `oracle.ml`.
 
 use paxos::core::generated::{
-    Config, Output, Record, Sessions, State, admit, checkpoint, forget_session, init, no_sessions, open_session,
-    recover, step,
+    Config, Output, Record, Release, Sessions, State, admit, checkpoint, forget_session, init, no_release, no_sessions,
+    open_session, pass, recover, report, step,
 };
 use paxos::core::prim::{
     InstanceMap, ReplicaSet, SessionMap, im_drop_below, im_empty, im_get, im_has, im_range, im_set, list_append, n_add,
@@ -21,16 +21,41 @@ pub struct Replica {
     state: Option<State>,
     /// What it must not forget.
     journal: Vec<Record>,
+    /// What waits for the journal. Taken out only while a step replaces it.
+    release: Option<Release>,
 }
 
 impl Replica {
     fn new() -> Self {
-        Self { state: Some(init()), journal: Vec::new() }
+        Self { state: Some(init()), journal: Vec::new(), release: Some(no_release()) }
     }
 
     /// As the last step left it.
     pub fn state(&self) -> &State {
         self.state.as_ref().expect("no step is under way")
+    }
+
+    /// What waits for the journal, and how many records it knows of.
+    pub fn release(&self) -> &Release {
+        self.release.as_ref().expect("no step is under way")
+    }
+
+    fn pass(&mut self, outputs: &[Output], digest: &mut Digest) {
+        let mut release = self.release.take().expect("no step is under way");
+        for output in outputs {
+            let (after, now) = pass(output.clone(), release);
+            release = after;
+            digest.number(u64::from(now.is_some()));
+            now.iter().for_each(|output| digest.output(output));
+        }
+        self.release = Some(release);
+    }
+
+    fn report(&mut self, records: u64, digest: &mut Digest) -> Vec<Output> {
+        let (release, now) = report(records, self.release.take().expect("no step is under way"));
+        self.release = Some(release);
+        digest.list(&now, Digest::output);
+        now
     }
 }
 
@@ -64,7 +89,7 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// Runs a command; a step gives its outputs.
+    /// Runs a command; a step gives its outputs, a report those that it lets go.
     pub fn run(&mut self, command: Command) -> Vec<Output> {
         match command {
             Command::Step(id, event) => {
@@ -79,6 +104,7 @@ impl Machine {
                 self.digest.list(&outputs, Digest::output);
                 self.digest.scalars(&state);
                 replica.state = Some(state);
+                replica.pass(&outputs, &mut self.digest);
                 return outputs;
             }
             Command::Start(count, config) => {
@@ -90,13 +116,18 @@ impl Machine {
                 let state = recover(self.config, replica.journal.clone());
                 self.digest.state(self.config, &state);
                 replica.state = Some(state);
+                replica.release = Some(no_release());
             }
+            Command::Report(id, records) => return self.replicas[id as usize].report(records, &mut self.digest),
             Command::Shorten(id) => {
                 let replica = &mut self.replicas[id as usize];
                 replica.journal = checkpoint(self.config, replica.state());
                 self.digest.list(&replica.journal, Digest::record);
             }
-            Command::Mark => self.replicas.iter().for_each(|replica| self.digest.state(self.config, replica.state())),
+            Command::Mark => self.replicas.iter().for_each(|replica| {
+                self.digest.state(self.config, replica.state());
+                self.digest.release(replica.release());
+            }),
             Command::Open | Command::Forget(_) | Command::Admit(..) => self.session(&command),
             _ => self.primitive(&command),
         }

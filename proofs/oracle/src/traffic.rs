@@ -54,6 +54,7 @@ impl Traffic {
             2..3 => Command::Restart(id),
             3..30 => self.primitive(),
             30..50 => self.session(),
+            50..80 => Command::Report(id, self.below(machine.replicas[id as usize].release().numbered + 3)),
             _ => self.event(machine, id),
         }
     }

@@ -38,7 +38,8 @@
 //! - **P7** A packet is passed to the core only as the message of the peer that sent it, unaltered. ([`net`]: checksums, tags,
 //!   the handshake)
 //! - **P8** A message for which [`core::generated::waits`] holds is sent only when everything journalled so far is durable.
-//!   ([`replica`])
+//!   (theorem, on [`core::generated::pass`] and [`core::generated::report`]; [`replica`] performs outputs in order, [`journal`]
+//!   reports what is durable)
 //! - **P9** Each delivery reaches the application once, in order; each snapshot is its state at the instance that it names. ([`node`], and
 //!   the application's own)
 //! - **P10** Recovery returns a prefix of the journalled records, at least as long as the one reported durable. (`journal`,

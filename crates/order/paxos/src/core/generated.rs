@@ -1,4 +1,4 @@
-//! Printed from `proofs/paxos/Model.v` and `proofs/paxos/Sessions.v`, which the proofs are about.
+//! Printed from `proofs/paxos/Model.v` and `proofs/paxos/Release.v` and `proofs/paxos/Sessions.v`, which the proofs are about.
 //!
 //! Not to be edited: `make proofs` prints it again and compares.
 
@@ -720,6 +720,92 @@ pub fn checkpoint(c: Config, s: &State) -> Vec<Record> {
         vec![Record::Truncate(lo), Record::Snapshot(k, x), Record::Ballot(b), Record::Learned(ds)],
         im_range(lo, hi, &s.log).into_iter().map(vote_record).collect::<Vec<_>>(),
     )
+}
+
+/// A message, and how many records must be durable first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delayed {
+    /// `until` of the model's delayed.
+    pub until: u64,
+    /// `output` of the model's delayed.
+    pub output: Output,
+}
+
+/// `numbered`: records put out since the start. `synced`: how many of them are known to be durable. `waiting`: what
+/// waits, in the order in which it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// `numbered` of the model's release.
+    pub numbered: u64,
+    /// `synced` of the model's release.
+    pub synced: u64,
+    /// `waiting` of the model's release.
+    pub waiting: Vec<Delayed>,
+}
+
+/// `no_release` of the model.
+pub fn no_release() -> Release {
+    Release { numbered: 0, synced: 0, waiting: vec![] }
+}
+
+/// The core puts out o: what is performed now? A message goes unless it must wait and a record is not known to be
+/// durable.
+fn pass_message(must: bool, o: Output, r: Release) -> (Release, Option<Output>) {
+    if must && r.synced < r.numbered {
+        let k = r.numbered;
+        (
+            Release {
+                numbered: k,
+                synced: r.synced,
+                waiting: list_append(r.waiting, vec![Delayed { until: k, output: o }]),
+            },
+            None,
+        )
+    } else {
+        (r, Some(o))
+    }
+}
+
+/// `pass` of the model.
+pub fn pass(o: Output, r: Release) -> (Release, Option<Output>) {
+    match o {
+        Output::Journal(x) => (Release { numbered: n_add(r.numbered, 1), ..r }, Some(Output::Journal(x))),
+        Output::Send(dst, m) => {
+            let must = waits(&m);
+            pass_message(must, Output::Send(dst, m), r)
+        }
+        Output::Broadcast(m) => {
+            let must = waits(&m);
+            pass_message(must, Output::Broadcast(m), r)
+        }
+        Output::Deliver(i, v) => (r, Some(Output::Deliver(i, v))),
+        Output::Install(k, x) => (r, Some(Output::Install(k, x))),
+        Output::Return(v) => (r, Some(Output::Return(v))),
+    }
+}
+
+/// What has waited long enough, and what has not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parted {
+    /// `ready` of the model's parted.
+    pub ready: Vec<Output>,
+    /// `rest` of the model's parted.
+    pub rest: Vec<Delayed>,
+}
+
+fn part(k: u64, p: Parted, d: Delayed) -> Parted {
+    if d.until <= k {
+        Parted { ready: list_append(p.ready, vec![d.output]), rest: p.rest }
+    } else {
+        Parted { ready: p.ready, rest: list_append(p.rest, vec![d]) }
+    }
+}
+
+/// The first k records since the start are durable: what is performed now?
+pub fn report(k: u64, r: Release) -> (Release, Vec<Output>) {
+    let known = n_max(r.synced, n_min(k, r.numbered));
+    let p = r.waiting.into_iter().fold(Parted { ready: vec![], rest: vec![] }, |p, d| part(known, p, d));
+    (Release { numbered: r.numbered, synced: known, waiting: p.rest }, p.ready)
 }
 
 /// `session` of the model.

@@ -1,6 +1,5 @@
 //! Steps the core, and passes on its outputs.
 
-use super::release::Recipient;
 use super::{Effect, Replica};
 use crate::core::{Core, Event, Message, Output, Record, ReplicaId, Role};
 use crate::message::PeerMessage;
@@ -45,11 +44,53 @@ impl<C: Core> Replica<C> {
         self.outputs = outputs;
     }
 
+    /// An output of the core's: noted, and performed unless it must wait, or need not be.
     fn put_out(&mut self, output: Output, effects: &mut Vec<Effect>) {
+        self.note(&output);
+        let goes = match &output {
+            Output::Journal(_) => self.release.journals(),
+            Output::Send(_, message) | Output::Broadcast(message) => self.admission.allows(message),
+            _ => true,
+        };
+        if goes && let Some(output) = self.release.pass(output) {
+            self.perform(output, effects);
+        }
+    }
+
+    /// Releases the effects that waited for the records up to this one, which are durable.
+    pub(super) fn release_durable(&mut self, number: u64, effects: &mut Vec<Effect>) {
+        for output in self.release.durable(number) {
+            self.perform(output, effects);
+        }
+        self.settle(effects);
+    }
+
+    fn note(&mut self, output: &Output) {
         match output {
-            Output::Journal(record) => self.journal(record, effects),
-            Output::Send(to, message) => self.post(Recipient::One(to), message, effects),
-            Output::Broadcast(message) => self.post(Recipient::All, message, effects),
+            Output::Journal(record) => self.ready |= matches!(record, Record::Decided(..) | Record::Learned(_)),
+            Output::Broadcast(Message::Propose(ballot, instance, value)) => {
+                self.retransmission.proposed(*ballot, *instance, value, self.now);
+            }
+            Output::Send(to, Message::Accept(ballot, instance)) if *to == self.options.id => {
+                self.retransmission.voted(*ballot, *instance);
+            }
+            Output::Send(_, Message::Commit(ballot, instance))
+            | Output::Broadcast(Message::Commit(ballot, instance)) => {
+                self.retransmission.chosen(*ballot, *instance, self.now);
+            }
+            _ => {}
+        }
+    }
+
+    fn perform(&mut self, output: Output, effects: &mut Vec<Effect>) {
+        match output {
+            Output::Journal(record) => {
+                self.compaction.journalled(&record);
+                effects.push(Effect::Journal(record));
+            }
+            Output::Send(to, message) if to == self.options.id => self.own.push_back(message),
+            Output::Send(to, message) => self.send_to(to, message, effects),
+            Output::Broadcast(message) => self.broadcast(message, effects),
             Output::Deliver(instance, value) => {
                 self.counters.batches += 1;
                 self.truncation.delivered(instance, value.len());
@@ -66,51 +107,6 @@ impl<C: Core> Replica<C> {
                 effects.push(Effect::Install(instance, image));
             }
             Output::Return(value) => self.take_back(value),
-        }
-    }
-
-    fn journal(&mut self, record: Record, effects: &mut Vec<Effect>) {
-        self.ready |= matches!(record, Record::Decided(..) | Record::Learned(_));
-        if self.release.journals() {
-            self.release.journalled();
-            self.compaction.journalled(&record);
-            effects.push(Effect::Journal(record));
-        }
-    }
-
-    /// A message of the core's: noted, and sent unless it must wait.
-    fn post(&mut self, recipient: Recipient, message: Message, effects: &mut Vec<Effect>) {
-        match (&message, recipient) {
-            (Message::Propose(ballot, instance, value), Recipient::All) => {
-                self.retransmission.proposed(*ballot, *instance, value, self.now);
-            }
-            (Message::Accept(ballot, instance), Recipient::One(to)) if to == self.options.id => {
-                self.retransmission.voted(*ballot, *instance);
-            }
-            (Message::Commit(ballot, instance), _) => self.retransmission.chosen(*ballot, *instance, self.now),
-            _ => {}
-        }
-        if !self.admission.allows(&message) {
-            return;
-        }
-        if let Some(message) = self.release.pass(recipient, message) {
-            self.send(recipient, message, effects);
-        }
-    }
-
-    /// Releases the effects that waited for durability and are now durable.
-    pub(super) fn release_durable(&mut self, effects: &mut Vec<Effect>) {
-        while let Some((recipient, message)) = self.release.next() {
-            self.send(recipient, message, effects);
-        }
-        self.settle(effects);
-    }
-
-    fn send(&mut self, recipient: Recipient, message: Message, effects: &mut Vec<Effect>) {
-        match recipient {
-            Recipient::One(to) if to == self.options.id => self.own.push_back(message),
-            Recipient::One(to) => self.send_to(to, message, effects),
-            Recipient::All => self.broadcast(message, effects),
         }
     }
 

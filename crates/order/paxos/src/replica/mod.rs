@@ -2,9 +2,9 @@
 //!
 //! The replica steps the proved core and does what the core leaves open: it gathers requests into batches, suspects leaders,
 //! retransmits, fetches what was missed, decides when to take a snapshot, and holds messages back until the journal is durable.
-//! Agreement rests on three rules alone: the core sees one event at a time, it sees only messages that were really sent, and no
-//! promise is sent before it is durable. Everything else affects only progress. The runtime feeds the replica from sockets, the
-//! simulator from a seed: the same code runs in both.
+//! Agreement rests on three rules alone: the core sees one event at a time, it sees only messages that were really sent, and what it
+//! puts out is performed as the proved release says, which is told nothing false about the journal. Everything else affects only
+//! progress. The runtime feeds the replica from sockets, the simulator from a seed: the same code runs in both.
 //!
 //! # A tour
 //!
@@ -35,8 +35,8 @@
 //! # Invariants
 //!
 //! 1. The core takes one event at a time, and its outputs are dealt with before the next one.
-//! 2. A message that waits (`waits` in the model) leaves after `Input::Durable` of the newest record emitted before it
-//!    (`tests/recovery.rs`).
+//! 2. Every output of the core goes through the release, in order; a message that waits (`waits` in the model) leaves after
+//!    `Input::Durable` of the newest record emitted before it (a theorem; `tests/recovery.rs`).
 //! 3. Only the core's own messages are sent, some of them again, some of them not (as on a network that loses them).
 //! 4. Requests of one origin keep their order, from `Input::Submit` to the batch (`tests/batching.rs`).
 //! 5. Whatever grows has a limit: requests that wait ([`Replica::room`], `MAX_FOREIGN_BYTES`), batches

@@ -15,10 +15,7 @@ impl<C: Core> Replica<C> {
             Input::Peer { .. } | Input::Connected(_) => {}
             Input::Disconnected(peer) => self.peers.disconnect(peer),
             Input::Submit(chunk) => self.batcher.push(&chunk, true, self.now),
-            Input::Durable(number) => {
-                self.release.durable(number);
-                self.release_durable(effects);
-            }
+            Input::Durable(number) => self.release_durable(number, effects),
             Input::Executed(below) => {
                 self.untaken.taken(below);
                 self.settle(effects);

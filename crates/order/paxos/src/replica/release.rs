@@ -1,21 +1,13 @@
 //! Holds back messages that must not be sent before the journal is durable.
 //!
-//! A promise, a vote and a prepare say "I shall remember" (`waits` in the model): they wait until every record that was journalled
-//! before them is durable, that of their own step too: it comes first (`record_first` of `StatementsReplay.v`). All else rests on what
-//! others remember and goes at once, past what waits. What waits keeps its order.
+//! The proved functions of `proofs/paxos/Release.v` decide which ones, and when they go: promises, votes and prepares say "I shall
+//! remember" and wait for every record that was put out before them; all else goes at once, past what waits. This module only holds
+//! their state. The replica owes them two things: it hands in the core's outputs in their order, and performs what comes back; and it
+//! passes on what the journal says of its durability, and nothing else.
 
 use crate::config::Durability;
-use crate::core::generated::waits;
-use crate::core::{Message, ReplicaId};
-use std::collections::VecDeque;
-
-/// For whom a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recipient {
-    One(ReplicaId),
-    /// Every voting replica, this one too, and the learners.
-    All,
-}
+use crate::core::Output;
+use crate::core::generated::{self, pass, report, waits};
 
 /// Messages that wait at a time, at most. Beyond that they are lost, as on a network that drops them: the disk is stuck, and others
 /// send their proposals again and again.
@@ -24,54 +16,53 @@ const MAX_HELD: usize = 16_384;
 #[derive(Debug)]
 pub(super) struct Release {
     durability: Durability,
-    /// Records emitted so far.
-    emitted: u64,
-    /// Records that are durable.
-    durable: u64,
-    /// With the number of the record that must be durable first.
-    held: VecDeque<(u64, Recipient, Message)>,
+    /// Always there: taken out only while a proved function replaces it.
+    state: Option<generated::Release>,
 }
 
 impl Release {
     pub(super) fn new(durability: Durability) -> Self {
-        Self { durability, emitted: 0, durable: 0, held: VecDeque::new() }
+        Self { durability, state: Some(generated::no_release()) }
     }
 
-    /// Returns whether there is a journal.
+    /// Returns whether there is a journal. Without one no record is handed in, and nothing waits.
     pub(super) fn journals(&self) -> bool {
         self.durability == Durability::Fsync
     }
 
-    /// A record was emitted.
-    pub(super) fn journalled(&mut self) {
-        self.emitted += 1;
-    }
-
-    /// Records emitted so far.
+    /// Records handed in so far.
     pub(super) fn emitted(&self) -> u64 {
-        self.emitted
+        self.state().numbered
     }
 
-    /// The message, if it may go now; else it waits.
-    pub(super) fn pass(&mut self, recipient: Recipient, message: Message) -> Option<Message> {
-        if self.durable >= self.emitted || !waits(&message) {
-            return Some(message);
+    /// The output, if it may be performed now; else it waits.
+    pub(super) fn pass(&mut self, output: Output) -> Option<Output> {
+        if self.state().waiting.len() >= MAX_HELD && must_wait(&output) {
+            return None;
         }
-        if self.held.len() < MAX_HELD {
-            self.held.push_back((self.emitted, recipient, message));
-        }
-        None
+        self.step(|state| pass(output, state))
     }
 
-    /// Records up to this one are durable.
-    pub(super) fn durable(&mut self, number: u64) {
-        self.durable = self.durable.max(number.min(self.emitted));
+    /// Records up to this one are durable. Returns what has waited long enough.
+    pub(super) fn durable(&mut self, number: u64) -> Vec<Output> {
+        self.step(|state| report(number, state))
     }
 
-    /// The next message that has waited long enough.
-    pub(super) fn next(&mut self) -> Option<(Recipient, Message)> {
-        self.held
-            .pop_front_if(|(number, ..)| *number <= self.durable)
-            .map(|(_, recipient, message)| (recipient, message))
+    fn state(&self) -> &generated::Release {
+        self.state.as_ref().expect("a step panicked: the replica must not go on")
+    }
+
+    fn step<R>(&mut self, step: impl FnOnce(generated::Release) -> (generated::Release, R)) -> R {
+        let state = self.state.take().expect("a step panicked: the replica must not go on");
+        let (state, result) = step(state);
+        self.state = Some(state);
+        result
+    }
+}
+
+fn must_wait(output: &Output) -> bool {
+    match output {
+        Output::Send(_, message) | Output::Broadcast(message) => waits(message),
+        _ => false,
     }
 }
