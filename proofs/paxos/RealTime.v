@@ -24,4 +24,22 @@ Proof.
   { eapply (crash_chosen_agreement c after occurred_after j); [by apply chosen_later|by eapply crash_delivered_chosen]. }
   destruct (chosen_legitimate c (cluster_view c before) j v (ci_view _ _ (occurs_inv c before occurred_before)) Hc); done.
 Qed.
+
+(* The log only grows: a first part of it stays one, and all states that come are what a longer one makes. *)
+Lemma log_prefix_later vs : log_prefix c (story before) vs → log_prefix c (story after) vs.
+Proof. intros H i v Hv. by apply chosen_later, H. Qed.
+
+Theorem log_grows vs : honest apply (story after) → log_prefix c (story before) vs →
+  ∃ more, log_prefix c (story after) (vs ++ more) ∧
+  ∀ a k x, was_in apply (story after) a k x →
+    k ≤ N.of_nat (length (vs ++ more)) ∧ x = replays apply (take (N.to_nat k) (vs ++ more)).
+Proof.
+  intros Htrue Hvs%log_prefix_later. destruct (one_log c apply after occurred_after Htrue) as (vs' & Hvs' & Hall).
+  destruct (decide (length vs ≤ length vs')%nat) as [Hle|Hle].
+  - pose proof (log_prefix_agree c after occurred_after vs vs' Hvs Hvs' Hle) as E.
+    exists (drop (length vs) vs'). rewrite E, take_length_le, take_drop by done. done.
+  - pose proof (log_prefix_agree c after occurred_after vs' vs Hvs' Hvs ltac:(lia)) as E.
+    exists []. rewrite app_nil_r. split; [done|]. intros a k x Hin. destruct (Hall a k x Hin) as [Hk ->].
+    split; [lia|]. rewrite E at 1. rewrite take_take. do 2 f_equal. lia.
+Qed.
 End time.
