@@ -8,10 +8,8 @@
    - [requested h v]: in h some replica was given the batch v to propose. Whoever asks after h is in a batch that was not:
      requests are gathered into new batches, and a request that is in none yet cannot be in one of h.
 
-   So of two requests, the second of which was handed in after the first was answered, the first is in an earlier instance. With
-   [refines_log] (all services execute one log) that is linearizability: one order of all requests, the same for everybody,
-   executed as if one after the other, and never against the order in which clients saw them happen. Reads that go through the
-   log are requests like others. *)
+   So of two requests, the second of which was handed in after the first was answered, the first is in an earlier instance. What
+   clients see of that is said in StatementsLinearizable.v. Reads that go through the log are requests like others. *)
 From stdpp Require Import gmap list numbers.
 Require Import Prim Model Network Crash Service RealTime.
 Local Open Scope N_scope.
