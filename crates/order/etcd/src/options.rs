@@ -11,7 +11,8 @@ pub struct EtcdOptions {
     pub prefix: String,
     /// Number of this node; no other one that runs has it. A node that starts under the number of one that runs ends that one.
     pub node: u64,
-    /// Batches under way at once. More cost less latency under load, and more repetitions. Default 2.
+    /// Batches under way at once. More help where batches are full and the way to etcd is long; otherwise fewer make larger batches,
+    /// which cost etcd less. Default 1.
     pub in_flight: usize,
     /// Bytes of payloads in a batch of more than one. Default 256 KiB; at most 1 MiB.
     pub batch_bytes: usize,
@@ -27,7 +28,7 @@ impl EtcdOptions {
             endpoints,
             prefix: "/seriatim".into(),
             node,
-            in_flight: 2,
+            in_flight: 1,
             batch_bytes: 256 << 10,
             patience: Duration::from_secs(60),
         }

@@ -31,9 +31,19 @@ pub async fn live(
         Err(error) => return ready(Err(error)),
     };
     ready(Ok(Arc::clone(&shared)));
+    let _end = End(Arc::clone(&shared));
     tokio::select! {
         () = shared.stop.notified() => (),
         why = run(&shared, &mut members) => shared.end(why),
+    }
+}
+
+/// Ends the order with its thread, whatever ends that: nobody waits for it in vain.
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.end("its thread has ended".into());
     }
 }
 

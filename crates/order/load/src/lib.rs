@@ -3,11 +3,13 @@
 //! - [`client_group`] is the clients of one connection, without I/O.
 //! - `connection` keeps that connection: to another replica if its own is gone.
 //! - [`Load`] starts them, and can be asked at any time what was acknowledged and how long it took.
+//! - [`order`] is a load without clients, for any total order.
 
 #![forbid(unsafe_code)]
 
 pub mod client_group;
 mod connection;
+pub mod order;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,6 +88,14 @@ pub struct Latencies {
     pub p999_us: f64,
 }
 
+impl Latencies {
+    /// Of these times, in nanoseconds.
+    fn of(latencies_ns: &Histogram<u64>) -> Self {
+        let us = |quantile| latencies_ns.value_at_quantile(quantile) as f64 / 1_000.0;
+        Self { requests: latencies_ns.len(), p50_us: us(0.5), p99_us: us(0.99), p999_us: us(0.999) }
+    }
+}
+
 /// The longest latency that is told from longer ones, in nanoseconds.
 const LONGEST_NS: u64 = 600_000_000_000;
 
@@ -136,13 +146,7 @@ impl Load {
     /// The latencies since the window was opened.
     #[must_use]
     pub fn window(&self) -> Latencies {
-        let us = |ns| ns as f64 / 1_000.0;
-        self.latencies(|latencies| Latencies {
-            requests: latencies.len(),
-            p50_us: us(latencies.value_at_quantile(0.5)),
-            p99_us: us(latencies.value_at_quantile(0.99)),
-            p999_us: us(latencies.value_at_quantile(0.999)),
-        })
+        self.latencies(|latencies| Latencies::of(latencies))
     }
 
     fn latencies<T>(&self, look: impl FnOnce(&mut Histogram<u64>) -> T) -> T {

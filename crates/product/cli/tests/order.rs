@@ -311,3 +311,30 @@ fn a_load_is_generated_and_reported() {
     load(&["--size", "9MB"]).refused(2, "at most 8388608 bytes");
     run(["order", "load", "--at", "127.0.0.1:1", "--seconds", "100ms", "--warm-up", "0"]).refused(2, "127.0.0.1:1");
 }
+
+/// The same load on orders that need nothing else; and etcd's, where there is none.
+#[test]
+fn orders_are_compared_by_one_load() {
+    let bench = |arguments: &[&str]| {
+        let common = ["order", "bench", "--open", "8", "--seconds", "200ms", "--warm-up", "100ms", "--format", "json"];
+        run([&common[..], arguments].concat())
+    };
+    let data = Directory::made("order-bench");
+    let data = data.path().to_str().unwrap();
+    for (arguments, durable) in [
+        (&["--order", "sequencer", "--nodes", "2"][..], false),
+        (&["--order", "paxos", "--nodes", "1"], false),
+        (&["--order", "paxos", "--nodes", "1", "--data", data], true),
+    ] {
+        // A busy machine may deliver nothing in so short a time.
+        let ran = bench(arguments);
+        if ran.code == 2 && ran.err.contains("nothing was delivered") {
+            continue;
+        }
+        let row: Json = serde_json::from_str(&ran.ok()).unwrap();
+        assert_eq!((&row["order"], &row["durable"]), (&arguments[1].into(), &durable.into()));
+        assert!(row["proposals_per_s"].as_f64().unwrap() > 0.0 && row["p50_us"].as_f64().unwrap() > 0.0);
+    }
+    bench(&["--order", "sequencer", "--size", "0"]).refused(2, "a payload has 1 to 8388608 bytes");
+    bench(&["--order", "etcd", "--endpoints", "nowhere at all"]).refused(2, "this is no address of an etcd member");
+}

@@ -40,7 +40,10 @@ pub async fn read(shared: &Shared, member: &Member) -> Trouble {
 
 /// Returns the last revision of the log, as of a time during this call (E5).
 async fn read_once(shared: &Shared, member: &Member) -> Result<u64, Trouble> {
-    let below = shared.lock().barriers.begin_read();
+    let (below, taken) = {
+        let state = shared.lock();
+        (state.barriers.begin_read(), state.incoming.as_ref().map_or(0, Incoming::reached))
+    };
     let (key, range_end) = shared.keys.logs();
     let logs = RangeRequest { key, range_end, keys_only: true, ..RangeRequest::default() };
     let life = RangeRequest { key: shared.keys.life(shared.origin.node), keys_only: true, ..RangeRequest::default() };
@@ -49,6 +52,13 @@ async fn read_once(shared: &Shared, member: &Member) -> Result<u64, Trouble> {
     let mut found = answer.ranges();
     let last = found.next().map_or(0, |kvs| last_entries(kvs).iter().map(|last| last.2).max().unwrap_or(0));
     let life = found.next().and_then(|kvs| kvs.first()).map_or(0, |kv| unsigned(kv.mod_revision));
+    if unsigned(answer.revision()) < taken {
+        return Err(Trouble::End(format!(
+            "etcd's history ends at revision {}, but revision {taken} was delivered: it was restored from a backup; begin a new order \
+             with another prefix",
+            answer.revision()
+        )));
+    }
     if life != shared.origin.life {
         return Err(Trouble::End("another life of this node has begun, or the order's keys were deleted".into()));
     }

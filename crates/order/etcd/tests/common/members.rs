@@ -4,6 +4,7 @@ use env::Randomness;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use testing::Directory;
 
@@ -76,6 +77,26 @@ impl Members {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    /// Makes a backup of all members, which do not run.
+    pub fn back_up(&self) {
+        self.copy(self.directory.path(), &self.directory.join("backup"));
+    }
+
+    /// Brings the backup back to the members, which do not run.
+    pub fn restore(&self) {
+        let backup = self.directory.join("backup");
+        (0..self.running.len())
+            .for_each(|at| std::fs::remove_dir_all(self.directory.join(&format!("member-{at}"))).unwrap());
+        self.copy(&backup, self.directory.path());
+    }
+
+    fn copy(&self, from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).unwrap();
+        let members = (0..self.running.len()).map(|at| from.join(format!("member-{at}")));
+        let copied = Command::new("cp").arg("-a").args(members).arg(to).status().unwrap();
+        assert!(copied.success());
     }
 
     /// Sends a signal to a member.

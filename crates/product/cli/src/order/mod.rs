@@ -1,5 +1,6 @@
 //! `seriatim order`: a replicated total order, and a key-value example on it.
 
+mod bench;
 mod cluster;
 mod connection;
 mod key_value;
@@ -40,6 +41,7 @@ enum Command {
     Add(key_value::Add),
     List(key_value::List),
     Load(load::Load),
+    Bench(bench::Bench),
 }
 
 impl Order {
@@ -55,6 +57,7 @@ impl Order {
             Command::Add(add) => add.run(),
             Command::List(list) => list.run(),
             Command::Load(load) => load.run(),
+            Command::Bench(bench) => bench.run(),
         }
     }
 }
