@@ -38,7 +38,8 @@
 //! then sent again.
 //!
 //! # What is deliberately absent
-//! Decision 0139 has the reasons. TLS, and users with passwords; leases; more than one entry in a transaction (a batch is one value); the deletion of keys.
+//! TLS, and users with passwords; leases; more than one entry in a transaction (a batch is one value); the deletion of keys. Decision
+//! 0139 has the reasons.
 //!
 //! Source: Pandey, *Replication-based transactional systems*, 2016, section 2.1, for what is built; etcd's documentation of its API,
 //! version 3, for what it is built from (transactions, watches, compaction).
