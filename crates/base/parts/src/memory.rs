@@ -65,6 +65,12 @@ impl Meter {
         self.sum.load(Relaxed).max(0).cast_unsigned()
     }
 
+    /// Returns by how much [`Meter::about`] may be off.
+    #[inline]
+    pub fn tolerance(&self) -> usize {
+        SHARES * self.step
+    }
+
     /// The count; exact while nobody counts.
     pub fn used(&self) -> usize {
         let shares: isize = self.shares.iter().map(|share| share.load(Relaxed)).sum();

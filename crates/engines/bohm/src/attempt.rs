@@ -155,7 +155,7 @@ impl<'a, 'e> Attempt<'a, 'e> {
             table.make_room_for(length);
         }
         let at = self.find(table.id, key).expect("the footprint has the key");
-        self.call.slots[at].set_draft(row);
+        self.call.slots[at].set_draft(row, &mut self.executor.made);
         Ok(())
     }
 

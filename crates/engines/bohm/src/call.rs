@@ -3,6 +3,7 @@
 use crate::directory::Directory;
 use crate::job::Job;
 use crate::log::{self, InputLog};
+use crate::memory::Charge;
 use crate::position::Position;
 use crate::state::CallState;
 use crate::version::{Content, Version, VersionRef};
@@ -31,6 +32,8 @@ pub(crate) struct Call {
     pub logged: Vec<u8>,
     /// Whether its answer waits for the log.
     pub awaits_log: bool,
+    /// What counts for it.
+    pub charge: Charge,
     /// The table that it drops.
     pub drops: Option<TableId>,
     /// How many tables had been dropped when its own were looked for.
@@ -108,6 +111,12 @@ impl Actions {
     #[inline]
     pub fn read(self) -> bool {
         self.0 & !Actions::bit(Touch::Overwrite) != 0
+    }
+
+    /// Whether it deletes the row, if it changes anything. To read the row for an update belongs to that.
+    pub fn delete_only(self) -> bool {
+        let grows = Actions::bit(Touch::Insert) | Actions::bit(Touch::Any);
+        self.0 & Actions::bit(Touch::Delete) != 0 && self.0 & grows == 0
     }
 
     /// Whether it may write a row.
@@ -206,20 +215,23 @@ impl Slot {
         }
     }
 
-    /// Replaces the draft, and frees what the one before held.
+    /// Replaces the draft, and frees what the one before held. Adds to `made` what it takes more outside of its version.
     #[inline]
-    pub fn set_draft(&self, row: Option<&[u8]>) {
-        let placeholder = self.placeholder();
-        placeholder.discard(self.draft());
+    pub fn set_draft(&self, row: Option<&[u8]>, made: &mut isize) {
+        let (placeholder, before) = (self.placeholder(), self.draft());
+        *made -= placeholder.block_bytes(before) as isize;
+        placeholder.discard(before);
         let content = row.map_or(Content::Absent, |row| placeholder.draft(row));
+        *made += placeholder.block_bytes(content) as isize;
         self.draft.store(content as u8, Relaxed);
     }
 
-    /// Takes the draft back.
+    /// Takes the draft back, and from `made` what it took outside of its version.
     #[inline]
-    pub fn forget_draft(&self) {
+    pub fn forget_draft(&self, made: &mut isize) {
         let draft = self.draft();
         if draft != Content::Empty {
+            *made -= self.placeholder().block_bytes(draft) as isize;
             self.placeholder().discard(draft);
             self.draft.store(Content::Empty as u8, Relaxed);
         }
@@ -238,6 +250,7 @@ impl Call {
             footprint,
             logged: Vec::new(),
             awaits_log: false,
+            charge: Charge::default(),
             drops: None,
             drops_seen: 0,
             slots,
@@ -258,6 +271,17 @@ impl Call {
                 self.logged = log::encode_entry(job, &self.footprint, is_guess);
             }
         });
+    }
+
+    /// Bytes that it takes, about.
+    pub fn memory(&self) -> usize {
+        let keys = self.footprint.keys();
+        let outside: usize = keys.iter().map(|entry| entry.key.memory()).sum();
+        let job = self.job.with_mut(|job| {
+            // SAFETY: the call is the caller's own, as only such calls are weighed.
+            unsafe { &*job }.as_deref().map_or(0, size_of_val)
+        });
+        size_of::<Call>() + job + size_of_val(&*self.slots) + size_of_val(keys) + outside + self.logged.capacity()
     }
 
     /// Returns whether it writes a row, perhaps.

@@ -21,6 +21,7 @@ use crate::version::VersionRef;
 use env::time::{Duration, Instant};
 use model::{Invalid, LogPosition, Pending, Result, TableId};
 use parts::index::Entry;
+use parts::memory::Meter;
 use parts::sync::Mutex;
 use parts::sync::atomic::{
     AtomicU64,
@@ -28,7 +29,7 @@ use parts::sync::atomic::{
 };
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Waker};
 use wal::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
 use wal::{CheckpointTurn, CheckpointTurns, CheckpointWriter, Pace};
@@ -66,6 +67,8 @@ pub(crate) struct Checkpoints {
     handed_over: Mutex<HandedOver>,
     /// For each planner the low-water mark up to which it has collected. Stored with `Release` behind what it has handed over.
     collected: Box<[AtomicU64]>,
+    /// Counts what was handed over.
+    meter: Arc<Meter>,
 }
 
 /// Encoded rows, one behind the other.
@@ -108,12 +111,13 @@ impl HandedOver {
 }
 
 impl Checkpoints {
-    pub fn new(planners: usize) -> Checkpoints {
+    pub fn new(planners: usize, meter: Arc<Meter>) -> Checkpoints {
         Checkpoints {
             turns: CheckpointTurns::default(),
             boundary: AtomicU64::new(NONE),
             handed_over: Mutex::default(),
             collected: (0..planners).map(|_| AtomicU64::new(0)).collect(),
+            meter,
         }
     }
 
@@ -125,6 +129,7 @@ impl Checkpoints {
     /// Takes what a planner hands over, which has collected up to a mark.
     pub fn take(&self, planner: u8, rows: &mut HandedOver, collected: u64) {
         if !rows.ends.is_empty() {
+            self.meter.charge(rows.rows.len());
             self.rows().append(rows);
         }
         self.collected[usize::from(planner)].store(collected, Release);
@@ -132,6 +137,13 @@ impl Checkpoints {
 
     fn have_all_collected(&self, batch: u64) -> bool {
         self.collected.iter().all(|collected| collected.load(Acquire) >= batch)
+    }
+
+    /// Takes out what was handed over, which counts no more.
+    fn take_rows(&self) -> HandedOver {
+        let rows = std::mem::take(&mut *self.rows());
+        self.meter.credit(rows.rows.len());
+        rows
     }
 
     fn rows(&self) -> parts::sync::MutexGuard<'_, HandedOver> {
@@ -195,7 +207,7 @@ struct Boundary<'c>(&'c Checkpoints);
 
 impl Boundary<'_> {
     fn set(checkpoints: &Checkpoints, batch: u64) -> Boundary<'_> {
-        *checkpoints.rows() = HandedOver::default();
+        drop(checkpoints.take_rows());
         checkpoints.boundary.store(batch, Release);
         Boundary(checkpoints)
     }
@@ -205,7 +217,7 @@ impl Drop for Boundary<'_> {
     fn drop(&mut self) {
         // Relaxed: who sees it late hands over what nobody wants.
         self.0.boundary.store(NONE, Relaxed);
-        *self.0.rows() = HandedOver::default();
+        drop(self.0.take_rows());
     }
 }
 
@@ -261,7 +273,7 @@ impl Writing<'_> {
     }
 
     fn write_handed_over(&mut self) -> Result<()> {
-        let mut rows = std::mem::take(&mut *self.shared.checkpoints.rows());
+        let mut rows = self.shared.checkpoints.take_rows();
         self.report.handed_over += rows.ends.len() as u64;
         self.write(&mut rows)
     }

@@ -5,7 +5,7 @@ use crate::attempt::Attempt;
 use crate::call::Call;
 use crate::job::Job;
 use crate::position::Position;
-use crate::{Bohm, Shared, log};
+use crate::{Bohm, Shared, Stats, log};
 use model::{Durability, Error, Footprint, Invalid, LogPosition, Result, Schema, TableId};
 use parts::promise::{Promise, promise};
 use std::sync::Arc;
@@ -65,6 +65,11 @@ impl model::Tables for Bohm {
 
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         Bohm::tables(self)
+    }
+
+    fn usage(&self) -> Option<model::Usage> {
+        let Stats { memory_bytes, memory_limit_bytes, .. } = self.stats();
+        Some(model::Usage { memory_bytes, memory_limit_bytes, log: self.log_stats().map(|stats| stats.usage()) })
     }
 
     fn checkpoint(&self) -> Result<()> {

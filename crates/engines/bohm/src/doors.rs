@@ -4,6 +4,7 @@
 use crate::Bohm;
 use crate::call::Call;
 use crate::job::{Job, Task};
+use crate::memory::Submission;
 use crate::read::{Boundary, Trial};
 use model::{
     BatchEntry, Begin, Committed, Declared, FootprintChecked, LogPosition, Mode, Pending, Procedure, Program, Retry,
@@ -18,6 +19,7 @@ impl Bohm {
         procedure: P,
         how: Begin,
         retry: Box<dyn Retry + Send>,
+        with: &mut Submission,
     ) -> (Option<Call>, Ticket<P>) {
         if how.mode == Mode::Snapshot {
             return (None, self.read_snapshot(procedure, how));
@@ -31,6 +33,10 @@ impl Bohm {
             (Ok(footprint), is_guess) => self.shared.call(job, footprint, is_guess),
             (Err(error), _) => Err((job, error)),
         };
+        let call = call.and_then(|call| match self.shared.admit(&call, with) {
+            Ok(()) => Ok(call),
+            Err(error) => Err((call.into_job(), error)),
+        });
         let call = call.map_err(|(job, error)| job.give_up(error)).ok();
         (call, ticket)
     }
@@ -59,17 +65,21 @@ impl Declared for Bohm {
     ///
     /// A callback on a ticket is called by a thread that executes: it must not submit, since it may wait for room that
     /// it makes itself.
+    ///
+    /// At the limit on memory a procedure that may need more is refused before it has a place: [`Options::memory_bytes`].
     fn submit<P: Procedure>(&self, procedure: P, how: Begin, retry: Box<dyn Retry + Send>) -> Ticket<P> {
-        let (call, ticket) = self.prepare(procedure, how, retry);
-        self.shared.intake.submit(call);
+        let mut with = Submission::default();
+        let (call, ticket) = self.prepare(procedure, how, retry, &mut with);
+        self.shared.submit(call, with);
         ticket
     }
 
     /// One place behind the other. There is no limit: what does not fit into the queue waits for room.
     fn submit_batch<P: Procedure>(&self, batch: Vec<BatchEntry<P>>) -> Vec<Ticket<P>> {
-        let prepare = |BatchEntry { procedure, how, retry }| self.prepare(procedure, how, retry);
+        let mut with = Submission::default();
+        let prepare = |BatchEntry { procedure, how, retry }| self.prepare(procedure, how, retry, &mut with);
         let (calls, tickets): (Vec<_>, Vec<_>) = batch.into_iter().map(prepare).unzip();
-        self.shared.intake.submit(calls.into_iter().flatten());
+        self.shared.submit(calls.into_iter().flatten(), with);
         tickets
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Executor<'e> {
     /// Answers that wait for the log, about in the order of their batches.
     held: VecDeque<Held>,
     executed: u64,
+    /// Bytes of long rows that it has made, less those that it has freed, since they were counted.
+    pub made: isize,
 }
 
 /// A call that has ended, and whose answer waits for the log.
@@ -83,11 +85,13 @@ impl<'e> Executor<'e> {
             missed: Vec::new(),
             held: VecDeque::new(),
             executed: 0,
+            made: 0,
         }
     }
 
     /// Executes batches until the engine is closed.
     pub fn run(mut self) {
+        self.shared.memory.add_thread();
         loop {
             let held = self.held.front().map(|held| held.position.batch());
             match self.shared.pipeline.enter_next(self.number, self.batch, held) {
@@ -194,7 +198,7 @@ impl<'e> Executor<'e> {
         let (ended, blocked_on) = self.attempt(call);
         let commits = matches!(ended, Ended::Commit);
         if let Some(on) = blocked_on.or_else(|| self.fill(call, commits)) {
-            call.written().for_each(|slot| slot.forget_draft());
+            call.written().for_each(|slot| slot.forget_draft(&mut self.made));
             call.state.put_back(&self.shared.waits);
             return Some(on);
         }
@@ -233,13 +237,13 @@ impl<'e> Executor<'e> {
                 continue;
             }
             let Some(below) = slot.below() else {
-                slot.set_draft(None);
+                slot.set_draft(None, &mut self.made);
                 continue;
             };
             if let Err(on) = self.make_ready(below, call.position) {
                 return Some(on);
             }
-            slot.set_draft(below.row(below.content()));
+            slot.set_draft(below.row(below.content()), &mut self.made);
         }
         None
     }
@@ -281,6 +285,7 @@ impl<'e> Executor<'e> {
     }
 
     fn finish(&mut self, batch: u64) {
+        self.shared.memory.count(&mut self.made);
         if batch == self.batch {
             self.finished += 1;
         } else {
@@ -305,7 +310,7 @@ impl<'e> Executor<'e> {
                 Err(_) => Err((job, panicked(position))),
             };
             match call {
-                Ok(call) => self.shared.intake.submit_again(call),
+                Ok(call) => self.shared.submit_again(call),
                 Err((job, error)) => self.answer(Held { job, position, error: Some(error) }, awaits_log),
             }
             self.finish(position.batch());

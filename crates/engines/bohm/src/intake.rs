@@ -82,6 +82,11 @@ impl Intake {
         self.wake(&mut queue);
     }
 
+    /// Returns whether nothing is sealed for now.
+    pub fn is_held(&self) -> bool {
+        self.lock().is_held
+    }
+
     fn wake(&self, queue: &mut Queue) {
         if std::mem::take(&mut queue.is_awaited) {
             self.work.notify_one();

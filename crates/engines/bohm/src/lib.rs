@@ -71,6 +71,8 @@
 //! - **B12** A batch's record is appended before the batch has positions, in their order, and a call that could not be logged
 //!   gets none.
 //! - **B13** A checkpoint has every row that its boundary shows, and only records of batches at or below the boundary go.
+//! - **B14** What has a place was accepted, and what was accepted is never refused for memory, by a restart neither; it counts from
+//!   then until it is freed.
 //!
 //! # Where they are asserted
 //! In constant time, in all builds where nothing else is said. On executing threads a broken invariant stops the
@@ -91,6 +93,11 @@
 //! | B11 | `pipeline.rs` `advance`, `recover.rs` `open_telling` | `recovery`; `answer_before_the_sync`, `show_what_may_be_lost` |
 //! | B12 | by `seal.rs` `seal`, which alone appends | `recovery`, `checkpoint`, `lab kill`; `log_in_another_order` |
 //! | B13 | by `wal` L8 | `checkpoint`; `truncate_what_is_being_executed`, `hand_nothing_over` |
+//! | B14 | by `memory.rs`, whose callers alone submit | `memory`; `count_no_placeholders`, `keep_the_charge` |
+//!
+//! # Memory
+//! What is kept has a limit, [`Options::memory_bytes`]. At it, calls that may need more are refused when they are submitted, and those that
+//! read, replace or delete go on (`memory.rs`, [0137](../../../docs/decisions/0137-calls-are-refused-for-memory-before-they-have-a-place.md)).
 //!
 //! # Doors
 //! [`model::Declared`]; and [`model::Reexecutable`] for loading and rare work: a trial run whose reads a procedure
@@ -98,7 +105,6 @@
 //! not known.
 //!
 //! # What is deliberately absent
-//! - A limit on memory.
 //! - Rows of other engines' logs: their directories open after a checkpoint, which every engine reads.
 //! - A checksum of what a batch has written: a body that is not deterministic is not found out
 //!   ([0123](../../../docs/decisions/0123-recovery-executes-the-calls-again.md)).
@@ -138,6 +144,7 @@ mod job;
 mod length;
 mod log;
 mod logged;
+mod memory;
 mod pipeline;
 mod plan;
 mod pool;
@@ -163,6 +170,7 @@ use intake::Intake;
 use job::{Job, Marker};
 use length::BatchLength;
 use log::InputLog;
+use memory::Memory;
 use model::{Durability, Error, Footprint, Limit, LimitKind, Pending, Result, Storage};
 use parts::CachePadded;
 
@@ -215,6 +223,7 @@ pub(crate) struct Shared {
     checkpoints: Checkpoints,
     waits: WaitTable,
     length: BatchLength,
+    memory: Memory,
     counts: Counts,
 }
 
@@ -223,6 +232,12 @@ struct Counts {
     executed: Box<[CachePadded<AtomicU64>]>,
     garbage: Box<[CachePadded<AtomicU64>]>,
     missed: AtomicU64,
+}
+
+impl Counts {
+    fn garbage(&self) -> u64 {
+        self.garbage.iter().map(|counter| counter.load(Relaxed)).sum()
+    }
 }
 
 /// The knobs. Every limit ends in a named error.
@@ -256,6 +271,13 @@ pub struct Options {
     pub write_set_rows: u64,
     /// Tables, those that were dropped included. Default: 1,000.
     pub tables: usize,
+    /// Bytes of memory that keys, rows, their versions, index nodes and procedures on their way may take, without the allocator's
+    /// overhead, arguments of procedures, and answers that nobody has taken. Beyond it a procedure that may need more is refused before
+    /// it has a place ([`LimitKind::Memory`]), after its submission has waited for what can be collected. Procedures that read go on,
+    /// those that write only keys that are there up to an eighth beyond, and those that only delete up to a quarter, since they make room.
+    /// A database that needs twice as much is not opened ([`LimitKind::MemoryToOpen`]). Default: half of what the process may have
+    /// ([`env::memory`]).
+    pub memory_bytes: Option<usize>,
     /// What answers wait for, in a database on a disk, where a procedure says nothing else. With [`Durability::Fsync`] snapshots see
     /// only what is durable. Default: [`Durability::Fsync`].
     pub durability: Durability,
@@ -281,6 +303,7 @@ impl Default for Options {
             row_bytes: 1 << 20,
             write_set_rows: 1_000_000,
             tables: 1000,
+            memory_bytes: None,
             durability: Durability::default(),
             log: LogOptions::default(),
             has_small_nodes: false,
@@ -303,6 +326,10 @@ pub struct Stats {
     pub records: u64,
     /// Snapshots and trial runs that are open.
     pub readers: u64,
+    /// Bytes of memory that count: see [`Options::memory_bytes`].
+    pub memory_bytes: u64,
+    /// Their limit.
+    pub memory_limit_bytes: u64,
 }
 
 impl Bohm {
@@ -317,15 +344,18 @@ impl Bohm {
         let options = options.within_bounds();
         let (planners, executors) = (options.planners, options.executors);
         let counters = |count: usize| (0..count).map(|_| CachePadded::default()).collect();
+        let memory = Memory::new(options.memory_limit());
+        let meter = || memory.allowance.meter.clone();
         let shared = Arc::new(Shared {
-            tables: Tables::new(options.tables),
+            tables: Tables::new(options.tables, meter()),
             intake: Intake::new(options.queue),
-            pipeline: Arc::new(Pipeline::new(planners, executors, options.run_ahead as u64, options.readers, start)),
+            pipeline: Arc::new(Pipeline::new(&options, meter(), start)),
             log: OnceLock::new(),
-            checkpoints: Checkpoints::new(planners),
+            checkpoints: Checkpoints::new(planners, meter()),
             waits: WaitTable::new(WAIT_SHARDS),
             length: BatchLength::new(options.latency, options.batch),
             counts: Counts { executed: counters(executors), garbage: counters(planners), missed: AtomicU64::new(0) },
+            memory,
             options,
         });
         let plan = |number: usize| {
@@ -373,15 +403,17 @@ impl Bohm {
 
     /// Returns the counters.
     pub fn stats(&self) -> Stats {
-        let Shared { tables, pipeline, counts, .. } = &*self.shared;
+        let Shared { tables, pipeline, memory, counts, .. } = &*self.shared;
         let sum = |counters: &[CachePadded<AtomicU64>]| counters.iter().map(|counter| counter.load(Relaxed)).sum();
         Stats {
             batches: pipeline.last_sealed(),
             executed: sum(&counts.executed),
             missed: counts.missed.load(Relaxed),
-            garbage: sum(&counts.garbage),
+            garbage: counts.garbage(),
             records: tables.all().map(|table| table.index.len() as u64).sum(),
             readers: pipeline.readers.open(),
+            memory_bytes: memory.allowance.meter.used() as u64,
+            memory_limit_bytes: memory.allowance.limit as u64,
         }
     }
 }
@@ -432,6 +464,7 @@ impl Shared {
         if let Some(input) = self.log() {
             call.prepare_log(input);
         }
+        call.charge = self.charge_of(&call);
         Ok(call)
     }
 
@@ -482,6 +515,12 @@ fn check_limit(kind: LimitKind, limit: u64, actual: u64) -> Result<()> {
 }
 
 impl Options {
+    /// The limit on memory: what was asked for, or a share of what the process may have.
+    pub fn memory_limit(&self) -> usize {
+        let share = || usize::try_from(env::memory() / 2).unwrap_or(usize::MAX);
+        self.memory_bytes.unwrap_or_else(share)
+    }
+
     fn within_bounds(self) -> Options {
         Options {
             planners: self.planners.clamp(1, MOST_PLANNERS),

@@ -8,11 +8,14 @@
 //! a thread that finds a version empty may look at its producer: that one's batch was not complete when the thread
 //! entered.
 
+use crate::Options;
 use crate::call::Call;
+use crate::memory::Charge;
 use crate::position::Position;
 use crate::readers::Readers;
 use model::{Error, LogPosition, Result};
 use parts::CachePadded;
+use parts::memory::Meter;
 use parts::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -31,6 +34,9 @@ const IDLE: u64 = u64::MAX;
 pub(crate) struct Batch {
     pub number: u64,
     pub calls: Vec<Call>,
+    /// What counts for its calls: the placeholders until all planners have planned it, the rest until it is freed.
+    charge: Charge,
+    meter: Arc<Meter>,
     /// Planners that have not planned it yet.
     unplanned: AtomicUsize,
     /// The first call that no executing thread has taken.
@@ -64,6 +70,7 @@ pub(crate) struct Pipeline {
     pub readers: Readers,
     planners: usize,
     run_ahead: u64,
+    meter: Arc<Meter>,
 }
 
 struct Stages {
@@ -88,7 +95,8 @@ struct Stages {
 
 impl Pipeline {
     /// Batches begin above `start`.
-    pub fn new(planners: usize, executors: usize, run_ahead: u64, readers: usize, start: u64) -> Pipeline {
+    pub fn new(options: &Options, meter: Arc<Meter>, start: u64) -> Pipeline {
+        let (planners, run_ahead) = (options.planners, options.run_ahead as u64);
         let stages = Stages {
             batches: VecDeque::new(),
             sealed: start,
@@ -99,10 +107,10 @@ impl Pipeline {
             is_watched: false,
             shows_durable_only: false,
             failure: None,
-            entered: vec![IDLE; executors].into_boxed_slice(),
+            entered: vec![IDLE; options.executors].into_boxed_slice(),
             is_closing: false,
         };
-        let readers = Readers::new(readers);
+        let readers = Readers::new(options.readers);
         readers.set_complete(start);
         Pipeline {
             stages: Mutex::new(stages),
@@ -114,6 +122,7 @@ impl Pipeline {
             readers,
             planners,
             run_ahead,
+            meter,
         }
     }
 
@@ -148,12 +157,21 @@ impl Pipeline {
         if is_awaited && stages.failure.is_none() {
             stages.in_log.push_back((number, logged));
         }
+        let mut charge = Charge::default();
         for (index, call) in calls.iter_mut().enumerate() {
             call.position = Position::new(number, index);
+            charge.add(call.charge);
         }
         self.unfinished(number).store(calls.len() as u64, Relaxed);
         let unplanned = AtomicUsize::new(self.planners);
-        let batch = Arc::new(Batch { number, calls, unplanned, next: CachePadded::default() });
+        let batch = Arc::new(Batch {
+            number,
+            calls,
+            charge,
+            meter: self.meter.clone(),
+            unplanned,
+            next: CachePadded::default(),
+        });
         stages.batches.push_back(batch.clone());
         stages.sealed = number;
         drop(stages);
@@ -182,6 +200,7 @@ impl Pipeline {
         if batch.unplanned.fetch_sub(1, AcqRel) > 1 {
             return;
         }
+        self.meter.credit(batch.charge.placeholders);
         let mut stages = self.lock();
         assert!(stages.planned + 1 == batch.number, "B3: batches are planned in their order");
         stages.planned = batch.number;
@@ -330,6 +349,12 @@ impl Stages {
         let batch = &self.batches[self.batches.len() - 1 - newer];
         assert!(batch.number == number, "B8: a batch is kept until it is complete and nobody is in it");
         batch.clone()
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.meter.credit(self.charge.call);
     }
 }
 

@@ -89,12 +89,14 @@ impl Planner {
 
     /// Plans batches until the engine is closed. Returns itself: its pool has the memory of the versions.
     pub fn run(mut self) -> Planner {
+        self.shared.memory.add_thread();
         while let Some(batch) = self.next_batch() {
             let begun = Instant::now();
             self.last = batch.number;
             self.collect(batch.number);
             self.plan(&batch);
             self.shared.length.planned(batch.calls.len(), begun.elapsed());
+            self.shared.memory.count(&mut self.pool.made);
             self.shared.pipeline.pass_barrier(&batch);
             self.planned.push_back(batch);
         }
@@ -178,7 +180,10 @@ impl Planner {
         let version = unsafe { VersionRef::create(self.pool.take(class), class, call, below) };
         match found {
             Some(record) => record.place(version, call.position),
-            None => _ = table.index.insert(slot.key(&call.footprint), version, guard),
+            None => {
+                let record = table.index.insert(slot.key(&call.footprint), version, guard);
+                self.pool.made += record.memory() as isize;
+            }
         }
         slot.refer(below, Some(version));
         self.placed += 1;
@@ -197,6 +202,7 @@ impl Planner {
             // SAFETY: B9: every thread that found the record has left; who looks it up meanwhile is pinned.
             unsafe {
                 self.pool.give_back(record.newest());
+                self.pool.made -= record.memory() as isize;
                 record.free_later(&guard);
             }
         }

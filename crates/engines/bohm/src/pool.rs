@@ -13,6 +13,9 @@ pub(crate) struct Pool {
     /// Bytes of the last chunk that are given out.
     used: usize,
     free: Vec<Vec<NonNull<Version>>>,
+    /// Bytes that were taken, less those that came back, since the planner has counted them: with the blocks of long rows, which
+    /// executing threads count when they make them.
+    pub made: isize,
 }
 
 // SAFETY: the pool owns its chunks; what lies in them is moved with it, and is looked at as `version.rs` says.
@@ -20,12 +23,13 @@ unsafe impl Send for Pool {}
 
 impl Pool {
     pub fn new() -> Pool {
-        Pool { chunks: Vec::new(), used: CHUNK_BYTES, free: vec![Vec::new(); CLASSES] }
+        Pool { chunks: Vec::new(), used: CHUNK_BYTES, free: vec![Vec::new(); CLASSES], made: 0 }
     }
 
     /// Memory for a version of a class.
     #[inline]
     pub fn take(&mut self, class: usize) -> NonNull<Version> {
+        self.made += layout(class).size() as isize;
         match self.free[class].pop() {
             Some(memory) => memory,
             None => self.carve(layout(class)),
@@ -39,6 +43,7 @@ impl Pool {
     #[inline]
     pub unsafe fn give_back(&mut self, version: VersionRef) {
         let class = version.class();
+        self.made -= (layout(class).size() + version.block_bytes(version.content())) as isize;
         // SAFETY: the caller's promise.
         self.free[class].push(unsafe { version.end_life() });
     }

@@ -214,7 +214,8 @@ impl Procedure for Repeat {
 
     fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> Result<Footprint> {
         let read = self.reads.keys().map(|(table, key)| (table, key, Touch::Read));
-        let written = self.writes.keys().map(|(table, key)| (table, key, Touch::Any));
+        let touch = |row: &Option<RowBuf>| if row.is_some() { Touch::Overwrite } else { Touch::Delete };
+        let written = self.writes.iter().map(|((table, key), row)| (table, key, touch(row)));
         let entry =
             |(table, key, touch): (&TableId, &Key, Touch)| FootprintEntry { table: *table, key: key.clone(), touch };
         let keys: Footprint = read.chain(written).map(entry).collect();

@@ -59,6 +59,11 @@ impl Record {
         RecordRef(NonNull::from(Box::leak(record)))
     }
 
+    /// Bytes that a record takes.
+    pub fn memory(&self) -> usize {
+        size_of::<Record>() + self.key.memory()
+    }
+
     #[inline]
     pub fn newest(&self) -> VersionRef {
         VersionRef::from_pointer(self.newest.load(Acquire)).expect("a record is made with a version")

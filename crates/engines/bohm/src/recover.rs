@@ -214,7 +214,7 @@ impl<'e> Replay<'e> {
             None => self.shared.footprint_of(&*job).0?,
         };
         let call = self.shared.call(job, footprint, is_guess).map_err(|(_, error)| error)?;
-        self.shared.intake.submit([call]);
+        self.shared.submit_recovered(call)?;
         self.counts.calls += 1;
         Ok(())
     }
@@ -238,7 +238,7 @@ impl<'e> Replay<'e> {
         let footprint: Footprint = rows.iter().map(entry).collect();
         let load = Box::new(Load { rows, outcome: Ok(()), promise });
         let call = self.shared.call(load, footprint, false).map_err(|(_, error)| error)?;
-        self.shared.intake.submit([call]);
+        self.shared.submit_recovered(call)?;
         self.loads.push_back(loaded);
         self.await_loads(LOADS_UNDER_WAY)
     }

@@ -32,6 +32,7 @@ impl Shared {
                     Some(call)
                 }
                 Err(error) => {
+                    self.discharge(&call);
                     call.into_job().give_up(error);
                     None
                 }
@@ -63,7 +64,10 @@ impl Shared {
         let has_failed = input.check_log().is_err();
         let refuses = |call: &mut Call| !call.logged.is_empty() || has_failed && !call.touches_nothing();
         let mut calls = calls;
-        calls.extract_if(.., refuses).for_each(|call| call.into_job().give_up(Error::clone(&error)));
+        for call in calls.extract_if(.., refuses) {
+            self.discharge(&call);
+            call.into_job().give_up(Error::clone(&error));
+        }
         (calls, input.log.appended())
     }
 }

@@ -7,6 +7,7 @@ use parts::epoch::{self, Guard};
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::prefetch;
 use parts::index::{AnyIndex, KeyHash, Walk};
+use parts::memory::Meter;
 use parts::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard, OnceLock};
 use std::ptr::NonNull;
@@ -41,6 +42,8 @@ pub(crate) struct Tables {
     /// Drops so far. `Relaxed`: read and written by the sequencer, and read before a footprint is checked by others: a call that has
     /// seen an older number is checked again.
     drops: AtomicU64,
+    /// Counts the nodes of indexes.
+    meter: Arc<Meter>,
 }
 
 #[derive(Debug, Default)]
@@ -53,9 +56,9 @@ pub(crate) struct Names {
 
 impl Tables {
     /// Room for so many.
-    pub fn new(limit: usize) -> Tables {
+    pub fn new(limit: usize, meter: Arc<Meter>) -> Tables {
         let places = (0..limit).map(|_| OnceLock::new()).collect();
-        Tables { places, names: Mutex::default(), drops: AtomicU64::new(0) }
+        Tables { places, names: Mutex::default(), drops: AtomicU64::new(0), meter }
     }
 
     #[inline]
@@ -109,7 +112,7 @@ impl Tables {
         log(id, &schema)?;
         names.listed.push((schema.name().into(), id));
         names.next += 1;
-        let is_first = place.set(Table::new(id, schema, has_small_nodes)).is_ok();
+        let is_first = place.set(Table::new(id, schema, has_small_nodes, &self.meter)).is_ok();
         assert!(is_first, "a number is given once, under the latch of the names");
         Ok(id)
     }
@@ -166,8 +169,8 @@ impl Tables {
 }
 
 impl Table {
-    fn new(id: TableId, schema: Schema, has_small_nodes: bool) -> Table {
-        let index = Index(AnyIndex::new(&schema, has_small_nodes));
+    fn new(id: TableId, schema: Schema, has_small_nodes: bool, meter: &Arc<Meter>) -> Table {
+        let index = Index(AnyIndex::metered(&schema, has_small_nodes, meter));
         let (dropped_in, row_bytes) = (AtomicU64::new(u64::MAX), AtomicU32::new(FIRST_ROOM));
         Table { id, schema: Arc::new(schema), index, dropped_in, row_bytes }
     }

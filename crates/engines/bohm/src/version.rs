@@ -89,6 +89,12 @@ pub(crate) fn class_of(row_bytes: usize) -> usize {
     if row_bytes > LONGEST_INLINE { 1 } else { row_bytes.div_ceil(GRAIN).max(1) }
 }
 
+/// Bytes of a version with room for a row, or with a block for it.
+pub(crate) fn bytes_with_row(row_bytes: usize) -> usize {
+    let block_bytes = if row_bytes > LONGEST_INLINE { row_bytes } else { 0 };
+    layout(class_of(row_bytes)).size() + block_bytes
+}
+
 /// Memory of a version of a class.
 pub(crate) fn layout(class: usize) -> Layout {
     Layout::new::<Version>()
@@ -214,6 +220,12 @@ impl VersionRef {
         // SAFETY: as above: every class has room for an address.
         unsafe { self.room().cast::<*mut u8>().write_unaligned(block) };
         Content::Long
+    }
+
+    /// Bytes that a draft or a version holds outside of itself.
+    #[inline]
+    pub fn block_bytes(self, content: Content) -> usize {
+        if content == Content::Long { self.length.load(Relaxed) as usize } else { 0 }
     }
 
     /// Frees what a draft or a version holds outside of itself.

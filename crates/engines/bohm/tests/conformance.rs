@@ -11,7 +11,7 @@ conformance::battery! {
     lacks durability "no open transactions: tests/recovery.rs has it",
     lacks histories "no open transactions: those of procedures are judged in their group",
     lacks limits "no open transactions: tests/paper.rs has the limits",
-    lacks memory "nothing is counted",
+    lacks memory "no open transactions: tests/memory.rs has the limit",
     lacks mistakes "no open transactions: tests/paper.rs has the mistakes",
     lacks rows "no open transactions",
     lacks savepoints "a body is run to its end",

@@ -497,3 +497,48 @@ fn limits_are_named() {
     assert!(matches!(refused.limit(), Some(LimitKind::RowBytes | LimitKind::KeyBytes)), "{refused}");
     assert_eq!(db.read_strict(|at| Ok(accounts.iter(at).count())).unwrap(), 0);
 }
+
+/// At the limit on memory a call that may add records is refused before it has a place; deletes and reads go on, and make room: with a
+/// declared footprint, and with one that is found.
+#[test]
+fn at_the_limit_on_memory_deletes_make_room() {
+    let mut builder = Database::builder().memory(1 << 20).engine(batch::Bohm::default());
+    let accounts = builder.table::<Account>().unwrap();
+    let account = |id: i64| Account {
+        id,
+        owner: "x".repeat(500),
+        reference: id.to_string(),
+        balance: id,
+        note: None,
+    };
+    let open = builder
+        .procedure("open", 1)
+        .footprint(move |footprint, id: &i64| footprint.inserts(accounts, &account(*id)))
+        .body(move |txn, id: &i64| accounts.insert(txn, &account(*id)))
+        .unwrap();
+    let close = builder
+        .procedure("close", 1)
+        .footprint(move |footprint, id: &i64| footprint.deletes(accounts, &account(*id)))
+        .body(move |txn, id: &i64| accounts.delete(txn, *id))
+        .unwrap();
+    let find_and_close =
+        builder.procedure("find and close", 1).body(move |txn, id: &i64| accounts.delete(txn, *id)).unwrap();
+    let db = builder.in_memory().unwrap();
+    let refused_at = |from: i64| {
+        (from..100_000).find(|id| match db.call(&open, *id) {
+            Ok(()) => false,
+            Err(refused) => {
+                assert_eq!((refused.limit(), refused.sqlstate()), (Some(LimitKind::Memory), "53200"));
+                true
+            }
+        })
+    };
+    let records = refused_at(0).expect("there is a limit");
+    assert!(records > 300, "{records}");
+    assert!(db.stats().memory_limit_bytes == 1 << 20 && db.stats().memory_bytes > 1 << 19);
+    for id in 0..records {
+        assert!(db.call(if id % 2 == 0 { &close } else { &find_and_close }, id).unwrap());
+    }
+    assert_eq!(db.read_strict(|at| Ok(accounts.iter(at).count())).unwrap(), 0);
+    assert!(refused_at(records).expect("there is a limit") > records + records / 2, "there was room again");
+}

@@ -244,7 +244,6 @@ impl Builder {
         let knobs = &self.settings.engine_options;
         let unsupported = [
             (self.settings.database.is_some(), "a named database with the engine bohm"),
-            (knobs.memory_bytes.is_some(), "a memory limit with the engine bohm"),
             (knobs.transaction_age.is_some(), "an age limit of transactions with the engine bohm: none stays open"),
             (knobs.log.read_only, "opening for reading only with the engine bohm"),
         ];
@@ -260,6 +259,7 @@ impl Builder {
             key_bytes: knobs.key_bytes as u64,
             row_bytes: knobs.row_bytes as u64,
             write_set_rows: knobs.write_set_rows as u64,
+            memory_bytes: knobs.memory_bytes,
             durability: knobs.durability,
             log: knobs.log.clone(),
             // Whoever was admitted finds room.

@@ -83,6 +83,10 @@ pub struct Stats {
     pub garbage: u64,
     /// Snapshots that are open.
     pub readers: u64,
+    /// Bytes of memory that rows, old versions, indexes and procedures on their way take.
+    pub memory_bytes: u64,
+    /// Bytes that they may take ([`seriatim::Builder::memory`](crate::Builder::memory)).
+    pub memory_limit_bytes: u64,
 }
 
 impl Stats {
@@ -110,9 +114,9 @@ impl Database {
 
     /// Submits a procedure. It gets its place in the order behind everything that this thread has submitted, unless its footprint
     /// was a guess that misses. Waits while as many calls are under way as
-    /// [`Bohm::under_way`](crate::batch::Bohm::under_way) allows.
+    /// [`Bohm::under_way`](crate::batch::Bohm::under_way) allows, and at the limit on memory for what can be freed.
     ///
-    /// An error is the ticket's: [`Fault::Closed`] after [`Database::close`], [`Error::OtherDatabase`] for a procedure of
+    /// An error is the ticket's: [`LimitKind::Memory`](crate::LimitKind::Memory) if it may need memory beyond the limit, [`Fault::Closed`] after [`Database::close`], [`Error::OtherDatabase`] for a procedure of
     /// another database, and those of [`Ticket::wait`].
     pub fn submit<A, T, E>(&self, procedure: &Procedure<A, T, E>, arguments: A) -> Ticket<T, E>
     where
@@ -305,6 +309,8 @@ impl Database {
             records: of.records,
             garbage: of.garbage,
             readers: of.readers,
+            memory_bytes: of.memory_bytes,
+            memory_limit_bytes: of.memory_limit_bytes,
         }
     }
 

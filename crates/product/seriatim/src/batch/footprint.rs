@@ -107,34 +107,37 @@ impl<'f> Footprint<'f> {
 
     /// The procedure may insert or put this record, where none is under its key.
     pub fn inserts<R: Record>(&mut self, table: Table<R>, record: &R) {
-        self.note(|footprint| footprint.whole(table.at, record));
+        self.note(|footprint| footprint.whole(table.at, record, &[Touch::Any]));
     }
 
-    /// The procedure may delete this record: the fields of its indexes are those that it has then.
+    /// The procedure may delete this record: the fields of its indexes are those that it has then. At the limit on memory such a
+    /// procedure goes on where others are refused, since it makes room.
     pub fn deletes<R: Record>(&mut self, table: Table<R>, record: &R) {
-        self.note(|footprint| footprint.whole(table.at, record));
+        self.note(|footprint| footprint.whole(table.at, record, &[Touch::Delete, Touch::Update]));
     }
 
     /// The procedure may replace the record `old` by `new` under the same key: for changes of fields that are in indexes.
     pub fn replaces<R: Record>(&mut self, table: Table<R>, old: &R, new: &R) {
-        self.note(|footprint| footprint.whole(table.at, old).and_then(|()| footprint.whole(table.at, new)));
+        self.note(|footprint| {
+            footprint.whole(table.at, old, &[Touch::Any]).and_then(|()| footprint.whole(table.at, new, &[Touch::Any]))
+        });
     }
 
-    /// A record with all its entries.
-    fn whole<R: Record>(&mut self, at: TableAt, record: &R) -> Result<()> {
+    /// A record with all its entries, and what may be done to them.
+    fn whole<R: Record>(&mut self, at: TableAt, record: &R, touches: &[Touch]) -> Result<()> {
         let (layout, key) = (self.layout(at)?, record.key());
-        self.touch(at, &key, Touch::Any)?;
+        touches.iter().try_for_each(|touch| self.touch(at, &key, *touch))?;
         let (mut row, mut buffer) = (RowBuf::new(), RowBuf::new());
         record.encode(&mut row);
         let stored = layout.stored_row(&key, row.row(), &mut buffer)?;
-        self.entries(layout, &layout.stored_key(&key)?, stored)
+        self.entries(layout, &layout.stored_key(&key)?, stored, touches[0])
     }
 
-    fn entries(&mut self, layout: &Layout, key: &[u8], stored: RowRef<'_>) -> Result<()> {
+    fn entries(&mut self, layout: &Layout, key: &[u8], stored: RowRef<'_>, touch: Touch) -> Result<()> {
         for index in &layout.table().indexes {
             let found: Result<_, <Layout as Rows>::Error> = entry_of(layout, index, key, stored.bytes());
             if let Some((table, entry)) = found? {
-                self.keys.push(FootprintEntry { table, key: entry.key, touch: Touch::Any });
+                self.keys.push(FootprintEntry { table, key: entry.key, touch });
             }
         }
         Ok(())

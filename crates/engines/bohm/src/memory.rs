@@ -1,0 +1,213 @@
+//! The limit on memory: what counts, and which calls are refused.
+//!
+//! | counts | from | until |
+//! | --- | --- | --- |
+//! | a call: its slots, its footprint, its entry of the log | it is accepted | its batch is freed |
+//! | the placeholders that it will get | it is accepted | its batch is planned: then they count themselves |
+//! | versions with the room for their rows, long rows, records | they are made | they are collected |
+//! | nodes and buckets of the indexes | they are made | they are freed |
+//! | rows on their way into a checkpoint | a planner hands them over | they are written |
+//!
+//! A call is refused before it has a place (B14): recovery, which meets other counts, executes every logged call. What a body writes is
+//! not known then, but its keys are, and what it may do to them; and a placeholder has room for the longest row of its table so far.
+//! So what is counted for a call is what it will take, unless it writes rows longer than any before.
+
+use crate::Shared;
+use crate::call::{Call, Slot};
+use crate::record::Record;
+use crate::version;
+use model::{Error, Limit, LimitKind, Result};
+use parts::epoch;
+use parts::memory::Allowance;
+use parts::sync::atomic::Ordering::Relaxed;
+use parts::sync::{Mutex, MutexGuard};
+use parts::threads;
+use std::sync::PoisonError;
+
+/// Batches that a submission at the limit waits for, at most, so that what was deleted before is collected: versions go in one, records
+/// some batches later.
+const COLLECTING_ROUNDS: usize = 6;
+
+/// A database that needs more than so many times the limit is not opened. What was accepted under the limit is opened under it: only
+/// rows longer than any before them may have gone beyond.
+const OPENED_TIMES: usize = 2;
+
+/// What is in use, and who must not wait for more.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub allowance: Allowance,
+    /// The engine's threads by their numbers.
+    threads: Mutex<Vec<usize>>,
+}
+
+/// Bytes that count for a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Charge {
+    /// Until its batch is freed.
+    pub call: usize,
+    /// Until it is planned.
+    pub placeholders: usize,
+}
+
+/// Calls that are submitted together.
+#[derive(Debug, Default)]
+pub(crate) struct Submission {
+    /// Bytes that count for those that were admitted.
+    bytes: usize,
+    /// Whether it has waited in vain: it does not wait again.
+    has_waited: bool,
+}
+
+impl Charge {
+    pub fn total(self) -> usize {
+        self.call + self.placeholders
+    }
+
+    pub fn add(&mut self, other: Charge) {
+        self.call += other.call;
+        self.placeholders += other.placeholders;
+    }
+}
+
+impl Memory {
+    pub fn new(limit: usize) -> Memory {
+        Memory { allowance: Allowance::new(limit), threads: Mutex::default() }
+    }
+
+    /// Counts bytes that were made, or freed, since the last time.
+    #[inline]
+    pub fn count(&self, made: &mut isize) {
+        if *made != 0 {
+            self.allowance.meter.add(std::mem::take(made));
+        }
+    }
+
+    /// Returns whether so many bytes more are far from the limit, for certain. Cheap.
+    #[inline]
+    fn has_room(&self, needed: usize) -> bool {
+        self.allowance.has_room(needed + self.allowance.meter.tolerance())
+    }
+
+    /// Notes that the calling thread is the engine's.
+    pub fn add_thread(&self) {
+        self.threads().push(threads::number());
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_own_thread(&self) -> bool {
+        self.threads().contains(&threads::number())
+    }
+}
+
+impl Shared {
+    /// What counts for a call.
+    pub fn charge_of(&self, call: &Call) -> Charge {
+        let placeholder = |slot: &Slot| {
+            let row_bytes = self.tables.get(slot.table).map_or(0, |table| table.row_bytes.load(Relaxed) as usize);
+            version::bytes_with_row(row_bytes) + size_of::<Record>()
+        };
+        Charge { call: call.memory(), placeholders: call.written().map(placeholder).sum() }
+    }
+
+    /// Refuses a call for which there is no memory (B14).
+    ///
+    /// # Errors
+    /// [`LimitKind::Memory`].
+    #[inline]
+    pub fn admit(&self, call: &Call, with: &mut Submission) -> Result<()> {
+        let needed = with.bytes + call.charge.total();
+        if !self.memory.has_room(needed) && call.writes() {
+            self.find_memory(call, needed, with)?;
+        }
+        with.bytes = needed;
+        Ok(())
+    }
+
+    /// Near the limit: knows exactly, and waits for what can be collected.
+    #[cold]
+    fn find_memory(&self, call: &Call, needed: usize, with: &mut Submission) -> Result<()> {
+        let most = self.limit_for(call);
+        if self.try_to_fit(needed, most, !with.has_waited && self.may_wait()) {
+            return Ok(());
+        }
+        with.has_waited = true;
+        let Allowance { limit, meter, .. } = &self.memory.allowance;
+        let actual = meter.used().saturating_add(needed).max(most.saturating_add(1));
+        Err(Limit { kind: LimitKind::Memory, limit: *limit as u64, actual: actual as u64 }.into())
+    }
+
+    fn try_to_fit(&self, needed: usize, most: usize, may_wait: bool) -> bool {
+        for round in 0.. {
+            if self.memory.allowance.collected().saturating_add(needed) <= most {
+                return true;
+            }
+            if !may_wait || round == COLLECTING_ROUNDS || round > 0 && self.counts.garbage() == 0 {
+                return false;
+            }
+            self.settle();
+        }
+        unreachable!("rounds are bounded")
+    }
+
+    /// Whoever makes room must not wait for it, and while submissions are held nobody makes any.
+    fn may_wait(&self) -> bool {
+        !self.memory.is_own_thread() && !self.intake.is_held()
+    }
+
+    /// The limit for a call: the furthest for one that deletes what it writes, since it makes room once it is collected; a further one
+    /// for a call whose keys are all there, since each takes the place of what it replaces.
+    fn limit_for(&self, call: &Call) -> usize {
+        let allowance = &self.memory.allowance;
+        if call.written().all(|slot| slot.actions.delete_only()) {
+            return allowance.limit_of_deletes();
+        }
+        let guard = epoch::pin();
+        let is_there = |slot: &Slot| {
+            let table = self.tables.get(slot.table);
+            table.is_some_and(|table| table.index.get(slot.key(&call.footprint), &guard).is_some())
+        };
+        match call.written().all(|slot| slot.actions.delete_only() || is_there(slot)) {
+            true => allowance.limit_of_updates(),
+            false => allowance.limit,
+        }
+    }
+
+    /// Submits calls that were admitted, and counts them.
+    pub fn submit(&self, calls: impl IntoIterator<Item = Call>, admitted: Submission) {
+        self.memory.allowance.meter.charge(admitted.bytes);
+        self.intake.submit(calls);
+    }
+
+    /// Submits a call that is not refused, since it was accepted before: it is executed again.
+    pub fn submit_again(&self, call: Call) {
+        self.memory.allowance.meter.charge(call.charge.total());
+        self.intake.submit_again(call);
+    }
+
+    /// Counts a call no more that was refused after it had been submitted.
+    pub fn discharge(&self, call: &Call) {
+        self.memory.allowance.meter.credit(call.charge.total());
+    }
+
+    /// Submits a logged call, or rows of a checkpoint, behind what makes room for it. A call is not refused: that was decided when it was
+    /// submitted first.
+    ///
+    /// # Errors
+    /// [`LimitKind::MemoryToOpen`]: the database does not fit by far.
+    pub fn submit_recovered(&self, call: Call) -> Result<()> {
+        let Allowance { limit, meter, .. } = &self.memory.allowance;
+        let (needed, limit) = (call.charge.total(), *limit);
+        if !self.memory.has_room(needed) && !self.try_to_fit(needed, limit, true) {
+            let actual = meter.used().saturating_add(needed);
+            if actual > limit.saturating_mul(OPENED_TIMES) {
+                let (limit, actual) = (limit as u64, actual as u64);
+                return Err(Error::from(Limit { kind: LimitKind::MemoryToOpen, limit, actual }));
+            }
+        }
+        self.submit([call], Submission { bytes: needed, has_waited: false });
+        Ok(())
+    }
+}
