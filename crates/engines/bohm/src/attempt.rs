@@ -168,9 +168,6 @@ impl<'a, 'e> Attempt<'a, 'e> {
         if !is_declared {
             return self.undeclared(table, Target::Key(key.into()));
         }
-        if self.call.is_read_only {
-            return Err(Invalid::ReadOnly.into());
-        }
         self.table(table)
     }
 

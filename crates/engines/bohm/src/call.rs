@@ -11,7 +11,8 @@ use model::{Footprint, FootprintEntry, Key, TableId, Touch};
 use parts::index::prefetch::{SIDE_BY_SIDE, prefetch};
 use parts::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 use parts::sync::cell::UnsafeCell;
-use std::ops::Deref;
+use smallvec::SmallVec;
+use std::ops::{Deref, Range};
 use std::ptr::{self, NonNull};
 
 /// Bytes of a key that stand in its slot.
@@ -26,8 +27,8 @@ pub(crate) struct Call {
     pub footprint: Footprint,
     /// Whether the footprint was found by a trial run: then it may miss.
     pub is_guess: bool,
-    /// Whether writes are refused.
-    pub is_read_only: bool,
+    /// Whether it only reads: it has no footprint, and planning leaves it alone.
+    pub is_read: bool,
     /// Its entry in the input log. Empty: it changes nothing, or there is no log.
     pub logged: Vec<u8>,
     /// Whether its answer waits for the log.
@@ -40,8 +41,10 @@ pub(crate) struct Call {
     pub drops_seen: u64,
     /// Whether some of its keys are of ordered tables.
     pub has_order: bool,
-    /// One for each key of the footprint, in its order.
+    /// One for each key of the footprint; those of a planner together, in the footprint's order.
     pub slots: Box<[Slot]>,
+    /// Which slots are whose.
+    pub routes: Routes,
     /// Of more slots than are searched from front to back.
     directory: Option<Directory>,
     pub state: CallState,
@@ -126,6 +129,40 @@ impl Actions {
     }
 }
 
+/// Which planners have keys in a call, and where the slots of each end: worked out by whoever submits it, so that a planner looks at its
+/// own slots only. Source: section 3.2.2, the last paragraph.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Routes {
+    /// A bit for each planner that has keys.
+    pub planners: u64,
+    /// For each of them the end of its slots.
+    ends: SmallVec<[u32; 4]>,
+}
+
+impl Routes {
+    /// Of slots that are sorted by planners.
+    fn of(slots: &[Slot]) -> Routes {
+        let (mut routes, mut end) = (Routes::default(), 0);
+        for own in slots.chunk_by(|a, b| a.planner == b.planner) {
+            end += own.len() as u32;
+            routes.planners |= 1 << own[0].planner;
+            routes.ends.push(end);
+        }
+        routes
+    }
+
+    #[inline]
+    fn owned_by(&self, planner: u8) -> Range<usize> {
+        let bit = 1_u64 << planner;
+        if self.planners & bit == 0 {
+            return 0..0;
+        }
+        let at = (self.planners & (bit - 1)).count_ones() as usize;
+        let first = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        first as usize..self.ends[at] as usize
+    }
+}
+
 /// The first bytes of a key, filled up with zeros.
 #[inline]
 fn prefix_of(key: &[u8]) -> u64 {
@@ -140,7 +177,7 @@ fn prefix_of(key: &[u8]) -> u64 {
 }
 
 impl Slot {
-    /// The slots of a footprint. `planner_of` tells which planner owns a key.
+    /// The slots of a footprint, by their planners. `planner_of` tells which planner owns a key.
     pub fn all(footprint: &Footprint, planner_of: impl Fn(&FootprintEntry) -> u8) -> Box<[Slot]> {
         let mut slots: Vec<Slot> = Vec::with_capacity(footprint.keys().len());
         for (at, entry) in footprint.keys().iter().enumerate() {
@@ -161,6 +198,9 @@ impl Slot {
                     placeholder: AtomicPtr::default(),
                 }),
             }
+        }
+        if !slots.is_sorted_by_key(|slot| slot.planner) {
+            slots.sort_by_key(|slot| slot.planner); // Stable: in the order of the keys.
         }
         slots.into_boxed_slice()
     }
@@ -245,9 +285,10 @@ impl Call {
         Call {
             position: Position::START,
             is_guess,
-            is_read_only: job.is_read_only(),
+            is_read: false,
             has_order: false,
             footprint,
+            routes: Routes::of(&slots),
             logged: Vec::new(),
             awaits_log: false,
             charge: Charge::default(),
@@ -258,6 +299,13 @@ impl Call {
             state: CallState::default(),
             job: UnsafeCell::new(Some(job)),
         }
+    }
+
+    /// A call of a job that only reads, which may be anything.
+    pub fn reading(job: Box<dyn Job>) -> Call {
+        let mut call = Call::new(job, Footprint::default(), Box::default(), false);
+        call.is_read = true;
+        call
     }
 
     /// Makes its entry for the input log, if it may change anything.
@@ -286,12 +334,12 @@ impl Call {
 
     /// Returns whether it writes a row, perhaps.
     pub fn writes(&self) -> bool {
-        !self.is_read_only && self.slots.iter().any(|slot| slot.actions.write())
+        self.slots.iter().any(|slot| slot.actions.write())
     }
 
     /// Returns whether nothing can be learnt from it.
     pub fn touches_nothing(&self) -> bool {
-        self.slots.is_empty() && self.footprint.ranges().is_empty() && self.drops.is_none()
+        self.slots.is_empty() && self.footprint.ranges().is_empty() && self.drops.is_none() && !self.is_read
     }
 
     /// Index of the slot of a key, if the footprint has it. `guess` is looked at first.
@@ -340,9 +388,15 @@ impl Call {
         self.slots.iter().filter(|slot| slot.actions.write())
     }
 
+    /// Slots of the keys that a planner owns.
+    #[inline]
+    pub fn owned_by(&self, planner: u8) -> &[Slot] {
+        &self.slots[self.routes.owned_by(planner)]
+    }
+
     /// Slots of keys that a planner has placed a version for.
     pub fn placed_by(&self, planner: u8) -> impl Iterator<Item = &Slot> {
-        self.slots.iter().filter(move |slot| slot.planner == planner && slot.actions.write())
+        self.owned_by(planner).iter().filter(|slot| slot.actions.write())
     }
 
     /// Lets the thread that executes the call use its job.
@@ -391,5 +445,29 @@ impl Deref for CallRef {
     fn deref(&self) -> &Call {
         // SAFETY: as the type says.
         unsafe { self.0.as_ref() }
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_is_routed_to_its_planner() {
+        let footprint: Footprint = (0..200_u64).fold(Footprint::default(), |it, key| it.writes(TableId(0), key));
+        for planners in [1, 2, 5, 64] {
+            let owner = |entry: &FootprintEntry| (entry.key[7] % planners) / 3 * 3;
+            let slots = Slot::all(&footprint, owner);
+            let routes = Routes::of(&slots);
+            let mut keys = 0;
+            for planner in 0..64 {
+                let own = &slots[routes.owned_by(planner)];
+                assert!(own.iter().all(|slot| slot.planner == planner));
+                assert!(own.is_sorted_by_key(|slot| slot.entry));
+                assert_eq!(routes.planners & 1 << planner != 0, !own.is_empty());
+                keys += own.len();
+            }
+            assert_eq!(keys, 200);
+        }
     }
 }

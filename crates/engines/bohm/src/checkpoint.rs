@@ -172,7 +172,7 @@ impl Bohm {
             // A table is there, or its creation is logged behind the start.
             let names = shared.tables.names();
             encode_checkpoint_start(&mut record, TableId(names.next));
-            let shows = |table: &&Table| shared.tables.find_at(table.id, pinned.batch).is_ok();
+            let shows = |table: &&Table| shared.tables.find_at(table.id, pinned.position()).is_ok();
             (input.log.begin_checkpoint()?, shared.tables.all().filter(shows).collect::<Vec<_>>())
         };
         let (batch, start) = (pinned.batch, writer.start());

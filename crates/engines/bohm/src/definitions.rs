@@ -112,10 +112,6 @@ impl Job for Drop {
         self.0.into_iter().for_each(|promise| promise.resolve(Err(error.clone())));
     }
 
-    fn is_read_only(&self) -> bool {
-        true
-    }
-
     fn durability(&self) -> Option<Durability> {
         None
     }

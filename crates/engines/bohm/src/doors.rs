@@ -6,10 +6,7 @@ use crate::call::Call;
 use crate::job::{Job, Task};
 use crate::memory::Submission;
 use crate::read::{Boundary, Trial};
-use model::{
-    BatchEntry, Begin, Committed, Declared, FootprintChecked, LogPosition, Mode, Pending, Procedure, Program, Retry,
-    Ticket,
-};
+use model::{BatchEntry, Begin, Committed, Declared, LogPosition, Mode, Pending, Procedure, Retry, Ticket};
 use parts::promise::promise;
 
 impl Bohm {
@@ -29,9 +26,13 @@ impl Bohm {
         }
         let (promise, ticket) = promise();
         let job: Box<dyn Job> = Box::new(Task::new(procedure, how, retry, promise));
-        let call = match self.shared.footprint_of(&*job) {
-            (Ok(footprint), is_guess) => self.shared.call(job, footprint, is_guess),
-            (Err(error), _) => Err((job, error)),
+        let call = if how.mode == Mode::ReadOnly {
+            Ok(self.shared.reading(job))
+        } else {
+            match self.shared.footprint_of(&*job) {
+                (Ok(footprint), is_guess) => self.shared.call(job, footprint, is_guess),
+                (Err(error), _) => Err((job, error)),
+            }
         };
         let call = call.and_then(|call| match self.shared.admit(&call, with) {
             Ok(()) => Ok(call),
@@ -42,22 +43,23 @@ impl Bohm {
     }
 
     /// Runs a procedure at the end of the last complete batch, in the calling thread. It waits for nobody.
-    fn read_snapshot<P: Procedure>(&self, procedure: P, how: Begin) -> Ticket<P> {
+    fn read_snapshot<P: Procedure>(&self, mut procedure: P, how: Begin) -> Ticket<P> {
         let mut trial = Trial::new(Boundary::new(&self.shared), how.draws);
         let place = match trial.state.pin() {
             Ok(pinned) => self.shared.pipeline.readers.place(pinned),
             Err(error) => return Pending::ready(Err(error.into())),
         };
-        let outcome = FootprintChecked::new(procedure).run(&mut trial);
+        let outcome = procedure.run(&mut trial);
         let committed = Committed { serial_point: Some(place.serial_point()), log_position: LogPosition::ZERO };
         Pending::ready(outcome.map(|output| (output, committed)))
     }
 }
 
 impl Declared for Bohm {
-    /// Mode [`Mode::Snapshot`] reads the state at the end of the last complete batch, and is run in the call. The wait
-    /// limit has no effect: what is waited for is executed. A procedure that declares no more than it reads has a place
-    /// like all others.
+    /// Procedures that only read need no footprint, and are not asked for one: no guess of theirs misses. Mode [`Mode::ReadOnly`]
+    /// reads in its place, like all others: it sees what was submitted before, and executes of that what it reads. Mode
+    /// [`Mode::Snapshot`] reads the state at the end of the last complete batch, in the call, and waits for nobody. The wait limit has no
+    /// effect: what is waited for is executed.
     ///
     /// A footprint that missed is found again, at the end of the batch, by the thread that executed it, which asks
     /// `retry` before: others may wait behind that. Procedures of one caller keep their order if their footprints do

@@ -93,10 +93,15 @@ impl Intake {
         }
     }
 
+    /// Returns the number of calls that wait to be sealed.
+    pub fn len(&self) -> usize {
+        let queue = self.lock();
+        queue.calls.len() + queue.again.len()
+    }
+
     /// Returns whether nothing waits to be sealed.
     pub fn is_empty(&self) -> bool {
-        let queue = self.lock();
-        queue.calls.is_empty() && queue.again.is_empty()
+        self.len() == 0
     }
 
     /// Takes everything; waits for something if `may_wait`. The sequencer.

@@ -3,8 +3,7 @@
 use crate::attempt::Attempt;
 use crate::position::Position;
 use model::{
-    Access, Begin, Committed, Completed, Draws, Durability, Error, Footprint, LogPosition, Mode, Procedure, Result,
-    Retry,
+    Access, Begin, Committed, Completed, Draws, Durability, Error, Footprint, LogPosition, Procedure, Result, Retry,
 };
 use parts::promise::Promise;
 
@@ -40,10 +39,8 @@ pub(crate) trait Job: Send {
         None
     }
 
-    /// Returns whether it may not write.
-    fn is_read_only(&self) -> bool {
-        false
-    }
+    /// Runs the body of a call that has no footprint, and only reads.
+    fn read(&mut self, _: &mut dyn Access) {}
 
     /// Appends what an input log holds of it.
     fn encode(&self, _: &mut Vec<u8>) {}
@@ -96,8 +93,8 @@ impl<P: Procedure> Job for Task<P> {
         self.how.draws.map(Draws::restarted)
     }
 
-    fn is_read_only(&self) -> bool {
-        self.how.mode == Mode::ReadOnly
+    fn read(&mut self, mut state: &mut dyn Access) {
+        self.outcome = Some(self.procedure.run(&mut state));
     }
 
     fn durability(&self) -> Option<Durability> {
@@ -123,10 +120,6 @@ impl Job for Marker {
 
     fn give_up(self: Box<Self>, error: Error) {
         unreachable!("a marker touches nothing: {error}")
-    }
-
-    fn is_read_only(&self) -> bool {
-        true
     }
 
     /// Whoever waits for it waits for its batch to be complete.

@@ -21,14 +21,17 @@
 //! being planned: with few clients it is short, so nobody waits for it to fill. It is longest where a procedure's way
 //! through both stages takes [`Options::latency`], as long as the queue is shorter than that too; behind a longer
 //! queue it grows up to [`Options::batch`], since throughput counts there (`length.rs`). Planner 0 is the
-//! *sequencer*: it seals batches. A key has one planner, by its hash, which alone changes the key's versions.
+//! *sequencer*: it seals batches. A key has one planner, by its hash, which alone changes the key's versions. Who submits a call works
+//! out which of its keys are whose, and a planner looks at nothing else but a word of each call.
 //! Execution of a batch begins when all planners have passed its *barrier*, and overlaps with planning of the next
 //! ones. All threads sleep when they have nothing to do.
 //!
 //! # The promise
 //! Strictly serializable: a procedure is sealed after it was submitted, and its ticket is resolved after it has run, so
-//! positions increase with real time. A procedure of [`model::Mode::Snapshot`] is *serializable, not strict*: it reads
-//! the state at the end of the last complete batch, waits for nothing, and delays nobody. [`Bohm::settle`] brings
+//! positions increase with real time. A procedure of [`model::Mode::ReadOnly`] has a place like all others, and so sees what its
+//! caller has submitted before; but it needs no footprint, planning leaves it alone, and no guess of it misses: it looks for the versions
+//! below its position when it runs. One of [`model::Mode::Snapshot`] is *serializable, not strict*: it reads
+//! the state at the end of the last complete batch in its caller's thread, waits for nothing, and delays nobody. [`Bohm::settle`] brings
 //! snapshots up to date. [`Snapshot`] is the same state as a value that is held, for readers of several steps: `seriatim::batch`
 //! has SQL over it.
 //!
@@ -82,8 +85,8 @@
 //! | --- | --- | --- |
 //! | B1 | by the latch of `pipeline.rs` `seal`; `log.rs` `cover` | `conformance`, `paper`, `recovery`; `miss_without_another_run`, `forget_the_ceiling` |
 //! | B2 | `record.rs` `newest_below`, `store.rs` `insert` | `paper` |
-//! | B3 | `pipeline.rs` `pass_barrier`, `call.rs` `placeholder` | `conformance`; `skip_a_placeholder`, `execute_before_planned` |
-//! | B4 | `record.rs` `newest_below`, `attempt.rs` `make_ready` | `paper`; `read_one_version_too_low`, `read_the_newest_version` |
+//! | B3 | `pipeline.rs` `pass_barrier`, `call.rs` `placeholder` | `conformance`; `skip_a_placeholder`, `execute_before_planned`, `route_to_nobody` |
+//! | B4 | `record.rs` `newest_below`, `attempt.rs` `make_ready` | `paper`; `read_one_version_too_low`, `read_the_newest_version`, `read_what_stands_behind` |
 //! | B5 | `version.rs` `publish` | `paper` |
 //! | B6 | `state.rs` `leave`, `execute.rs` `evaluate_producer` | `loom_state`; `lose_the_row_below`, `sleep_on` |
 //! | B7 | `execute.rs` `evaluate_producer` | `paper` |
@@ -97,7 +100,8 @@
 //!
 //! # Memory
 //! What is kept has a limit, [`Options::memory_bytes`]. At it, calls that may need more are refused when they are submitted, and those that
-//! read, replace or delete go on (`memory.rs`, [0137](../../../docs/decisions/0137-calls-are-refused-for-memory-before-they-have-a-place.md)).
+//! read, replace or delete go on (`memory.rs`,
+//! [0137](../../../docs/decisions/0137-calls-are-refused-for-memory-before-they-have-a-place.md)).
 //!
 //! # Doors
 //! [`model::Declared`]; and [`model::Reexecutable`] for loading and rare work: a trial run whose reads a procedure
@@ -118,7 +122,9 @@
 //! | 3.1 overview | this tour | |
 //! | 3.2.1 timestamps | `intake.rs`, `pipeline.rs` `seal` | `conformance` |
 //! | 3.2.2 placeholders | `plan.rs` `finish`, `version.rs` | `paper`: `placeholders_are_placed_before_execution` |
+//! | 3.2.2 routing by a step before | `call.rs` `Routes`, `pipeline.rs` `calls_of` | `call.rs`: `every_slot_is_routed_to_its_planner` |
 //! | 3.2.3 read and write sets | `plan.rs` `plan`, `call.rs` | `paper`: `a_read_finds_the_version_below_its_position` |
+//! | 3.2.3 reads that are not known before; 4.2.3 | `execute.rs` `attempt_read`, `read.rs` `read_many` | `paper`: `what_only_reads_finds_..` |
 //! | 3.2.4 batching | `pipeline.rs` | `shuttle_engine` |
 //! | 3.3.1 evaluation | `execute.rs`, `state.rs` | `paper`: `a_long_chain_is_evaluated_from_its_end`, `loom_state` |
 //! | 3.3.2 collection | `plan.rs` `collect`, `pipeline.rs` `low_water` | `paper`: `a_row_that_is_written_again_..` |
@@ -126,8 +132,8 @@
 //! Decisions 0114, 0127 and 0128 say more of batches and of planning.
 //!
 //! *Deviations:* a version has no end timestamp, since its record says where the newest one begins, and planning leaves a
-//! reference for every read: so planning a write touches the key's bucket, its record, and the memory of the new version,
-//! and not the version below; a batch has no fixed size; the record of a key is found in the house's index, which planners share,
+//! reference for every read of a call that also writes: so planning a write touches the key's bucket, its record, and the memory of
+//! the new version, and not the version below; a batch has no fixed size; the record of a key is found in the house's index, which planners share,
 //! and not in a table of each planner; an evaluation within evaluations ends at a depth, and is then made from a list;
 //! a version carries room for a row as long as the longest of its table so far, since its row is not known when it is
 //! placed; the input log (section 3.2.1 has it in memory) is durable, and its sync overlaps with execution.
@@ -196,8 +202,9 @@ const WAIT_SHARDS: usize = 16;
 /// Planners at most: a key's planner is a byte.
 const MOST_PLANNERS: usize = 64;
 
-/// Batches after which [`Bohm::collect`] gives up.
-const COLLECTING_BATCHES: usize = 100;
+/// Batches after which [`Bohm::collect`] gives up. Without readers and other submissions four are enough: versions go in the second,
+/// records in the third or fourth.
+const COLLECTING_BATCHES: usize = 8;
 
 /// A database whose procedures are ordered before they run: in memory, or with a log of them on a disk.
 pub struct Bohm {
@@ -383,6 +390,11 @@ impl Bohm {
         self.shared.intake.set_held(false);
     }
 
+    /// Returns the number of procedures that wait to be sealed.
+    pub fn queued(&self) -> usize {
+        self.shared.intake.len()
+    }
+
     /// Waits until everything is complete that was submitted before: snapshots that begin afterwards see it.
     pub fn settle(&self) {
         self.shared.settle();
@@ -393,7 +405,7 @@ impl Bohm {
     pub fn collect(&self) -> u64 {
         // What leaves its index in one batch is freed in one after the next, once the threads have left that.
         for _ in 0..COLLECTING_BATCHES {
-            self.settle();
+            self.shared.settle_and_leave();
             if self.stats().garbage == 0 {
                 break;
             }
@@ -461,11 +473,23 @@ impl Shared {
         let mut call = Call::new(job, footprint, slots, is_guess);
         call.has_order = has_order;
         call.drops_seen = drops_seen;
+        Ok(self.prepared(call))
+    }
+
+    /// Makes a call of a job that only reads. Nothing is refused before it runs.
+    fn reading(&self, job: Box<dyn Job>) -> Call {
+        let drops_seen = self.tables.drops();
+        let mut call = Call::reading(job);
+        call.drops_seen = drops_seen;
+        self.prepared(call)
+    }
+
+    fn prepared(&self, mut call: Call) -> Call {
         if let Some(input) = self.log() {
             call.prepare_log(input);
         }
         call.charge = self.charge_of(&call);
-        Ok(call)
+        call
     }
 
     /// Finds the footprint of a job, and whether that took a trial run.
@@ -500,6 +524,14 @@ impl Shared {
     fn settle(&self) {
         let batch = self.mark().wait();
         self.pipeline.wait_complete(batch);
+    }
+
+    /// Same as [`Shared::settle`], and until all executing threads have left that: what it has replaced is collected in the next batch,
+    /// unless somebody reads behind an older one.
+    fn settle_and_leave(&self) {
+        let batch = self.mark().wait();
+        self.pipeline.wait_complete(batch);
+        self.pipeline.wait_left(batch);
     }
 
     /// Puts a marker into the order, so that there is a batch to plan. Returns its batch, once it is executed.

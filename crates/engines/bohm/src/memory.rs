@@ -24,9 +24,9 @@ use parts::sync::{Mutex, MutexGuard};
 use parts::threads;
 use std::sync::PoisonError;
 
-/// Batches that a submission at the limit waits for, at most, so that what was deleted before is collected: versions go in one, records
-/// some batches later.
-const COLLECTING_ROUNDS: usize = 6;
+/// Batches that a submission at the limit waits for, at most, so that what was deleted before is collected: versions go in the second,
+/// records in the third or fourth.
+const COLLECTING_ROUNDS: usize = 4;
 
 /// A database that needs more than so many times the limit is not opened. What was accepted under the limit is opened under it: only
 /// rows longer than any before them may have gone beyond.
@@ -147,7 +147,7 @@ impl Shared {
             if !may_wait || round == COLLECTING_ROUNDS || round > 0 && self.counts.garbage() == 0 {
                 return false;
             }
-            self.settle();
+            self.settle_and_leave();
         }
         unreachable!("rounds are bounded")
     }

@@ -34,6 +34,9 @@ const IDLE: u64 = u64::MAX;
 pub(crate) struct Batch {
     pub number: u64,
     pub calls: Vec<Call>,
+    /// With several planners, for each call which of them have keys in it ([`crate::call::Routes`]): so a planner looks at a word of a call
+    /// that is none of its own.
+    routes: Vec<u64>,
     /// What counts for its calls: the placeholders until all planners have planned it, the rest until it is freed.
     charge: Charge,
     meter: Arc<Meter>,
@@ -90,6 +93,8 @@ struct Stages {
     failure: Option<Error>,
     /// For each executing thread the first batch that was not executed when it entered the one that it executes.
     entered: Box<[u64]>,
+    /// Threads that wait for executing threads to leave a batch.
+    awaiting_leave: usize,
     is_closing: bool,
 }
 
@@ -108,6 +113,7 @@ impl Pipeline {
             shows_durable_only: false,
             failure: None,
             entered: vec![IDLE; options.executors].into_boxed_slice(),
+            awaiting_leave: 0,
             is_closing: false,
         };
         let readers = Readers::new(options.readers);
@@ -158,15 +164,20 @@ impl Pipeline {
             stages.in_log.push_back((number, logged));
         }
         let mut charge = Charge::default();
+        let mut routes = Vec::with_capacity(if self.planners > 1 { calls.len() } else { 0 });
         for (index, call) in calls.iter_mut().enumerate() {
             call.position = Position::new(number, index);
             charge.add(call.charge);
+            if self.planners > 1 {
+                routes.push(call.routes.planners);
+            }
         }
         self.unfinished(number).store(calls.len() as u64, Relaxed);
         let unplanned = AtomicUsize::new(self.planners);
         let batch = Arc::new(Batch {
             number,
             calls,
+            routes,
             charge,
             meter: self.meter.clone(),
             unplanned,
@@ -218,6 +229,9 @@ impl Pipeline {
     pub fn enter_next(&self, executor: usize, last: u64, held: Option<u64>) -> Next {
         let mut stages = self.lock();
         stages.entered[executor] = IDLE;
+        if stages.awaiting_leave > 0 {
+            self.complete.notify_all();
+        }
         loop {
             if held.is_some_and(|held| held <= self.durable() || stages.failure.is_some()) {
                 return Next::Release;
@@ -327,6 +341,16 @@ impl Pipeline {
         }
     }
 
+    /// Waits until no executing thread is in a complete batch, or in an earlier one, that keeps the low-water mark below it.
+    pub fn wait_left(&self, batch: u64) {
+        let mut stages = self.lock();
+        stages.awaiting_leave += 1;
+        while stages.entered.iter().any(|first| *first <= batch) {
+            stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
+        }
+        stages.awaiting_leave -= 1;
+    }
+
     /// The last sealed batch.
     pub fn last_sealed(&self) -> u64 {
         self.lock().sealed
@@ -359,6 +383,13 @@ impl Drop for Batch {
 }
 
 impl Batch {
+    /// Calls that have keys of a planner.
+    #[inline]
+    pub fn calls_of(&self, planner: u8) -> impl Iterator<Item = &Call> {
+        let is_own = move |at: usize| self.routes.get(at).is_none_or(|planners| planners & 1 << planner != 0);
+        self.calls.iter().enumerate().filter_map(move |(at, call)| is_own(at).then_some(call))
+    }
+
     /// Takes the next calls that no executing thread has.
     pub fn take(&self) -> &[Call] {
         // Relaxed: the calls were published by the barrier; this only deals them out.

@@ -13,12 +13,12 @@ use crate::record::RecordRef;
 use crate::store::{Table, planner_of};
 use crate::version::{Content, VersionRef, class_of};
 use env::time::Instant;
-use model::FootprintEntry;
 use parts::epoch::{self, Guard};
 use parts::index::KeyHash;
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::index::{Entry, Walk};
 use parts::sync::atomic::Ordering::Relaxed;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -136,11 +136,12 @@ impl Planner {
     /// their misses overlap.
     fn plan(&mut self, batch: &Batch) {
         let (shared, number) = (self.shared.clone(), self.number);
-        let mut steps = batch.calls.iter().flat_map(|call| {
+        let mut steps = batch.calls_of(number).flat_map(|call| {
+            let own = call.owned_by(number);
             if call.has_order {
-                fetch_ordered(&shared, call);
+                fetch_ordered(&shared, call, own);
             }
-            call.slots.iter().filter(move |slot| slot.planner == number).map(move |slot| (call, slot))
+            own.iter().map(move |slot| (call, slot))
         });
         let mut ahead = VecDeque::with_capacity(2 * APART + 1);
         let mut is_over = false;
@@ -219,8 +220,9 @@ impl Planner {
     /// Frees the versions that a batch has replaced, below which nobody reads any more.
     fn collect_batch(&mut self, batch: &Batch, now: u64) {
         let number = self.number;
-        for (at, call) in batch.calls.iter().enumerate() {
-            if let Some(later) = batch.calls.get(at + COLLECTED_AHEAD) {
+        let mut ahead = batch.calls_of(number).skip(COLLECTED_AHEAD);
+        for call in batch.calls_of(number) {
+            if let Some(later) = ahead.next() {
                 later.placed_by(number).filter_map(Slot::below).for_each(VersionRef::prefetch_head);
             }
             for slot in call.placed_by(number) {
@@ -311,7 +313,7 @@ impl Planner {
     pub fn dispose(&mut self) {
         let number = self.number;
         for batch in self.planned.drain(..) {
-            let placed = batch.calls.iter().flat_map(|call| call.placed_by(number));
+            let placed = batch.calls_of(number).flat_map(|call| call.placed_by(number));
             for below in placed.filter_map(Slot::below) {
                 // SAFETY: as this method says.
                 unsafe { self.pool.give_back(below) };
@@ -343,14 +345,16 @@ impl<'b> Step<'b> {
     }
 }
 
-/// Brings the records of a call near that ordered tables have.
-fn fetch_ordered(shared: &Shared, call: &Call) {
-    let same_table = |a: &FootprintEntry, b: &FootprintEntry| a.table == b.table;
-    for entries in call.footprint.keys().chunk_by(same_table) {
-        let Some(table) = shared.tables.get(entries[0].table).filter(|table| table.index.is_ordered()) else {
+/// Brings the records of some keys of a call near that ordered tables have.
+fn fetch_ordered(shared: &Shared, call: &Call, slots: &[Slot]) {
+    for slots in slots.chunk_by(|a, b| a.table == b.table) {
+        let Some(table) = shared.tables.get(slots[0].table).filter(|table| table.index.is_ordered()) else {
             continue;
         };
         let guard = epoch::pin();
-        entries.chunks(SIDE_BY_SIDE).for_each(|entries| table.index.prefetch_ordered(entries, &guard));
+        for slots in slots.chunks(SIDE_BY_SIDE) {
+            let keys: SmallVec<[&[u8]; SIDE_BY_SIDE]> = slots.iter().map(|slot| slot.key(&call.footprint)).collect();
+            table.index.prefetch_ordered(&keys, &guard);
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::{call::CallRef, ensure};
 use model::{Access, Columns, Delta, Draws, Error, Invalid, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use parts::epoch;
 use parts::index::ordered::Cursor;
+use parts::index::prefetch::SIDE_BY_SIDE;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
@@ -31,6 +32,20 @@ pub(crate) fn newest_at(record: RecordRef, position: Position) -> Option<Version
         version = previous;
     }
     Some(version)
+}
+
+/// The newest versions of some keys at or below a position, looked up side by side.
+fn versions_at(table: &Table, keys: &[Key], position: Position, found: &mut Vec<Option<VersionRef>>) -> Result<()> {
+    keys.iter().try_for_each(|key| table.schema.check_key(key))?;
+    let guard = epoch::pin();
+    table.index.prefetch_newest(keys, &guard);
+    found.extend(keys.iter().map(|key| newest_at(table.index.get(key, &guard)?, position)));
+    Ok(())
+}
+
+fn project<'r>(row: RowRef<'_>, columns: Columns<'_>, shown: &'r mut RowBuf) -> RowRef<'r> {
+    shown.project(row, columns);
+    shown.row()
 }
 
 /// Who scans as of a position: copies the row of a version, `false` if it has none.
@@ -171,13 +186,50 @@ impl<'e, S: State<'e>> Access for Trial<'e, S> {
         self.was_touched = true;
         row.clear();
         let position = self.state.position()?;
-        let table = self.state.shared().tables.find_at(table, position.batch())?;
+        let table = self.state.shared().tables.find_at(table, position)?;
         table.schema.check_key(key)?;
         table.schema.check_columns(columns)?;
         let Some(version) = version_at(table, key, position) else { return Ok(false) };
         self.state.make_ready(version)?;
         let found = version.row(version.content()).map(|bytes| row.project(RowRef::new(bytes), columns));
         Ok(found.is_some())
+    }
+
+    /// Shows rows where they are: versions are immutable.
+    fn read_many(
+        &mut self,
+        table: TableId,
+        keys: &[Key],
+        columns: Columns<'_>,
+        each: &mut dyn FnMut(usize, Option<RowRef<'_>>),
+    ) -> Result<()> {
+        self.was_touched = true;
+        let position = self.state.position()?;
+        let table = self.state.shared().tables.find_at(table, position)?;
+        table.schema.check_columns(columns)?;
+        let (mut found, mut shown) = (Vec::with_capacity(SIDE_BY_SIDE.min(keys.len())), RowBuf::new());
+        for (group, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
+            versions_at(table, keys, position, &mut found)?;
+            for (at, version) in found.drain(..).enumerate() {
+                let Some(version) = version else {
+                    each(group * SIDE_BY_SIDE + at, None);
+                    continue;
+                };
+                self.state.make_ready(version)?;
+                let row = version.row(version.content()).map(RowRef::new);
+                let row = row.map(|row| if columns == Columns::All { row } else { project(row, columns, &mut shown) });
+                each(group * SIDE_BY_SIDE + at, row);
+            }
+        }
+        Ok(())
+    }
+
+    fn prefetch(&mut self, table: TableId, keys: &[Key]) {
+        if let Some(table) = self.state.shared().tables.get(table)
+            && keys.iter().all(|key| table.schema.check_key(key).is_ok())
+        {
+            table.index.prefetch_newest(keys, &epoch::pin());
+        }
     }
 
     fn put(&mut self, _: TableId, _: &[u8], _: RowRef<'_>) -> Result<()> {
@@ -199,7 +251,7 @@ impl<'e, S: State<'e>> Access for Trial<'e, S> {
     fn scan(&mut self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         self.was_touched = true;
         let position = self.state.position()?;
-        let table = self.state.shared().tables.find_at(scan.table, position.batch())?;
+        let table = self.state.shared().tables.find_at(scan.table, position)?;
         table.schema.check_scan(scan)?;
         let state = &mut self.state;
         let mut row_of = |_: &[u8], version: VersionRef, row: &mut RowBuf| {

@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::pipeline::Batch;
+use crate::position::Position;
 use crate::{Shared, log};
 use model::{Error, Invalid, LogPosition, Result, TableId};
 use std::sync::Arc;
@@ -12,7 +13,9 @@ impl Shared {
         let number = self.pipeline.wait_for_room();
         let calls = self.refuse_dropped(calls);
         let (calls, position) = self.append(number, calls, record);
-        calls.iter().filter_map(|call| call.drops).for_each(|table| self.tables.drop_at(table, number));
+        for (index, call) in calls.iter().enumerate() {
+            call.drops.iter().for_each(|&table| self.tables.drop_at(table, Position::new(number, index)));
+        }
         let batch = self.pipeline.seal(calls, position);
         if let Some(input) = self.log() {
             log::watch(&input.log, &self.pipeline);

@@ -1,8 +1,9 @@
 //! Tables: an index from keys to records each. Planners change it; all read it.
 
+use crate::position::Position;
 use crate::record::{Record, RecordRef};
 use crate::version::VersionRef;
-use model::{FootprintEntry, Invalid, Limit, LimitKind, Result, Schema, TableId};
+use model::{Invalid, Limit, LimitKind, Result, Schema, TableId};
 use parts::epoch::{self, Guard};
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::prefetch;
@@ -22,9 +23,9 @@ pub(crate) struct Table {
     pub id: TableId,
     pub schema: Arc<Schema>,
     pub index: Index,
-    /// The batch that dropped it; above all batches as long as none has. `Relaxed`: stored by the sequencer before the batch is
+    /// Position of its drop; above all positions as long as there is none. `Relaxed`: stored by the sequencer before the batch is
     /// sealed; whoever looks at the same time may see either.
-    dropped_in: AtomicU64,
+    dropped_at: AtomicU64,
     /// Room that new versions get: the longest row so far that may stand in its version. `Relaxed`: a hint.
     pub row_bytes: AtomicU32,
 }
@@ -72,16 +73,16 @@ impl Tables {
     /// [`Invalid::UnknownTable`].
     #[inline]
     pub fn find(&self, id: TableId) -> Result<&Table> {
-        self.find_at(id, u64::MAX - 1)
+        self.find_at(id, Position::from_number(u64::MAX - 1))
     }
 
-    /// The table of a number, unless it was dropped in a batch or before.
+    /// The table of a number, unless it was dropped before a position.
     ///
     /// # Errors
     /// [`Invalid::UnknownTable`].
     #[inline]
-    pub fn find_at(&self, id: TableId, batch: u64) -> Result<&Table> {
-        let found = self.get(id).filter(|table| batch < table.dropped_in.load(Relaxed));
+    pub fn find_at(&self, id: TableId, position: Position) -> Result<&Table> {
+        let found = self.get(id).filter(|table| position < table.dropped_at());
         found.ok_or_else(|| Invalid::UnknownTable { table: format!("number {}", id.0) }.into())
     }
 
@@ -139,11 +140,11 @@ impl Tables {
         names.next = names.next.max(next.0);
     }
 
-    /// Drops a table in a batch that is about to be sealed: the sequencer.
-    pub fn drop_at(&self, id: TableId, batch: u64) {
+    /// Drops a table at a position of a batch that is about to be sealed: the sequencer.
+    pub fn drop_at(&self, id: TableId, position: Position) {
         let table = self.get(id).expect("a drop is refused if there is no such table");
         self.names().listed.retain(|(_, listed)| *listed != id);
-        table.dropped_in.store(batch, Relaxed);
+        table.dropped_at.store(position.number(), Relaxed);
         self.drops.fetch_add(1, Relaxed);
     }
 
@@ -171,18 +172,22 @@ impl Tables {
 impl Table {
     fn new(id: TableId, schema: Schema, has_small_nodes: bool, meter: &Arc<Meter>) -> Table {
         let index = Index(AnyIndex::metered(&schema, has_small_nodes, meter));
-        let (dropped_in, row_bytes) = (AtomicU64::new(u64::MAX), AtomicU32::new(FIRST_ROOM));
-        Table { id, schema: Arc::new(schema), index, dropped_in, row_bytes }
+        let (dropped_at, row_bytes) = (AtomicU64::new(u64::MAX), AtomicU32::new(FIRST_ROOM));
+        Table { id, schema: Arc::new(schema), index, dropped_at, row_bytes }
+    }
+
+    fn dropped_at(&self) -> Position {
+        Position::from_number(self.dropped_at.load(Relaxed))
     }
 
     /// Returns whether a batch sees it that it was dropped in, or after.
     pub fn was_dropped_after(&self, batch: u64) -> bool {
-        self.dropped_in.load(Relaxed) > batch
+        self.dropped_at().batch() > batch
     }
 
     /// Returns whether it was dropped.
     pub fn is_dropped(&self) -> bool {
-        self.dropped_in.load(Relaxed) < u64::MAX
+        self.dropped_at.load(Relaxed) < u64::MAX
     }
 
     /// Has later versions make room for a row of this length.
@@ -242,8 +247,13 @@ impl Index {
     }
 
     /// Brings the records of some keys near, side by side: the one step of an ordered table.
-    pub fn prefetch_ordered(&self, keys: &[FootprintEntry], guard: &Guard) {
+    pub fn prefetch_ordered(&self, keys: &[impl AsRef<[u8]>], guard: &Guard) {
         self.0.prefetch_entries(keys, guard, |record| prefetch(record, size_of::<Record>()));
+    }
+
+    /// Brings the newest versions of some keys near, side by side.
+    pub fn prefetch_newest(&self, keys: &[impl AsRef<[u8]>], guard: &Guard) {
+        self.0.prefetch_entries(keys, guard, |record| record.newest().prefetch());
     }
 
     /// The first step of a lookup in steps: the hash, and a hint for the bucket.

@@ -125,7 +125,8 @@ fn a_reader_of_what_another_thread_executes_is_handed_back() {
 #[test]
 fn a_long_chain_is_evaluated_from_its_end() {
     for depth in [0, 2, 32] {
-        let (engine, table) = open(Options { executors: 2, depth, ..Options::default() });
+        // All in few batches, however slow the machine is: the first is not complete before the gate opens.
+        let (engine, table) = open(Options { executors: 2, depth, latency: Duration::ZERO, ..Options::default() });
         let (gate, pass) = Gate::new();
         // The thread that is held has taken the first links of the chain too.
         let mut procedures = vec![holding(pass)];
@@ -273,6 +274,124 @@ fn a_snapshot_waits_for_nobody_and_keeps_what_it_reads() {
         assert_eq!(reader.join().expect("no panic"), 50);
     });
     assert_eq!((engine.collect(), engine.stats().records), (0, 1));
+}
+
+/// A procedure that only reads is not asked for its footprint, so no guess of it misses.
+fn reading(body: impl Fn(&mut dyn Access) -> model::Result<u64> + Send + Sync + 'static) -> Do {
+    Do::guessing(|_| panic!("what only reads needs no footprint"), body)
+}
+
+fn submit_reading(engine: &Bohm, procedure: Do) -> Ticket<Do> {
+    let how = Begin { mode: Mode::ReadOnly, ..Begin::default() };
+    engine.submit(procedure, how, Box::new(|_: u32, error: &Error| -> bool { panic!("nothing to retry: {error}") }))
+}
+
+/// 3.2.3, without advance knowledge of reads: a call that only reads finds its versions by its position, in the order of its caller.
+#[test]
+fn what_only_reads_finds_the_version_below_its_position() {
+    let many = Options { planners: 3, executors: 3, batch: 5, latency: Duration::ZERO, ..Options::default() };
+    for options in [Options { latency: Duration::ZERO, ..Options::default() }, many] {
+        let (engine, table) = open(options);
+        engine.hold();
+        let two = move |mut access: &mut dyn Access| {
+            let sum = get(&mut access, table, 1)?.unwrap_or_default() + get(&mut access, table, 2)?.unwrap_or_default();
+            let there: u64 = all(&mut access, table)?.iter().map(|(_, value)| value).sum();
+            assert_eq!(sum, there, "a range shows the same");
+            Ok(sum)
+        };
+        let tickets: Vec<_> = (1..50_u64)
+            .flat_map(|n| {
+                let written = [submit(&engine, overwrite(table, 1, n)), submit(&engine, step(table, 2, 1))];
+                written.into_iter().chain([submit_reading(&engine, reading(two))])
+            })
+            .collect();
+        engine.release();
+        let mut second = 0_u64;
+        let mut seen = tickets.into_iter().map(|ticket| output(ticket.wait()));
+        for n in 1..50_u64 {
+            second = second.wrapping_mul(3).wrapping_add(1);
+            assert_eq!((seen.next(), seen.next(), seen.next()), (Some(n), Some(second), Some(n.wrapping_add(second))));
+        }
+        assert_eq!(engine.collect(), 0);
+    }
+}
+
+/// 3.3.1: a call that only reads is handed back like any other while another thread executes what it reads, and runs again.
+#[test]
+fn what_only_reads_is_handed_back_too() {
+    let (engine, table) = open(two_executors());
+    let (gate, slow) = held_overwrite(&engine, table);
+    let runs = Arc::new(AtomicU64::new(0));
+    let counted = runs.clone();
+    engine.hold();
+    let waits = submit_reading(
+        &engine,
+        reading(move |mut access| {
+            counted.fetch_add(1, Relaxed);
+            Ok(get(&mut access, table, 1)?.unwrap_or_default())
+        }),
+    );
+    let other = submit(&engine, overwrite(table, 2, 7));
+    engine.release();
+    assert_eq!(output(other.wait()), 7, "others of its batch go on");
+    gate.open();
+    assert_eq!((output(slow.wait()), output(waits.wait())), (10, 10));
+    assert!(runs.load(Relaxed) >= 1);
+}
+
+/// Many rows at once: in a place and in a snapshot, whole and by columns, absent ones among them, in the order of the keys.
+#[test]
+fn many_rows_are_read_at_once() {
+    let (engine, table) = open(Options::default());
+    together(&engine, (0..100).filter(|n| n % 3 > 0).map(|n| overwrite(table, n, n + 1000)).collect())
+        .into_iter()
+        .for_each(|ticket| _ = output(ticket.wait()));
+    engine.settle();
+    let body = move |access: &mut dyn Access| {
+        let keys: Vec<Key> = (0..100_u64).map(Key::from_u64).collect();
+        for columns in [Columns::All, Columns::None] {
+            let mut seen = Vec::new();
+            access.read_many(table, &keys, columns, &mut |at, row| {
+                seen.push((at, row.map(|row| row.bytes().to_vec())));
+            })?;
+            let mut expected = RowBuf::new();
+            for (at, (position, row)) in seen.iter().enumerate() {
+                let found = access.read(table, &keys[at], columns, &mut expected)?;
+                assert_eq!((*position, row.as_deref()), (at, found.then(|| expected.bytes())));
+                assert_eq!(found, at % 3 > 0);
+            }
+            assert_eq!(seen.len(), 100);
+        }
+        let short = [Key::from_bytes(b"short")];
+        access.prefetch(table, &short);
+        assert!(access.read_many(table, &short, Columns::All, &mut |_, _| {}).is_err());
+        Ok(5)
+    };
+    assert_eq!(output(submit_reading(&engine, reading(body)).wait()), 5);
+    assert_eq!(output(snapshot(&engine, reading(body))), 5);
+}
+
+/// What reads before a drop in the same batch has the table, what reads behind it has not.
+#[test]
+fn what_only_reads_sees_a_drop_in_its_place() {
+    let (engine, table) = open(Options { latency: Duration::ZERO, ..Options::default() });
+    call(&engine, overwrite(table, 1, 5));
+    engine.hold();
+    let read = move || reading(move |mut access| Ok(get(&mut access, table, 1)?.unwrap_or_default()));
+    let before = submit_reading(&engine, read());
+    thread::scope(|scope| {
+        let dropping = scope.spawn(|| engine.drop_table("registers"));
+        // It has no ticket to look at: it is in the queue when the next submission finds it there.
+        while engine.queued() < 2 {
+            thread::yield_now();
+        }
+        let behind = submit_reading(&engine, read());
+        engine.release();
+        assert_eq!(output(before.wait()), 5);
+        assert!(matches!(behind.wait(), Err(Error::Invalid(Invalid::UnknownTable { .. }))));
+        dropping.join().expect("no panic").expect("it is there");
+    });
+    assert_eq!((engine.collect(), engine.stats().records), (0, 0));
 }
 
 /// A declared range shows the keys below its position, with the own writes, and no others.

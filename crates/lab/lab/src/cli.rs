@@ -237,6 +237,11 @@ pub struct CommonArguments {
     #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_THREADS))]
     pub executors: u32,
 
+    /// Transactions of --engine bohm that only read do so behind the last complete batch: serializable, not strict. Not with --door
+    /// prepared
+    #[arg(long)]
+    pub reads_behind: bool,
+
     /// What acknowledgements wait for
     #[arg(long, value_enum, default_value = "none")]
     pub durability: DurabilityName,

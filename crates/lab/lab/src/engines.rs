@@ -20,7 +20,7 @@ use doors::{HekatonEngine, HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
 use env::{Clock, RealDisk};
 use hekaton::Hekaton;
-use model::{Declared, Durability, Interactive, LogPosition, Reexecutable, Registry, Result, Schema, TableId};
+use model::{Declared, Durability, Interactive, LogPosition, Mode, Reexecutable, Registry, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
 use silo::Silo;
@@ -116,6 +116,9 @@ pub struct Settings {
     /// Threads of `bohm`.
     #[serde(default)]
     pub stages: Stages,
+    /// Whether transactions of `bohm` that only read do so behind the last complete batch, in their clients' threads.
+    #[serde(default)]
+    pub reads_behind: bool,
 }
 
 /// How many threads of `bohm` do what.
@@ -191,6 +194,11 @@ pub trait Engine: Send + Sync + 'static {
         false
     }
 
+    /// The mode in which a transaction is run that was drawn with this one. Not for what is prepared: it would run before the clock does.
+    fn mode_of(&self, drawn: Mode) -> Mode {
+        drawn
+    }
+
     /// Returns whether transactions of [`model::Mode::Snapshot`] may miss what had committed before they began: then they are recorded as
     /// if they had begun with the run, and the judges ask of them what they promise.
     fn snapshots_read_the_past(&self) -> bool {
@@ -255,7 +263,7 @@ pub fn on_engine<T: OnEngine>(
         EngineName::Bohm => {
             let engine = bohm::open(settings, task.procedures(), task.durability())?;
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
-            Ok(task.run(BohmEngine::new(engine), tables))
+            Ok(task.run(BohmEngine::new(engine, settings.reads_behind), tables))
         }
         EngineName::Twopl => {
             let engine = TwoPhaseLocking::new(twopl_options(settings.has_small_limits));

@@ -504,13 +504,7 @@ fn limits_are_named() {
 fn at_the_limit_on_memory_deletes_make_room() {
     let mut builder = Database::builder().memory(1 << 20).engine(batch::Bohm::default());
     let accounts = builder.table::<Account>().unwrap();
-    let account = |id: i64| Account {
-        id,
-        owner: "x".repeat(500),
-        reference: id.to_string(),
-        balance: id,
-        note: None,
-    };
+    let account = |id: i64| Account { id, owner: "x".repeat(500), reference: id.to_string(), balance: id, note: None };
     let open = builder
         .procedure("open", 1)
         .footprint(move |footprint, id: &i64| footprint.inserts(accounts, &account(*id)))

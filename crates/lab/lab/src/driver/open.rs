@@ -61,7 +61,11 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
 
     fn submit_due(&mut self, due: Instant, phase: u8, endings: &Endings<W>) -> Result<(), RunError> {
         let stage: &Stage<'_, E, W> = self.stage;
-        let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
+        let how = Begin {
+            mode: stage.engine.mode_of(self.client.draw()),
+            durability: Some(stage.run.durability),
+            ..Begin::default()
+        };
         let submission = Submission { how, retrying: self.submitted.clone(), attempts: None };
         let kind = self.client.kind();
         let ticket = self.client.submit(stage.engine.declared(), submission).ok_or(RunError::NoFootprint)?;

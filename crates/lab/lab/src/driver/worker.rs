@@ -139,7 +139,11 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
     /// Draws and runs one transaction; returns whether it committed.
     fn run_transaction(&mut self, pause: Option<&Pause>) -> Result<bool, RunError> {
         let stage = self.stage;
-        let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
+        let how = Begin {
+            mode: stage.engine.mode_of(self.client.draw()),
+            durability: Some(stage.run.durability),
+            ..Begin::default()
+        };
         let before = self.log.as_ref().map_or(0, Log::committed_operations);
         let kind = self.client.kind();
         let completed = if stage.run.door == DoorName::Declared {
@@ -169,7 +173,11 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         let before = self.log.as_ref().map_or(0, Log::committed_operations);
         let (mut batch, mut kinds) = (Vec::new(), Vec::new());
         while batch.is_empty() || batch.len() < stage.run.batch as usize && !self.is_done() {
-            let how = Begin { mode: self.client.draw(), durability: Some(stage.run.durability), ..Begin::default() };
+            let how = Begin {
+                mode: stage.engine.mode_of(self.client.draw()),
+                durability: Some(stage.run.durability),
+                ..Begin::default()
+            };
             let attempts = self.log.as_ref().map(|_| Attempts::new(stage.clock));
             let call = self.client.put_aside().ok_or(RunError::NoFootprint)?;
             batch.push((call, Submission { how, retrying: self.submitted.clone(), attempts }));

@@ -2,15 +2,18 @@
 
 use super::{Engine, OneMutex, Settings, Stages, disk};
 use ::bohm::{Bohm, Options};
-use model::{Durability, Registry, Result};
+use model::{Durability, Mode, Registry, Result};
 
 /// BOHM, with what only it can say of itself.
-pub(super) struct BohmEngine(Bohm);
+pub(super) struct BohmEngine {
+    engine: Bohm,
+    reads_behind: bool,
+}
 
 impl BohmEngine {
     /// The doors of `engine`.
-    pub fn new(engine: Bohm) -> BohmEngine {
-        BohmEngine(engine)
+    pub fn new(engine: Bohm, reads_behind: bool) -> BohmEngine {
+        BohmEngine { engine, reads_behind }
     }
 }
 
@@ -25,21 +28,25 @@ impl Engine for BohmEngine {
     }
 
     fn programs(&self) -> &Bohm {
-        &self.0
+        &self.engine
     }
 
     fn declared(&self) -> &Bohm {
-        &self.0
+        &self.engine
     }
 
     fn hold(&self) -> bool {
-        self.0.hold();
+        self.engine.hold();
         true
     }
 
     fn release(&self) {
-        self.0.release();
-        self.0.settle();
+        self.engine.release();
+        self.engine.settle();
+    }
+
+    fn mode_of(&self, drawn: Mode) -> Mode {
+        if drawn == Mode::ReadOnly && self.reads_behind { Mode::Snapshot } else { drawn }
     }
 
     fn uses_footprints(&self) -> bool {

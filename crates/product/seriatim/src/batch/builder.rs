@@ -299,7 +299,7 @@ impl<A: Arguments> NewProcedure<'_, A> {
         self
     }
 
-    /// Refuses writes of the body.
+    /// Refuses writes of the body. It may read anything then: its footprint is not asked for, and costs nothing.
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;
         self

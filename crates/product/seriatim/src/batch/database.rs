@@ -116,8 +116,9 @@ impl Database {
     /// was a guess that misses. Waits while as many calls are under way as
     /// [`Bohm::under_way`](crate::batch::Bohm::under_way) allows, and at the limit on memory for what can be freed.
     ///
-    /// An error is the ticket's: [`LimitKind::Memory`](crate::LimitKind::Memory) if it may need memory beyond the limit, [`Fault::Closed`] after [`Database::close`], [`Error::OtherDatabase`] for a procedure of
-    /// another database, and those of [`Ticket::wait`].
+    /// An error is the ticket's: [`LimitKind::Memory`](crate::LimitKind::Memory) if it may need memory beyond the limit,
+    /// [`Fault::Closed`] after [`Database::close`], [`Error::OtherDatabase`] for a procedure of another database, and those of
+    /// [`Ticket::wait`].
     pub fn submit<A, T, E>(&self, procedure: &Procedure<A, T, E>, arguments: A) -> Ticket<T, E>
     where
         A: Arguments,
