@@ -7,7 +7,7 @@ use lab::driver::Extent;
 use lab::engines::Settings;
 use lab::report::{Row, grouped, write_cells, write_json};
 use lab::trial::{self, DurabilityName, Plan, WorkloadPlan};
-use lab::turns::{self, Kept, Progress, Space};
+use lab::turns::{self, Progress, Space};
 use lab::workloads::parameters::{DEFAULT, Presets};
 use lab::workloads::{bank, ycsb};
 use std::io::Write;
@@ -127,6 +127,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), String> {
     if let Some(Command::Measure { plan }) = arguments.command {
         let plan: Plan<Name> = serde_json::from_str(&plan).map_err(|error| format!("not a plan: {error}"))?;
+        lab::processes::end_with_starter();
         let measurement = trial::perform(&plan)?;
         return serde_json::to_writer(out, &measurement).map_err(|error| error.to_string());
     }
@@ -147,8 +148,7 @@ fn compare(comparison: &Comparison) -> Result<Vec<Row>, String> {
         }
     }
     let mut progress = Progress::new(plans.len() * comparison.repeat as usize);
-    let measured =
-        turns::take(&plans, comparison.repeat, &space, &mut Kept::nothing(), &mut progress).map_err(sentence)?;
+    let measured = turns::take(&plans, comparison.repeat, &space, &mut progress).map_err(sentence)?;
     let commit = lab::machine::commit();
     Ok(plans.iter().zip(&measured).map(|(plan, repeats)| Row::new(plan, repeats, commit.as_deref())).collect())
 }

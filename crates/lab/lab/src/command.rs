@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::options::Format;
 use crate::report::{self, Row};
 use crate::trial::{self, DurabilityName, Plan, WorkloadPlan};
-use crate::turns::{self, Kept, Progress, Space};
+use crate::turns::{self, Progress, Space};
 use crate::workloads::parameters::Presets;
 use crate::workloads::{bank, dml, smallbank, tatp, tpcc, ycsb};
-use crate::{histories, kill, machine, soak};
+use crate::{histories, kill, machine, processes, soak};
 use clap::CommandFactory;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -53,6 +53,7 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn measure(plan: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let plan: Plan = serde_json::from_str(plan).map_err(|error| Failure::Arguments(format!("not a plan: {error}")))?;
+    processes::end_with_starter();
     let measurement = trial::perform(&plan).map_err(Failure::Run)?;
     serde_json::to_writer(out, &measurement).map_err(run_failure)
 }
@@ -138,7 +139,7 @@ fn run_workload(common: &CommonArguments, workload: WorkloadPlan, out: &mut dyn 
     let space = Space::prepare(common.data.as_deref(), common.durability)?;
     let plans = plans(common, &engines, &workload, &space);
     let mut progress = Progress::new(plans.len() * common.repeat as usize);
-    let repeats = turns::take(&plans, common.repeat, &space, &mut Kept::nothing(), &mut progress)?;
+    let repeats = turns::take(&plans, common.repeat, &space, &mut progress)?;
     let commit = machine::commit();
     let rows: Vec<Row> =
         plans.iter().zip(&repeats).map(|(plan, repeats)| Row::new(plan, repeats, commit.as_deref())).collect();

@@ -12,7 +12,7 @@ pub mod verify;
 
 use crate::failure::Failure;
 use crate::new_directory::NewDirectory;
-use crate::processes::Processes;
+use crate::processes::{Processes, own_program};
 use arguments::KillArguments;
 use env::Randomness;
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ pub fn run(arguments: &KillArguments, out: &mut dyn Write) -> Result<(), Failure
 
 /// Starts a child, and kills it once it has acknowledged so many calls more.
 fn kill_one(directory: &Path, seed: u64, wanted: u64, acknowledged: &mut Acknowledged) -> Result<(), String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let program = own_program().map_err(|error| format!("cannot find this program: {error}"))?;
     let mut processes = Processes::default();
     processes.start(Command::new(program).arg(CHILD).arg(directory).arg(seed.to_string()))?;
     let mut heard = 0;

@@ -1,11 +1,43 @@
-//! Child processes: replicas and servers that are started, watched and killed.
+//! Child processes: trials, replicas and servers that are started, watched and killed.
 
 use crate::machine;
-use std::io::{BufRead, BufReader, Write};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+/// This program, to be started again: the one that runs, also if its file was replaced meanwhile.
+///
+/// # Errors
+/// The operating system does not say where it is.
+pub fn own_program() -> io::Result<PathBuf> {
+    // A link to the file, and not to its name. Whoever follows it is this process, or its child before it becomes another program.
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
+}
+
+/// A hash of this program's file: equal for equal programs, and good for nothing else.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn own_fingerprint() -> io::Result<String> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&std::fs::read(own_program()?)?);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// Ends this process when its standard input does: a pipe from the process that started it, so that it does not outlive that one,
+/// however that one ended.
+pub fn end_with_starter() {
+    std::thread::spawn(|| {
+        // Whatever the reason is, nobody waits for this process any more.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(1);
+    });
+}
 
 /// Why something failed: a sentence for the user.
 pub type Failure = String;

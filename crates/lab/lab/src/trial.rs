@@ -4,6 +4,7 @@
 
 use crate::driver::{Extent, Outcome, Run, Tally};
 use crate::engines::{DoorName, EngineName, OnEngine, Settings, on_engine};
+use crate::processes::own_program;
 use crate::sums;
 use crate::workloads::{Workload, bank, dml, smallbank, tatp, tpcc, ycsb};
 use check::{Record, Writer};
@@ -363,19 +364,23 @@ pub fn write_history(path: &Path, records: &[Record]) -> io::Result<()> {
     writer.finish().map(drop)
 }
 
-/// Runs the trial in a process of its own: this program with the command `measure`.
+/// Runs the trial in a process of its own: this program with the command `measure`, which has a pipe for its input, and ends with it
+/// ([`crate::processes::end_with_starter`]).
 ///
 /// # Errors
 /// Failures of the trial, in this process or the other.
 pub fn perform_apart<S: Subject>(plan: &Plan<S>) -> Result<Measurement, Failure> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let program = own_program().map_err(|error| format!("cannot find this program: {error}"))?;
     let plan = serde_json::to_string(plan).expect("a plan is plain data");
-    let output = Command::new(program)
+    let mut child = Command::new(program)
         .args(["measure", &plan])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
         .map_err(|error| format!("cannot start a trial: {error}"))?;
+    let input = child.stdin.take();
+    let output = child.wait_with_output().map_err(|error| format!("cannot wait for a trial: {error}"))?;
+    drop(input);
     if !output.status.success() {
         return Err(format!("the trial ended with {}", output.status));
     }

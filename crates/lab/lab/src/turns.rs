@@ -11,13 +11,34 @@ pub(crate) use progress::rounded;
 use crate::engines::Settings;
 use crate::failure::Failure;
 use crate::trial::{self, DurabilityName, Measurement, Plan, Subject};
+use kept::{End, Known};
 use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What came of plans.
+#[derive(Debug)]
+pub struct Taken {
+    /// Each plan's measurements, by repeat without those that failed.
+    pub measured: Vec<Vec<Measurement>>,
+    /// The trials without one.
+    pub failed: Vec<Failed>,
+}
+
+/// A trial that has no measurement.
+#[derive(Debug)]
+pub struct Failed {
+    /// Position of its plan.
+    pub plan: usize,
+    /// Its repeat, from 0.
+    pub repeat: u32,
+    /// A sentence for the user.
+    pub reason: String,
+}
+
 /// Runs every plan so many times; returns each plan's measurements. The trials of a repeat differ from those of the others in seed,
-/// directory and history. What `kept` has is not run again. A plan without a directory stays without one.
+/// directory and history. A plan without a directory stays without one.
 ///
 /// # Errors
 /// The first trial that failed.
@@ -25,31 +46,13 @@ pub fn take<S: Subject>(
     plans: &[Plan<S>],
     repeats: u32,
     space: &Space,
-    kept: &mut Kept,
     progress: &mut Progress,
 ) -> Result<Vec<Vec<Measurement>>, Failure> {
     let mut measured: Vec<Vec<Measurement>> = vec![Vec::new(); plans.len()];
-    for repeat in 0..repeats {
-        for (at, (plan, measured)) in plans.iter().zip(&mut measured).enumerate() {
-            let number = repeat as usize * plans.len() + at + 1;
-            let data = plan.settings.data.as_ref().and_then(|_| space.directory(number));
-            let settings = Settings { data, ..plan.settings.clone() };
-            let seed = plan.seed.wrapping_add(repeat.into());
-            let shares = repeats > 1 || plans.iter().filter(|other| other.history == plan.history).count() > 1;
-            let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, shares));
-            let trial = Plan { settings, seed, history, ..plan.clone() };
-            if let Some(measurement) = kept.find(&trial) {
-                progress.pass_over();
-                measured.push(measurement);
-                continue;
-            }
-            let measurement = trial::perform_apart(&trial);
-            space.clear(number)?;
-            let measurement = measurement.map_err(Failure::Run)?;
-            progress.show(plan, &measurement);
-            kept.add(&trial, &measurement)?;
-            measured.push(measurement);
-        }
+    for Trial { at, number, plan, .. } in trials(plans, repeats, space) {
+        let measurement = perform(&plan, number, space)?.map_err(Failure::Run)?;
+        progress.show(&plan, &measurement);
+        measured[at].push(measurement);
     }
     Ok(measured)
 }
@@ -57,6 +60,88 @@ pub fn take<S: Subject>(
 /// Number of plans of which none equals another.
 pub fn distinct<S: Subject>(plans: &[&Plan<S>]) -> usize {
     plans.iter().map(|plan| kept::name(plan)).collect::<HashSet<String>>().len()
+}
+
+/// The same, but what `kept` has is not run again, and a trial that fails, or is killed, ends itself alone.
+///
+/// # Errors
+/// What came of a trial cannot be kept, or its directory stays.
+pub fn take_what_is_missing<S: Subject>(
+    plans: &[Plan<S>],
+    repeats: u32,
+    space: &Space,
+    kept: &mut Kept,
+    progress: &mut Progress,
+) -> Result<Taken, Failure> {
+    take_with(plans, repeats, space, kept, progress, |plan, number| perform(plan, number, space))
+}
+
+fn take_with<S: Subject>(
+    plans: &[Plan<S>],
+    repeats: u32,
+    space: &Space,
+    kept: &mut Kept,
+    progress: &mut Progress,
+    mut perform: impl FnMut(&Plan<S>, usize) -> Result<Result<Measurement, String>, Failure>,
+) -> Result<Taken, Failure> {
+    let mut taken = Taken { measured: vec![Vec::new(); plans.len()], failed: Vec::new() };
+    for Trial { at, repeat, number, plan } in trials(plans, repeats, space) {
+        let end = match kept.find(&plan) {
+            Known::Measured(measurement) => {
+                progress.pass_over();
+                Ok(*measurement)
+            }
+            Known::GivenUp(reason) => {
+                progress.pass_over();
+                Err(format!("{reason}, and was given up"))
+            }
+            Known::Open => {
+                let end = perform(&plan, number)?;
+                match &end {
+                    Ok(measurement) => progress.show(&plan, measurement),
+                    Err(reason) => progress.show_failure(&plan, reason),
+                }
+                kept.add(&plan, end.clone().map_or_else(End::Failure, |it| End::Measurement(Box::new(it))))?;
+                end
+            }
+        };
+        match end {
+            Ok(measurement) => taken.measured[at].push(measurement),
+            Err(reason) => taken.failed.push(Failed { plan: at, repeat, reason }),
+        }
+    }
+    Ok(taken)
+}
+
+/// A plan's turn.
+struct Trial<S> {
+    /// Position of the plan.
+    at: usize,
+    repeat: u32,
+    /// Number of the trial, from 1: the name of its directory.
+    number: usize,
+    /// The plan with the seed, directory and history of this repeat.
+    plan: Plan<S>,
+}
+
+/// The trials of all plans, a turn of each after another.
+fn trials<S: Subject>(plans: &[Plan<S>], repeats: u32, space: &Space) -> impl Iterator<Item = Trial<S>> {
+    let turns = (0..repeats).flat_map(move |repeat| plans.iter().enumerate().map(move |(at, plan)| (repeat, at, plan)));
+    (1..).zip(turns).map(move |(number, (repeat, at, plan))| {
+        let data = plan.settings.data.as_ref().and_then(|_| space.directory(number));
+        let settings = Settings { data, ..plan.settings.clone() };
+        let seed = plan.seed.wrapping_add(repeat.into());
+        let shares = repeats > 1 || plans.iter().filter(|other| other.history == plan.history).count() > 1;
+        let history = plan.history.as_ref().map(|path| history_path(path, plan, repeat, shares));
+        Trial { at, repeat, number, plan: Plan { settings, seed, history, ..plan.clone() } }
+    })
+}
+
+/// Runs a trial apart, and removes its directory.
+fn perform<S: Subject>(plan: &Plan<S>, number: usize, space: &Space) -> Result<Result<Measurement, String>, Failure> {
+    let end = trial::perform_apart(plan);
+    space.clear(number)?;
+    Ok(end)
 }
 
 /// `FILE` for a trial that has it to itself; otherwise its name says which trial: `bank.jsonl` becomes `bank-mvto-2-1.jsonl` for the
@@ -136,3 +221,6 @@ impl Drop for Space {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

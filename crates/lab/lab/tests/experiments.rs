@@ -206,34 +206,6 @@ fn a_run_is_shown_to_people_beside_the_papers_ratios() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on_where_it_was() {
-    let kept = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept.jsonl");
-    let _ = std::fs::remove_file(&kept);
-    let command = format!("run vmvcc-ladder --format json --resume {}", kept.display());
-    let rates = |output: &Output| -> Vec<u64> {
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let outcomes: Vec<Value> = serde_json::from_slice(&output.stdout).expect("a list of outcomes");
-        let figures = outcomes[0]["figures"].as_array().expect("a list").clone();
-        figures.iter().map(|figure| number(figure, "txn_per_s").round() as u64).collect()
-    };
-    let first = rates(&lab(&command));
-    let again = lab(&command);
-    assert!(text(&again.stderr).contains("all trials were measured before"), "{}", text(&again.stderr));
-    assert_eq!(rates(&again), first, "nothing was run twice");
-    // An interrupted run may leave a part of a line.
-    let lines = std::fs::read_to_string(&kept).expect("the file is there");
-    assert_eq!(lines.lines().count(), first.len());
-    std::fs::write(&kept, &lines[..lines.len() - 10]).expect("a file can be written");
-    let rest = lab(&command);
-    let (rest_rates, progress) = (rates(&rest), text(&rest.stderr));
-    assert_eq!(rest_rates[..first.len() - 1], first[..first.len() - 1], "what was kept stays");
-    assert_eq!(progress.matches(" on mvto, ").count(), 1, "the last trial alone is run again: {progress}");
-    assert_eq!(std::fs::read_to_string(&kept).expect("the file is there").lines().count(), first.len());
-    std::fs::write(&kept, "something else\n").expect("a file can be written");
-    assert_eq!(lab(&command).status.code(), Some(2), "another file is left alone");
-}
-
-#[test]
 fn what_two_figures_share_is_measured_once() {
     let output = lab("run bohm-2rmw8r bohm-theta --format json");
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -5,6 +5,7 @@
 use super::hyper_options;
 use super::shipped::{self, Shipping};
 use super::{Settings, disk};
+use crate::processes::own_program;
 use env::{Disk, RealDisk};
 use hyper::{Hyper, Options};
 use model::{Fault, Result};
@@ -73,7 +74,7 @@ fn fault(error: io::Error) -> Fault {
 
 /// Starts this program as the second process.
 fn start_receiver(directory: &Path) -> io::Result<(Child, TcpStream)> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = Command::new(own_program()?);
     let mut child = command.arg(RECEIVE).arg(directory).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut port = String::new();
     let said = child.stdout.take().map(|output| BufReader::new(output).read_line(&mut port));
@@ -128,19 +129,37 @@ impl OpenLog {
 /// A directory in memory, where the system has some; else for temporary files.
 struct MemoryDirectory(PathBuf);
 
+/// The name of such a directory begins so, and goes on with the identifier of its process, a hyphen and a number.
+const NAME: &str = "seriatim-lab-log-";
+
 impl MemoryDirectory {
     fn new() -> io::Result<MemoryDirectory> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let memory = Path::new("/dev/shm");
         let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let name = format!("seriatim-lab-log-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
-        let path = root.join(name);
+        remove_abandoned(&root);
+        let path = root.join(format!("{NAME}{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed)));
         std::fs::create_dir_all(&path)?;
         Ok(MemoryDirectory(path))
     }
 
     fn disk(&self) -> Arc<RealDisk> {
         disk(&self.0)
+    }
+}
+
+/// Removes what trials have left that were killed: directories in memory are taken from those that come.
+fn remove_abandoned(root: &Path) {
+    let processes = Path::new("/proc");
+    let Ok(entries) = std::fs::read_dir(root) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split_once('-')?.0.parse::<u32>().ok());
+        let has_ended = |process: u32| processes.join("self").exists() && !processes.join(process.to_string()).exists();
+        if process.is_some_and(has_ended) {
+            // One that stays is another user's.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -109,7 +109,7 @@ pub(super) mod tests {
     use crate::trial::{Figures as Counted, Measurement};
 
     /// A figure of each point, with the throughput that `rate` gives it.
-    fn measured(points: &Points, rate: impl Fn(&Point) -> f64) -> Vec<Figure> {
+    pub fn measured(points: &Points, rate: impl Fn(&Point) -> f64) -> Vec<Figure> {
         let figure = |point: &Point| {
             let clients = Counted {
                 seconds: 1.0,

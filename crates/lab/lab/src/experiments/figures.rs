@@ -24,6 +24,9 @@ pub struct Outcome {
     pub commit: Option<String>,
     /// What this machine forced down, and what is missing.
     pub notes: Vec<String>,
+    /// Trials that have no measurement: which, and why.
+    #[serde(default)]
+    pub failed: Vec<String>,
     /// Comparison with the paper.
     pub outcome: String,
     /// The figures.

@@ -107,7 +107,9 @@ fn summary_line(it: &Outcome) -> String {
 fn section(outcome: &Outcome) -> Result<String, String> {
     let known = EXPERIMENTS.iter().find(|experiment| experiment.name == outcome.experiment);
     let experiment = known.ok_or_else(|| format!("there is no experiment {}", outcome.experiment))?;
-    let notes: String = outcome.notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();
+    let notes = outcome.notes.iter().map(|note| format!("<li>{}</li>", escaped(note)));
+    let failed = outcome.failed.iter().map(|failed| format!("<li><b>A trial failed:</b> {}</li>", escaped(failed)));
+    let notes: String = notes.chain(failed).collect();
     Ok(format!(
         "<section id=\"{name}\"><h2>{name}</h2><p class=\"figure\">{}, figure {}: {}</p><div class=\"outcome {}\">{}</div>\
          <ul>{notes}</ul><div class=\"charts\">{}</div><details><summary>All figures</summary><div class=\"wide\">{}</div></details>\

@@ -125,6 +125,8 @@ pub const EXPERIMENTS: &[Experiment] = &[
 mod tests {
     use super::*;
     use crate::cli::{RUN_EXAMPLES, Scale};
+    use crate::experiments::builder::tests::measured;
+    use crate::experiments::figures::Figures;
     use crate::turns::distinct;
 
     #[test]
@@ -140,5 +142,21 @@ mod tests {
         wanted.push(format!("all {}", 3 * distinct(&all.iter().collect::<Vec<_>>())));
         let missing: Vec<&String> = wanted.iter().filter(|it| !RUN_EXAMPLES.contains(&it[..])).collect();
         assert!(missing.is_empty(), "the help lacks {missing:?}");
+    }
+
+    /// Trials can fail: a sweep without some of its figures says so, or something else, and does not panic.
+    #[test]
+    fn every_outcome_can_do_without_any_figure() {
+        for it in EXPERIMENTS {
+            let How::Sweep(sweep) = it.how else { continue };
+            let all = measured(&(sweep.points)(Scale::Full, 2), |_| 1.0);
+            for missing in 0..all.len() {
+                let mut rest = all.clone();
+                rest.remove(missing);
+                let outcome = (sweep.outcome)(&Figures { all: &rest, cores: 2 });
+                assert!(!outcome.is_empty(), "{}", it.name);
+            }
+            assert!(!(sweep.outcome)(&Figures { all: &[], cores: 2 }).is_empty(), "{}", it.name);
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::machine;
 use crate::options::Format;
 use crate::report::{Row, counts, grouped, latency, or_dash, rates, write_cells};
 use crate::trial::{DurabilityName, Plan, WorkloadPlan};
-use crate::turns::{self, Kept, Progress, Space, rounded};
+use crate::turns::{self, Failed, Kept, Progress, Space, rounded};
 use env::time::Duration;
 use std::io::{self, Write};
 
@@ -40,7 +40,13 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     for run in runs {
         outcomes.push((run.sweep, run.perform(&size, &mut kept, &mut progress)?));
     }
-    write(arguments, &outcomes, out).map_err(|error| Failure::Run(error.to_string()))
+    write(arguments, &outcomes, out).map_err(|error| Failure::Run(error.to_string()))?;
+    match outcomes.iter().map(|(_, outcome)| outcome.failed.len()).sum() {
+        0 => Ok(()),
+        failed => Err(Failure::Run(format!(
+            "{failed} trial(s) failed, which the results name: with --resume the same command tries each once more"
+        ))),
+    }
 }
 
 fn write(arguments: &RunArguments, outcomes: &[(&Sweep, Outcome)], out: &mut dyn Write) -> io::Result<()> {
@@ -157,11 +163,15 @@ impl Run {
         let Run { experiment, sweep, points, plans } = self;
         eprintln!("{}: {} points, {} repeat(s)", experiment.name, plans.len(), size.repeats);
         let space = Space::prepare(None, DurabilityName::None)?;
-        let measured = turns::take(&plans, size.repeats, &space, kept, progress)?;
+        let taken = turns::take_what_is_missing(&plans, size.repeats, &space, kept, progress)?;
         let (commit, cores) = (machine::commit(), machine::cores());
-        let rows = plans.iter().zip(&measured).map(|(plan, repeats)| Row::new(plan, repeats, commit.as_deref()));
-        let figures: Vec<Figure> = points.points.iter().zip(rows).map(|(point, row)| Figure::new(point, row)).collect();
-        let outcome = verdict(size.scale, &figures, (sweep.outcome)(&Figures { all: &figures, cores }));
+        let measured = points.points.iter().zip(&plans).zip(&taken.measured).filter(|(_, repeats)| !repeats.is_empty());
+        let figures: Vec<Figure> = measured
+            .map(|((point, plan), repeats)| Figure::new(point, Row::new(plan, repeats, commit.as_deref())))
+            .collect();
+        let failed = taken.failed.iter().map(|failed| in_words(&points.points[failed.plan], failed)).collect();
+        let shape = (sweep.outcome)(&Figures { all: &figures, cores });
+        let outcome = verdict(size.scale, &figures, taken.failed.len(), shape);
         Ok(Outcome {
             experiment: experiment.name.to_owned(),
             scale: size.scale,
@@ -170,6 +180,7 @@ impl Run {
             allocator: machine::ALLOCATOR.to_owned(),
             commit,
             notes: points.notes,
+            failed,
             outcome,
             figures,
         })
@@ -179,12 +190,19 @@ impl Run {
 /// From so many processors that other programs used on, figures say as much about those as about the engines.
 const DISTURBED: f64 = 0.1;
 
+/// Which trial failed, and why.
+fn in_words(point: &Point, failed: &Failed) -> String {
+    let Failed { repeat, reason, .. } = failed;
+    format!("{} at {}, {}, repeat {}: {reason}", point.panel, point.label, point.series, repeat + 1)
+}
+
 /// What the shape test says, if anything is decided.
-fn verdict(scale: Scale, figures: &[Figure], shape: String) -> String {
+fn verdict(scale: Scale, figures: &[Figure], failed: usize, shape: String) -> String {
     let others = figures.iter().filter_map(|figure| figure.other_cores).fold(0.0, f64::max);
     match scale {
         Scale::Smoke => format!("smoke scale decides nothing; its figures alone would say: {shape}"),
         Scale::Full if cfg!(debug_assertions) => format!("undecided: a debug build; its figures would say: {shape}"),
+        Scale::Full if failed > 0 => format!("undecided: {failed} trial(s) failed; the figures would say: {shape}"),
         Scale::Full if others > DISTURBED => {
             format!("undecided: other programs used up to {others:.2} processors; the figures would say: {shape}")
         }
@@ -212,6 +230,7 @@ fn write_table(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Res
         outcome.commit.as_deref().unwrap_or("unknown")
     )?;
     outcome.notes.iter().try_for_each(|note| writeln!(out, "- {note}"))?;
+    outcome.failed.iter().try_for_each(|failed| writeln!(out, "- a trial failed: {failed}"))?;
     writeln!(out)?;
     write_cells(&cells(&outcome.figures), out)?;
     write_details(&outcome.figures, out)?;

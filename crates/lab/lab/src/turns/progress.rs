@@ -28,6 +28,14 @@ impl Progress {
         }
     }
 
+    /// A trial has no measurement.
+    pub(super) fn show_failure<S: Subject>(&mut self, plan: &Plan<S>, reason: &str) {
+        self.run += 1;
+        let done = self.passed + self.run;
+        let (workload, engine, threads) = (plan.workload.name(), plan.engine, plan.threads);
+        eprintln!("[{done}/{}] {workload} on {engine}, {threads} thread(s): {reason}", self.total);
+    }
+
     /// A trial has been measured.
     pub(super) fn show<S: Subject>(&mut self, plan: &Plan<S>, measurement: &Measurement) {
         self.run += 1;

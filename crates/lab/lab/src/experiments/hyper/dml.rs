@@ -1,6 +1,6 @@
 //! Section 4.2: inserts, updates, deletions with inserts.
 
-use super::{COLUMNS, MISSING, MVTO, NO_LOG, SILO, SINGLE, TWIN, TWOPL, listed};
+use super::{COLUMNS, MISSING, MVTO, NO_LOG, SINGLE, TWOPL, listed};
 use crate::cli::Scale;
 use crate::experiments::builder::{Builder, Place};
 use crate::experiments::figures::Figures;
@@ -50,7 +50,7 @@ fn dml_points(scale: Scale, _: usize) -> Points {
             });
             let presets = Presets::read(dml::NAME, dml::PRESETS);
             let parameters = presets.and_then(|it| it.parameters(DEFAULT, &changes)).expect("a preset of the workload");
-            for system in [COLUMNS, SINGLE, MVTO, TWOPL, SILO, TWIN] {
+            for system in [COLUMNS, SINGLE, MVTO, TWOPL] {
                 let workload = WorkloadPlan::Dml(dml::Parameters::clone(&parameters));
                 it.add(system, system.name, Place::new(panel, x, label, 1), workload);
             }

@@ -116,7 +116,7 @@ fn validation_points(scale: Scale, _: usize) -> Points {
     it.forced("warehouses", WAREHOUSES, warehouses(scale));
     it.note(NO_LOG);
     it.note("the time to build a tree of predicates is not taken apart");
-    let shares: &[u32] = if scale == Scale::Smoke { &[0, 100] } else { &[0, 25, 50, 75, 100] };
+    let shares: &[u32] = if scale == Scale::Smoke { &[0, 100] } else { &[0, 25, 50, 100] };
     for &share in shares {
         let rest = f64::from(100 - share) / 100.0;
         let changes = json!({

@@ -181,8 +181,8 @@ fn threads_points(scale: Scale, cores: usize) -> Points {
             it.add(system, system.name, place, tpcc_plan(scale, warehouses, json!({})));
         }
     }
-    // Beside round numbers, the share of TPC-C as it is.
-    let shares = |usual| if scale == Scale::Smoke { vec![0, 100] } else { vec![0, usual, 25, 50, 75, 100] };
+    // The ends, between which the outcome compares, the middle, and the share of TPC-C as it is.
+    let shares = |usual| if scale == Scale::Smoke { vec![0, 100] } else { vec![0, usual, 50, 100] };
     let crossings = shares(11).into_iter().map(|share| (FIGURE_11B, share, crossing(share)));
     let reads = shares(8).into_iter().map(|share| (FIGURE_11C, share, reading(share)));
     for (panel, share, changes) in crossings.chain(reads) {

@@ -5,7 +5,7 @@ use super::bench::{Bench, Scratch};
 use super::measurement::{Measurement, Span};
 use super::node::{NodePlan, Status};
 use super::row::Subject;
-use crate::processes::{Failure, Processes, free_ports};
+use crate::processes::{Failure, Processes, free_ports, own_program};
 use bytes::Bytes;
 use env::time::{Duration, Instant};
 use load::LoadPlan;
@@ -172,7 +172,7 @@ impl Cluster {
 }
 
 fn command(plan: &NodePlan) -> Result<Command, Failure> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let program = own_program().map_err(|error| format!("cannot find this program: {error}"))?;
     let plan = serde_json::to_string(plan).map_err(|error| format!("cannot write a plan: {error}"))?;
     let mut command = Command::new(program);
     command.args(["order-node", &plan]);

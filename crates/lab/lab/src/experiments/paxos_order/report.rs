@@ -52,6 +52,7 @@ pub fn outcome(rows: &[Row]) -> Option<Outcome> {
         allocator: machine::ALLOCATOR.to_owned(),
         commit: first.commit.clone(),
         notes: vec![shape::note_on_cores(first.cores)],
+        failed: Vec::new(),
         outcome: shape::outcome(&rows),
         figures: rows.iter().map(figure).collect(),
     })
