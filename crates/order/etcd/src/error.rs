@@ -71,11 +71,16 @@ pub(crate) fn trouble(endpoint: &str, status: &tonic::Status) -> Trouble {
         _ if has("request is too large") => {
             Trouble::End(format!("{endpoint} refuses long requests: set its --max-request-bytes to 1572864 (its default) or more"))
         }
+        // Members forget tokens when they start; the next connection gets another one.
+        _ if has("invalid auth token") => Trouble::Member(format!("{endpoint}: {text}")),
+        _ if has("authentication failed") => {
+            Trouble::End(format!("{endpoint} knows no such user with this password: {text}"))
+        }
         tonic::Code::PermissionDenied | tonic::Code::Unauthenticated | tonic::Code::Unimplemented => {
-            Trouble::End(format!("{endpoint} refuses this client: {text}"))
+            Trouble::End(format!("{endpoint} refuses this node: {text}; its user needs to read and write the keys of the prefix"))
         }
         _ if has("user name is empty") => {
-            Trouble::End(format!("{endpoint} wants a user and a password, which is not supported: {text}"))
+            Trouble::End(format!("{endpoint} wants a user and a password, and none was given: {text}"))
         }
         code => Trouble::Member(format!("{endpoint}: {text} ({code:?})")),
     }
@@ -98,6 +103,8 @@ mod tests {
         assert!(matches!(future, Trouble::End(_)));
         let large = trouble(Code::InvalidArgument, "etcdserver: request is too large");
         assert!(matches!(large, Trouble::End(why) if why.contains("--max-request-bytes")));
+        assert!(matches!(trouble(Code::Unauthenticated, "etcdserver: invalid auth token"), Trouble::Member(_)));
+        assert!(matches!(trouble(Code::PermissionDenied, "etcdserver: permission denied"), Trouble::End(_)));
         assert!(matches!(trouble(Code::Unavailable, "etcdserver: no leader"), Trouble::Member(_)));
         assert!(matches!(trouble(Code::ResourceExhausted, "etcdserver: too many requests"), Trouble::Member(_)));
     }

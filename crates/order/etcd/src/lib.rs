@@ -38,8 +38,7 @@
 //! then sent again.
 //!
 //! # What is deliberately absent
-//! TLS, and users with passwords; leases; more than one entry in a transaction (a batch is one value); the deletion of keys. Decision
-//! 0139 has the reasons.
+//! Leases; more than one entry in a transaction (a batch is one value); the deletion of keys. Decision 0139 has the reasons.
 //!
 //! Source: Pandey, *Replication-based transactional systems*, 2016, section 2.1, for what is built; etcd's documentation of its API,
 //! version 3, for what it is built from (transactions, watches, compaction).
@@ -61,6 +60,6 @@ mod session;
 mod shared;
 
 pub use error::EtcdError;
-pub use options::EtcdOptions;
+pub use options::{EtcdOptions, EtcdTls, EtcdUser};
 pub use order::EtcdOrder;
 pub use outgoing::MAX_PAYLOAD_BYTES;

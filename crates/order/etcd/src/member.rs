@@ -3,9 +3,11 @@
 use crate::error::{EtcdError, Trouble, trouble};
 use crate::keys::{Keys, node_of};
 use crate::messages::{
-    CompactionRequest, CompactionResponse, Compare, Expected, Headed, KeyValue, PutRequest, RangeRequest,
-    RangeResponse, Request, TxnRequest, TxnResponse, WatchCreateRequest, WatchRequest, WatchResponse,
+    AuthenticateRequest, AuthenticateResponse, CompactionRequest, CompactionResponse, Compare, Expected, Headed,
+    KeyValue, PutRequest, RangeRequest, RangeResponse, Request, TxnRequest, TxnResponse, WatchCreateRequest,
+    WatchRequest, WatchResponse,
 };
+use crate::options::{EtcdOptions, EtcdTls, EtcdUser};
 use bytes::Bytes;
 use env::time::Duration;
 use std::future::Future;
@@ -13,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_stream::StreamExt;
 use tonic::codegen::http::uri::PathAndQuery;
-use tonic::metadata::MetadataValue;
-use tonic::transport::{Channel, Endpoint};
+use tonic::metadata::{AsciiMetadataValue, MetadataValue};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Status, Streaming};
 use tonic_prost::ProstCodec;
 
@@ -29,6 +31,7 @@ const PING: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Members {
     endpoints: Vec<Endpoint>,
+    user: Option<EtcdUser>,
     /// The one to try next.
     next: usize,
     patience: Duration,
@@ -37,23 +40,13 @@ pub struct Members {
 }
 
 impl Members {
-    pub fn new(addresses: &[String], patience: Duration) -> Result<Self, EtcdError> {
-        let endpoint = |address: &String| {
-            let endpoint = Endpoint::from_shared(address.clone())
-                .map_err(|error| EtcdError::Endpoint(format!("{address}: {error}")))?;
-            Ok(endpoint
-                .tcp_nodelay(true)
-                .connect_timeout(patience)
-                .initial_stream_window_size(WINDOW_BYTES)
-                .initial_connection_window_size(2 * WINDOW_BYTES)
-                .http2_keep_alive_interval(PING)
-                .keep_alive_while_idle(true))
-        };
-        let endpoints: Vec<_> = addresses.iter().map(endpoint).collect::<Result<_, _>>()?;
+    pub fn new(options: &EtcdOptions, patience: Duration) -> Result<Self, EtcdError> {
+        let endpoints = options.endpoints.iter().map(|address| endpoint(address, options.tls.as_ref(), patience));
+        let endpoints: Vec<_> = endpoints.collect::<Result<_, _>>()?;
         if endpoints.is_empty() {
             return Err(EtcdError::Endpoint("none was given".into()));
         }
-        Ok(Self { endpoints, next: 0, patience, cluster: Arc::default() })
+        Ok(Self { endpoints, user: options.user.clone(), next: 0, patience, cluster: Arc::default() })
     }
 
     pub fn len(&self) -> usize {
@@ -71,12 +64,45 @@ impl Members {
             Ok(Err(error)) => return Err(Trouble::Member(format!("{address}: {}", causes(&error)))),
             Err(_) => return Err(Trouble::Member(format!("{address}: no connection within {:?}", self.patience))),
         };
-        Ok(Member { channel, address, patience: self.patience, cluster: Arc::clone(&self.cluster) })
+        let cluster = Arc::clone(&self.cluster);
+        let mut member = Member { channel, address, token: None, patience: self.patience, cluster };
+        if let Some(user) = &self.user {
+            member.authenticate(user).await?;
+        }
+        Ok(member)
     }
 
     /// The member that was used last answers well: prefer it.
     pub fn stay(&mut self) {
         self.next = (self.next + self.endpoints.len() - 1) % self.endpoints.len();
+    }
+}
+
+/// Reads an address. What is meant to be encrypted is never sent in the clear.
+fn endpoint(address: &str, tls: Option<&EtcdTls>, patience: Duration) -> Result<Endpoint, EtcdError> {
+    let wrong = |why: &dyn std::error::Error| EtcdError::Endpoint(format!("{address}: {}", causes(why)));
+    let endpoint = Endpoint::from_shared(address.to_owned()).map_err(|error| wrong(&error))?;
+    let is_https = endpoint.uri().scheme_str() == Some("https");
+    let endpoint = match tls {
+        Some(tls) if is_https => endpoint.tls_config(client_config(tls)).map_err(|error| wrong(&error))?,
+        None if !is_https => endpoint,
+        Some(_) => return Err(EtcdError::Endpoint(format!("{address}: with TLS it begins with https://"))),
+        None => return Err(EtcdError::Endpoint(format!("{address}: https needs the certificates of its authorities"))),
+    };
+    Ok(endpoint
+        .tcp_nodelay(true)
+        .connect_timeout(patience)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(2 * WINDOW_BYTES)
+        .http2_keep_alive_interval(PING)
+        .keep_alive_while_idle(true))
+}
+
+fn client_config(tls: &EtcdTls) -> ClientTlsConfig {
+    let config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.authorities));
+    match &tls.identity {
+        Some((certificate, key)) => config.identity(Identity::from_pem(certificate, key)),
+        None => config,
     }
 }
 
@@ -91,6 +117,8 @@ fn causes(error: &dyn std::error::Error) -> String {
 pub struct Member {
     channel: Channel,
     address: Arc<str>,
+    /// What etcd has given this connection's user.
+    token: Option<AsciiMetadataValue>,
     patience: Duration,
     cluster: Arc<AtomicU64>,
 }
@@ -119,9 +147,26 @@ impl Member {
         let answer = async {
             client.ready().await.map_err(|error| Status::unavailable(causes(&error)))?;
             let codec = ProstCodec::<Q, A>::default();
-            client.unary(tonic::Request::new(message), PathAndQuery::from_static(path), codec).await
+            client.unary(self.request(message), PathAndQuery::from_static(path), codec).await
         };
         Ok(self.in_time(answer).await?.into_inner())
+    }
+
+    /// A request in the name of this connection's user.
+    fn request<Q>(&self, message: Q) -> tonic::Request<Q> {
+        let mut request = tonic::Request::new(message);
+        if let Some(token) = &self.token {
+            request.metadata_mut().insert("token", token.clone());
+        }
+        request
+    }
+
+    async fn authenticate(&mut self, user: &EtcdUser) -> Result<(), Trouble> {
+        let request = AuthenticateRequest { name: user.name.clone(), password: user.password.clone() };
+        let AuthenticateResponse { token } = self.call("/etcdserverpb.Auth/Authenticate", request).await?;
+        let token = token.parse().map_err(|_| Trouble::Member(format!("{}: its token is no text", self.address)))?;
+        self.token = Some(token);
+        Ok(())
     }
 
     fn client(&self) -> tonic::client::Grpc<Channel> {
@@ -217,7 +262,7 @@ impl Member {
         let create = WatchCreateRequest { key, range_end, start_revision: signed(from), fragment: true };
         // The watch lasts as long as this side of the stream.
         let requests = tokio_stream::once(WatchRequest { create: Some(create) }).chain(tokio_stream::pending());
-        let mut request = tonic::Request::new(requests);
+        let mut request = self.request(requests);
         request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
         let mut client = self.client();
         let answer = async {

@@ -171,6 +171,22 @@ pub struct CompactionRequest {
 #[derive(Clone, PartialEq, Message)]
 pub struct CompactionResponse {}
 
+/// `AuthenticateRequest`.
+#[derive(Clone, PartialEq, Message)]
+pub struct AuthenticateRequest {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(string, tag = "2")]
+    pub password: String,
+}
+
+/// `AuthenticateResponse`.
+#[derive(Clone, PartialEq, Message)]
+pub struct AuthenticateResponse {
+    #[prost(string, tag = "2")]
+    pub token: String,
+}
+
 /// `WatchRequest`, of which only the creation is needed.
 #[derive(Clone, PartialEq, Message)]
 pub struct WatchRequest {

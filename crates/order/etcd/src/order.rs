@@ -29,7 +29,7 @@ impl EtcdOrder {
     /// # Errors
     /// [`EtcdError`].
     pub fn start(options: EtcdOptions, limits: OrderLimits, resume_after: Option<Position>) -> Result<Self, EtcdError> {
-        let members = Members::new(&options.endpoints, limits.retry.max(Duration::from_millis(1)))?;
+        let members = Members::new(&options, limits.retry.max(Duration::from_millis(1)))?;
         let system = |error: std::io::Error| EtcdError::System(error.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system)?;
         let (sender, begun) = mpsc::sync_channel(1);

@@ -12,6 +12,8 @@ pub struct Members {
     directory: Directory,
     /// For clients, then for members.
     ports: Vec<u16>,
+    /// Of the addresses for clients.
+    scheme: &'static str,
     arguments: Vec<String>,
     running: Vec<Option<Child>>,
 }
@@ -30,11 +32,12 @@ fn free_ports(count: usize) -> Vec<u16> {
 }
 
 impl Members {
-    pub fn start(count: u64, arguments: &[&str]) -> Members {
+    /// Members with these options that listen to clients by this scheme.
+    pub fn start(count: u64, scheme: &'static str, arguments: &[&str]) -> Members {
         let ports = free_ports(2 * count as usize);
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         let running = (0..count).map(|_| None).collect();
-        let mut members = Members { directory: Directory::made("etcd"), ports, arguments, running };
+        let mut members = Members { directory: Directory::made("etcd"), ports, scheme, arguments, running };
         (0..count).for_each(|at| members.start_again(at));
         members
     }
@@ -42,6 +45,11 @@ impl Members {
     /// Port for clients.
     pub fn port(&self, at: u64) -> u16 {
         self.ports[at as usize]
+    }
+
+    /// Address for clients.
+    pub fn address(&self, at: u64) -> String {
+        format!("{}://127.0.0.1:{}", self.scheme, self.port(at))
     }
 
     fn peer(&self, at: usize) -> String {
@@ -53,7 +61,7 @@ impl Members {
         let name = |at: usize| format!("member-{at}");
         let at = at as usize;
         let all: Vec<_> = (0..self.running.len()).map(|at| format!("{}={}", name(at), self.peer(at))).collect();
-        let client = format!("http://127.0.0.1:{}", self.ports[at]);
+        let client = self.address(at as u64);
         let log = File::options().create(true).append(true).open(self.directory.join(&(name(at) + ".log"))).unwrap();
         let mut command = Command::new("etcd");
         command

@@ -29,7 +29,7 @@ impl Etcd {
     pub fn with(limits: OrderLimits, arguments: &[&str]) -> Etcd {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let quick = ["--heartbeat-interval", "50", "--election-timeout", "500"];
-        let members = Members::start(NODES, &[&quick[..], arguments].concat());
+        let members = Members::start(NODES, "http", &[&quick[..], arguments].concat());
         let proxies = (0..NODES).map(|_| (0..NODES).map(|at| Proxy::start(members.port(at))).collect()).collect();
         let nodes = (0..NODES).map(|_| None).collect();
         let mut all = Etcd { limits, nodes, proxies, members, _turn: turn };

@@ -6,7 +6,7 @@ use crate::signals::stop_on_signals;
 use crate::units::{bytes, duration};
 use clap::{Args, ValueEnum};
 use env::{Randomness, RealDisk};
-use etcd::{EtcdOptions, EtcdOrder};
+use etcd::{EtcdOptions, EtcdOrder, EtcdTls, EtcdUser};
 use load::Latencies;
 use load::order::{OrderFigures, OrderLoad};
 use paxos::config::{Durability, Options};
@@ -15,7 +15,7 @@ use paxos::order::NodeOrder;
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -58,6 +58,21 @@ pub struct Bench {
     /// etcd: addresses of the members.
     #[arg(long, value_name = "URL,...", value_delimiter = ',', default_value = "http://127.0.0.1:2379")]
     endpoints: Vec<String>,
+    /// etcd: PEM file with the authorities of the members' certificates; the addresses then begin with https.
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// etcd: PEM file with this client's certificate.
+    #[arg(long, value_name = "FILE", requires_all = ["cacert", "cert_key"])]
+    cert: Option<PathBuf>,
+    /// etcd: PEM file with the key of `--cert`.
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    cert_key: Option<PathBuf>,
+    /// etcd: user, whose password is the first line of `--password-file`.
+    #[arg(long, value_name = "NAME", requires = "password_file")]
+    user: Option<String>,
+    /// etcd: file with the password of `--user`.
+    #[arg(long, value_name = "FILE", requires = "user")]
+    password_file: Option<PathBuf>,
     /// etcd: batches of a node that are under way at once [default: 1]
     #[arg(long, value_name = "N")]
     in_flight: Option<usize>,
@@ -77,6 +92,18 @@ enum Kind {
     Etcd,
 }
 
+fn text_of(file: &Path) -> Outcome<String> {
+    std::fs::read_to_string(file).map_err(|error| Failure::Trouble(format!("cannot read {}: {error}", file.display())))
+}
+
+/// Starts a node, at a member of its own if there are enough.
+fn etcd_node(options: &EtcdOptions, node: u64, limits: OrderLimits) -> Outcome<EtcdOrder> {
+    let mut options = EtcdOptions { node, ..options.clone() };
+    let members = options.endpoints.len();
+    options.endpoints.rotate_left(node as usize % members);
+    EtcdOrder::start(options, limits, None).map_err(Failure::trouble)
+}
+
 impl Bench {
     pub fn run(&self) -> Outcome {
         let stop = stop_on_signals()?;
@@ -88,8 +115,8 @@ impl Bench {
             }
             Kind::Paxos => self.measure(self.replicas(limits)?.into_iter(), &stop),
             Kind::Etcd => {
-                let name = format!("/seriatim-bench/{:016x}", Randomness::from_entropy().next_u64());
-                self.measure((0..self.nodes).map(|node| self.etcd_node(&name, node.into(), limits)), &stop)
+                let options = self.etcd_options()?;
+                self.measure((0..self.nodes).map(|node| etcd_node(&options, node.into(), limits)), &stop)
             }
         }?;
         if figures.latencies.requests == 0 {
@@ -138,15 +165,23 @@ impl Bench {
         Ok((0..).zip(sockets).map(start).collect())
     }
 
-    fn etcd_node(&self, name: &str, node: u64, limits: OrderLimits) -> Outcome<EtcdOrder> {
-        let mut endpoints = self.endpoints.clone();
-        let members = endpoints.len();
-        // Each node at a member of its own.
-        endpoints.rotate_left(node as usize % members);
-        let mut options = EtcdOptions { prefix: name.to_owned(), ..EtcdOptions::new(node, endpoints) };
+    fn etcd_options(&self) -> Outcome<EtcdOptions> {
+        let tls = self.cacert.as_deref().map(|authorities| {
+            let identity = self.cert.as_deref().zip(self.cert_key.as_deref());
+            let read = |(certificate, key)| Outcome::Ok((text_of(certificate)?, text_of(key)?));
+            let identity = identity.map(read).transpose()?;
+            Outcome::Ok(EtcdTls { authorities: text_of(authorities)?, identity })
+        });
+        let user = self.user.as_ref().zip(self.password_file.as_deref()).map(|(name, file)| {
+            let password = text_of(file)?.lines().next().unwrap_or_default().to_owned();
+            Outcome::Ok(EtcdUser { name: name.clone(), password })
+        });
+        let mut options = EtcdOptions::new(0, self.endpoints.clone());
+        options.prefix = format!("/seriatim-bench/{:016x}", Randomness::from_entropy().next_u64());
         options.patience = Duration::from_secs(10);
         options.in_flight = self.in_flight.unwrap_or(options.in_flight);
-        EtcdOrder::start(options, limits, None).map_err(Failure::trouble)
+        (options.tls, options.user) = (tls.transpose()?, user.transpose()?);
+        Ok(options)
     }
 
     fn print(&self, figures: &OrderFigures) -> Outcome {
