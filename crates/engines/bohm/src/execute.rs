@@ -93,13 +93,35 @@ impl<'e> Executor<'e> {
     pub fn run(mut self) {
         self.shared.memory.add_thread();
         loop {
-            let held = self.held.front().map(|held| held.position.batch());
-            match self.shared.pipeline.enter_next(self.number, self.batch, held) {
-                Next::Execute(batch) => self.execute(&batch),
-                Next::Release => self.release(),
-                Next::End => return,
+            let next = self.shared.pipeline.enter_next(self.number, self.batch, self.oldest_held());
+            if !self.follow(next) {
+                return;
             }
         }
+    }
+
+    /// Executes a batch, or waits until there may be something to plan, `seen` being [`crate::pipeline::Pipeline::pokes`] when there was
+    /// nothing. Returns whether there may be more to do.
+    pub fn execute_or_plan(&mut self, seen: u64) -> bool {
+        let next = self.shared.pipeline.enter_or_plan(self.number, self.batch, self.oldest_held(), seen);
+        let has_more = next.is_none_or(|next| self.follow(next));
+        self.shared.pipeline.leave_batch(self.number);
+        has_more
+    }
+
+    /// The batch of the oldest answer that it holds.
+    fn oldest_held(&self) -> Option<u64> {
+        self.held.front().map(|held| held.position.batch())
+    }
+
+    /// Does what is next. Returns whether there may be more.
+    fn follow(&mut self, next: Next) -> bool {
+        match next {
+            Next::Execute(batch) => self.execute(&batch),
+            Next::Release => self.release(),
+            Next::End => return false,
+        }
+        true
     }
 
     fn execute(&mut self, batch: &Batch) {
@@ -139,7 +161,7 @@ impl<'e> Executor<'e> {
         self.run_missed_again();
         self.count_finished();
         let procedures = self.executed - executed;
-        self.shared.length.executed(procedures, self.shared.options.executors, begun.elapsed());
+        self.shared.length.executed(procedures, self.shared.options.executing_threads(), begun.elapsed());
         self.shared.counts.executed[self.number].store(self.executed, Relaxed);
     }
 

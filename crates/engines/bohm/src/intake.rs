@@ -1,8 +1,9 @@
 //! The intake: what has been submitted and is in no batch yet. Its order is the order of positions.
 
 use crate::call::Call;
+use crate::pipeline::Pipeline;
 use parts::sync::{Condvar, Mutex, MutexGuard};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// The queue in front of the sequencer. A submitter takes its latch once for each submission, or for each batch of
 /// them.
@@ -13,6 +14,8 @@ pub(crate) struct Intake {
     /// For submitters: there is room again.
     room: Condvar,
     limit: usize,
+    /// Of a sequencer that executes, too, and sleeps there.
+    pipeline: Option<Arc<Pipeline>>,
 }
 
 #[derive(Default)]
@@ -38,8 +41,9 @@ pub(crate) enum Taken {
 }
 
 impl Intake {
-    pub fn new(limit: usize) -> Intake {
-        Intake { queue: Mutex::default(), work: Condvar::new(), room: Condvar::new(), limit }
+    /// `pipeline`: where the sequencer sleeps, if it is not here.
+    pub fn new(limit: usize, pipeline: Option<Arc<Pipeline>>) -> Intake {
+        Intake { queue: Mutex::default(), work: Condvar::new(), room: Condvar::new(), limit, pipeline }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -89,7 +93,10 @@ impl Intake {
 
     fn wake(&self, queue: &mut Queue) {
         if std::mem::take(&mut queue.is_awaited) {
-            self.work.notify_one();
+            match &self.pipeline {
+                Some(pipeline) => pipeline.poke(),
+                None => self.work.notify_one(),
+            }
         }
     }
 
@@ -104,24 +111,35 @@ impl Intake {
         self.len() == 0
     }
 
-    /// Takes everything; waits for something if `may_wait`. The sequencer.
-    pub fn take(&self, may_wait: bool) -> Taken {
+    /// Takes everything; waits for something if `must_have` some. The sequencer.
+    pub fn take(&self, must_have: bool) -> Taken {
         let mut queue = self.lock();
         loop {
-            let has_work = !queue.is_held && !queue.calls.is_empty() || !queue.again.is_empty();
-            if has_work || !may_wait {
-                if queue.crowd > 0 {
-                    self.room.notify_all();
-                }
-                let Queue { calls, again, is_held, .. } = &mut *queue;
-                let calls = if *is_held { Vec::new() } else { std::mem::take(calls) };
-                return Taken::Calls { again: std::mem::take(again), calls };
+            if let Some(taken) = self.take_of(&mut queue, must_have) {
+                return taken;
             }
-            if queue.is_closed {
-                return Taken::Closed;
-            }
-            queue.is_awaited = true;
             queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Same as [`Intake::take`] without waiting: `None` if there is nothing, and the pipeline will be poked when there is.
+    pub fn try_take(&self, must_have: bool) -> Option<Taken> {
+        self.take_of(&mut self.lock(), must_have)
+    }
+
+    fn take_of(&self, queue: &mut Queue, must_have: bool) -> Option<Taken> {
+        let has_work = !queue.is_held && !queue.calls.is_empty() || !queue.again.is_empty();
+        if has_work || !must_have {
+            if queue.crowd > 0 {
+                self.room.notify_all();
+            }
+            let calls = if queue.is_held { Vec::new() } else { std::mem::take(&mut queue.calls) };
+            return Some(Taken::Calls { again: std::mem::take(&mut queue.again), calls });
+        }
+        if queue.is_closed {
+            return Some(Taken::Closed);
+        }
+        queue.is_awaited = true;
+        None
     }
 }

@@ -24,7 +24,9 @@
 //! *sequencer*: it seals batches. A key has one planner, by its hash, which alone changes the key's versions. Who submits a call works
 //! out which of its keys are whose, and a planner looks at nothing else but a word of each call.
 //! Execution of a batch begins when all planners have passed its *barrier*, and overlaps with planning of the next
-//! ones. All threads sleep when they have nothing to do.
+//! ones. All threads sleep when they have nothing to do. With [`Options::moves_threads`] each thread takes what there is, one batch at
+//! a time: a partition of keys to plan, else calls to execute (`moving.rs`,
+//! [0129](../../../docs/decisions/0129-threads-take-a-partition-for-a-batch.md)).
 //!
 //! # The promise
 //! Strictly serializable: a procedure is sealed after it was submitted, and its ticket is resolved after it has run, so
@@ -84,7 +86,7 @@
 //! | | asserted | tests; mutants |
 //! | --- | --- | --- |
 //! | B1 | by the latch of `pipeline.rs` `seal`; `log.rs` `cover` | `conformance`, `paper`, `recovery`; `miss_without_another_run`, `forget_the_ceiling` |
-//! | B2 | `record.rs` `newest_below`, `store.rs` `insert` | `paper` |
+//! | B2 | `record.rs` `newest_below`, `store.rs` `insert` | `paper`, `shuttle_engine`; `sleep_over_a_submission` |
 //! | B3 | `pipeline.rs` `pass_barrier`, `call.rs` `placeholder` | `conformance`; `skip_a_placeholder`, `execute_before_planned`, `route_to_nobody` |
 //! | B4 | `record.rs` `newest_below`, `attempt.rs` `make_ready` | `paper`; `read_one_version_too_low`, `read_the_newest_version`, `read_what_stands_behind` |
 //! | B5 | `version.rs` `publish` | `paper` |
@@ -112,7 +114,6 @@
 //! - Rows of other engines' logs: their directories open after a checkpoint, which every engine reads.
 //! - A checksum of what a batch has written: a body that is not deterministic is not found out
 //!   ([0123](../../../docs/decisions/0123-recovery-executes-the-calls-again.md)).
-//! - Threads that move between planning and execution: their numbers are fixed by [`Options`].
 //!
 //! # From the paper to code
 //! Faleiro, Abadi, *Rethinking Serializable Multiversion Concurrency Control*, VLDB 2015.
@@ -124,7 +125,8 @@
 //! | 3.2.2 placeholders | `plan.rs` `finish`, `version.rs` | `paper`: `placeholders_are_placed_before_execution` |
 //! | 3.2.2 routing by a step before | `call.rs` `Routes`, `pipeline.rs` `calls_of` | `call.rs`: `every_slot_is_routed_to_its_planner` |
 //! | 3.2.3 read and write sets | `plan.rs` `plan`, `call.rs` | `paper`: `a_read_finds_the_version_below_its_position` |
-//! | 3.2.3 reads that are not known before; 4.2.3 | `execute.rs` `attempt_read`, `read.rs` `read_many` | `paper`: `what_only_reads_finds_..` |
+//! | 3.2.3 reads not known before; 4.2.3 | `execute.rs` `attempt_read`, `read.rs` `read_many` | `paper`: `what_only_reads_..` |
+//! | 4.1 threads by load | `moving.rs` | `paper`: `threads_take_what_there_is_to_do`; `shuttle_engine` |
 //! | 3.2.4 batching | `pipeline.rs` | `shuttle_engine` |
 //! | 3.3.1 evaluation | `execute.rs`, `state.rs` | `paper`: `a_long_chain_is_evaluated_from_its_end`, `loom_state` |
 //! | 3.3.2 collection | `plan.rs` `collect`, `pipeline.rs` `low_water` | `paper`: `a_row_that_is_written_again_..` |
@@ -133,8 +135,8 @@
 //!
 //! *Deviations:* a version has no end timestamp, since its record says where the newest one begins, and planning leaves a
 //! reference for every read of a call that also writes: so planning a write touches the key's bucket, its record, and the memory of
-//! the new version, and not the version below; a batch has no fixed size; the record of a key is found in the house's index, which planners share,
-//! and not in a table of each planner; an evaluation within evaluations ends at a depth, and is then made from a list;
+//! the new version, and not the version below; a batch has no fixed size; the record of a key is found in the house's index, which
+//! planners share, and not in a table of each planner; an evaluation within evaluations ends at a depth, and is then made from a list;
 //! a version carries room for a row as long as the longest of its table so far, since its row is not known when it is
 //! placed; the input log (section 3.2.1 has it in memory) is durable, and its sync overlaps with execution.
 
@@ -151,6 +153,7 @@ mod length;
 mod log;
 mod logged;
 mod memory;
+mod moving;
 mod pipeline;
 mod plan;
 mod pool;
@@ -178,6 +181,7 @@ use length::BatchLength;
 use log::InputLog;
 use memory::Memory;
 use model::{Durability, Error, Footprint, Limit, LimitKind, Pending, Result, Storage};
+use moving::Partitions;
 use parts::CachePadded;
 
 use parts::promise::promise;
@@ -217,6 +221,8 @@ pub struct Bohm {
 struct Threads {
     planners: Vec<JoinHandle<Planner>>,
     executors: Vec<JoinHandle<()>>,
+    /// Of threads that move, which are the executors then.
+    partitions: Option<Arc<Partitions>>,
 }
 
 /// What the threads share.
@@ -254,6 +260,9 @@ pub struct Options {
     pub planners: usize,
     /// Threads that execute: at least 1. Default: 1.
     pub executors: usize,
+    /// Whether threads move between planning and execution by what there is to do: so many as both options say together, and keys in
+    /// as many partitions as [`Options::planners`] says, each planned by one thread at a time. Default: false.
+    pub moves_threads: bool,
     /// Procedures of one batch, at most: 1 to 131,072. A batch is what has come in while the one before was planned, so
     /// that few clients do not wait for a batch to fill. Default: 1,024.
     pub batch: usize,
@@ -300,6 +309,7 @@ impl Default for Options {
         Options {
             planners: 1,
             executors: 1,
+            moves_threads: false,
             batch: 1024,
             latency: Duration::from_millis(1),
             run_ahead: 4,
@@ -349,32 +359,28 @@ impl Bohm {
     /// Begins with an empty database; batches begin above `start`.
     fn begin(options: Options, start: u64) -> Bohm {
         let options = options.within_bounds();
-        let (planners, executors) = (options.planners, options.executors);
+        let planners = options.planners;
         let counters = |count: usize| (0..count).map(|_| CachePadded::default()).collect();
         let memory = Memory::new(options.memory_limit());
         let meter = || memory.allowance.meter.clone();
+        let pipeline = Arc::new(Pipeline::new(&options, meter(), start));
         let shared = Arc::new(Shared {
             tables: Tables::new(options.tables, meter()),
-            intake: Intake::new(options.queue),
-            pipeline: Arc::new(Pipeline::new(&options, meter(), start)),
+            intake: Intake::new(options.queue, options.moves_threads.then(|| pipeline.clone())),
+            pipeline,
             log: OnceLock::new(),
             checkpoints: Checkpoints::new(planners, meter()),
             waits: WaitTable::new(WAIT_SHARDS),
             length: BatchLength::new(options.latency, options.batch),
-            counts: Counts { executed: counters(executors), garbage: counters(planners), missed: AtomicU64::new(0) },
+            counts: Counts {
+                executed: counters(options.executing_threads()),
+                garbage: counters(planners),
+                missed: AtomicU64::new(0),
+            },
             memory,
             options,
         });
-        let plan = |number: usize| {
-            let planner = Planner::new(shared.clone(), number as u8);
-            thread::spawn(move || stop_on_panic(|| planner.run()))
-        };
-        let execute = |number: usize| {
-            let shared = shared.clone();
-            thread::spawn(move || stop_on_panic(|| Executor::new(&shared, number).run()))
-        };
-        let threads =
-            Threads { planners: (0..planners).map(plan).collect(), executors: (0..executors).map(execute).collect() };
+        let threads = if shared.options.moves_threads { Threads::moving(&shared) } else { Threads::fixed(&shared) };
         Bohm { shared, recovery: None, threads: Mutex::new(threads) }
     }
 
@@ -430,12 +436,48 @@ impl Bohm {
     }
 }
 
+impl Threads {
+    /// Threads that plan, and threads that execute.
+    fn fixed(shared: &Arc<Shared>) -> Threads {
+        let plan = |number: usize| {
+            let planner = Planner::new(shared.clone(), number as u8);
+            thread::spawn(move || stop_on_panic(|| planner.run()))
+        };
+        let execute = |number: usize| {
+            let shared = shared.clone();
+            thread::spawn(move || stop_on_panic(|| Executor::new(&shared, number).run()))
+        };
+        let Options { planners, executors, .. } = shared.options;
+        let (planners, executors) = ((0..planners).map(plan).collect(), (0..executors).map(execute).collect());
+        Threads { planners, executors, partitions: None }
+    }
+
+    /// Threads that do either.
+    fn moving(shared: &Arc<Shared>) -> Threads {
+        let planner = |number: usize| Mutex::new(Planner::new(shared.clone(), number as u8));
+        let partitions: Arc<Partitions> = Arc::new((0..shared.options.planners).map(planner).collect());
+        let start = |number: usize| {
+            let (partitions, shared) = (partitions.clone(), shared.clone());
+            thread::spawn(move || stop_on_panic(|| moving::run(&partitions, &shared, number)))
+        };
+        let executors = (0..shared.options.executing_threads()).map(start).collect();
+        Threads { planners: Vec::new(), executors, partitions: Some(partitions) }
+    }
+
+    /// Waits for all to end. Returns the planners.
+    fn join(self) -> Vec<Planner> {
+        self.executors.into_iter().for_each(|thread| _ = thread.join());
+        let partitions = self.partitions.and_then(Arc::into_inner).into_iter().flatten();
+        let planners = partitions.map(|partition| partition.into_inner().unwrap_or_else(PoisonError::into_inner));
+        planners.chain(self.planners.into_iter().filter_map(|thread| thread.join().ok())).collect()
+    }
+}
+
 impl Drop for Bohm {
     fn drop(&mut self) {
         self.shared.intake.close();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        threads.executors.into_iter().for_each(|thread| _ = thread.join());
-        let mut planners: Vec<Planner> = threads.planners.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let mut planners = threads.join();
         planners.iter_mut().for_each(Planner::dispose);
         // The pools last: the versions are in them.
         let pools: Vec<_> = planners.into_iter().map(|planner| planner.pool).collect();
@@ -551,6 +593,11 @@ impl Options {
     pub fn memory_limit(&self) -> usize {
         let share = || usize::try_from(env::memory() / 2).unwrap_or(usize::MAX);
         self.memory_bytes.unwrap_or_else(share)
+    }
+
+    /// Threads that execute, perhaps among other things.
+    fn executing_threads(&self) -> usize {
+        self.executors + if self.moves_threads { self.planners } else { 0 }
     }
 
     fn within_bounds(self) -> Options {

@@ -61,7 +61,7 @@ pub(crate) struct Pipeline {
     stages: Mutex<Stages>,
     /// For planners: another batch is sealed.
     sealed: Condvar,
-    /// For executing threads: another batch is planned.
+    /// For executing threads: another batch is planned. For threads that move: there may be something to do.
     planned: Condvar,
     /// For the sequencer, and for those that wait for a batch to be complete.
     complete: Condvar,
@@ -72,8 +72,17 @@ pub(crate) struct Pipeline {
     durable: CachePadded<AtomicU64>,
     pub readers: Readers,
     planners: usize,
+    moving: bool,
     run_ahead: u64,
     meter: Arc<Meter>,
+}
+
+/// Who plans a partition.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    is_taken: bool,
+    /// The last batch that was planned.
+    planned: u64,
 }
 
 struct Stages {
@@ -93,6 +102,10 @@ struct Stages {
     failure: Option<Error>,
     /// For each executing thread the first batch that was not executed when it entered the one that it executes.
     entered: Box<[u64]>,
+    /// Counts what may give a thread that moves something to plan.
+    pokes: u64,
+    /// Which partitions are being planned by a thread that moves, and the last batch that was planned of each.
+    claims: Box<[Claim]>,
     /// Threads that wait for executing threads to leave a batch.
     awaiting_leave: usize,
     is_closing: bool,
@@ -112,7 +125,9 @@ impl Pipeline {
             is_watched: false,
             shows_durable_only: false,
             failure: None,
-            entered: vec![IDLE; options.executors].into_boxed_slice(),
+            entered: vec![IDLE; options.executing_threads()].into_boxed_slice(),
+            pokes: 0,
+            claims: vec![Claim { is_taken: false, planned: start }; planners].into_boxed_slice(),
             awaiting_leave: 0,
             is_closing: false,
         };
@@ -127,6 +142,7 @@ impl Pipeline {
             durable: CachePadded::new(AtomicU64::new(start)),
             readers,
             planners,
+            moving: options.moves_threads,
             run_ahead,
             meter,
         }
@@ -145,10 +161,14 @@ impl Pipeline {
         self.lock().shows_durable_only = true;
     }
 
+    fn has_room_in(&self, stages: &Stages) -> bool {
+        stages.sealed - stages.executed < self.run_ahead && stages.in_log.len() < MOST_IN_LOG
+    }
+
     /// Waits until fewer batches than the limits are on their way. Returns the number of the next. The sequencer.
     pub fn wait_for_room(&self) -> u64 {
         let mut stages = self.lock();
-        while stages.sealed - stages.executed >= self.run_ahead || stages.in_log.len() >= MOST_IN_LOG {
+        while !self.has_room_in(&stages) {
             stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
         }
         stages.sealed + 1
@@ -185,6 +205,7 @@ impl Pipeline {
         });
         stages.batches.push_back(batch.clone());
         stages.sealed = number;
+        self.poke_in(&mut stages);
         drop(stages);
         if self.planners > 1 {
             self.sealed.notify_all();
@@ -196,14 +217,19 @@ impl Pipeline {
     pub fn wait_sealed(&self, number: u64) -> Option<Arc<Batch>> {
         let mut stages = self.lock();
         loop {
-            if number <= stages.sealed {
-                return Some(stages.batch(number));
+            if let Some(batch) = stages.sealed(number) {
+                return Some(batch);
             }
             if stages.is_closing {
                 return None;
             }
             stages = self.sealed.wait(stages).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// A batch, if it is sealed.
+    pub fn sealed(&self, number: u64) -> Option<Arc<Batch>> {
+        self.lock().sealed(number)
     }
 
     /// Passes the barrier of a batch: what the last planner passes, executing threads see (B3).
@@ -227,24 +253,91 @@ impl Pipeline {
     /// Leaves the batch that an executing thread was in, and waits for what it does next. `held`: the oldest batch of which it
     /// holds results.
     pub fn enter_next(&self, executor: usize, last: u64, held: Option<u64>) -> Next {
+        let mut stages = self.leave(executor);
+        loop {
+            if let Some(next) = self.next(&mut stages, executor, last, held) {
+                return next;
+            }
+            stages = self.planned.wait(stages).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Claims a partition for a thread that moves, if its next batch may be planned now: then nobody else plans it (B2). The first one's
+    /// next batch is one that can be sealed.
+    pub fn claim(&self, partition: usize) -> bool {
+        let mut stages = self.lock();
+        let Claim { is_taken, planned } = stages.claims[partition];
+        let has_work = if partition == 0 { self.has_room_in(&stages) } else { planned < stages.sealed };
+        let is_mine = has_work && !is_taken;
+        stages.claims[partition].is_taken |= is_mine;
+        is_mine
+    }
+
+    /// Gives a partition back that is planned up to a batch.
+    pub fn give_back(&self, partition: usize, planned: u64) {
+        let mut stages = self.lock();
+        stages.claims[partition] = Claim { is_taken: false, planned };
+        if planned < stages.sealed {
+            self.poke_in(&mut stages); // Who has found it taken.
+        }
+    }
+
+    /// Same as [`Pipeline::enter_next`], for a thread that moves: `None` if there may be something to plan since it has looked,
+    /// [`Pipeline::pokes`] being `seen` before.
+    pub fn enter_or_plan(&self, executor: usize, last: u64, held: Option<u64>, seen: u64) -> Option<Next> {
+        let mut stages = self.leave(executor);
+        loop {
+            if let Some(next) = self.next(&mut stages, executor, last, held) {
+                return Some(next);
+            }
+            if stages.pokes != seen {
+                return None;
+            }
+            stages = self.planned.wait(stages).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Leaves the batch that an executing thread was in, since it plans next.
+    pub fn leave_batch(&self, executor: usize) {
+        drop(self.leave(executor));
+    }
+
+    fn leave(&self, executor: usize) -> MutexGuard<'_, Stages> {
         let mut stages = self.lock();
         stages.entered[executor] = IDLE;
         if stages.awaiting_leave > 0 {
             self.complete.notify_all();
         }
-        loop {
-            if held.is_some_and(|held| held <= self.durable() || stages.failure.is_some()) {
-                return Next::Release;
-            }
-            let number = last.max(stages.executed) + 1;
-            if number <= stages.planned {
-                stages.entered[executor] = stages.executed + 1;
-                return Next::Execute(stages.batch(number));
-            }
-            if stages.is_closing && held.is_none() {
-                return Next::End;
-            }
-            stages = self.planned.wait(stages).unwrap_or_else(PoisonError::into_inner);
+        stages
+    }
+
+    /// What an executing thread that is in no batch does next, if there is anything.
+    fn next(&self, stages: &mut Stages, executor: usize, last: u64, held: Option<u64>) -> Option<Next> {
+        if held.is_some_and(|held| held <= self.durable() || stages.failure.is_some()) {
+            return Some(Next::Release);
+        }
+        let number = last.max(stages.executed) + 1;
+        if number <= stages.planned {
+            stages.entered[executor] = stages.executed + 1;
+            return Some(Next::Execute(stages.batch(number)));
+        }
+        (stages.is_closing && held.is_none()).then_some(Next::End)
+    }
+
+    /// A number that changes whenever there may be something to plan.
+    pub fn pokes(&self) -> u64 {
+        self.lock().pokes
+    }
+
+    /// Has threads that move look for something to plan.
+    pub fn poke(&self) {
+        self.poke_in(&mut self.lock());
+    }
+
+    fn poke_in(&self, stages: &mut Stages) {
+        if self.moving {
+            stages.pokes += 1;
+            self.planned.notify_all();
         }
     }
 
@@ -271,6 +364,7 @@ impl Pipeline {
             self.readers.set_complete(stages.complete);
         }
         if (stages.executed, stages.complete) != before {
+            self.poke_in(stages);
             self.complete.notify_all();
         }
     }
@@ -303,6 +397,7 @@ impl Pipeline {
             }
         }
         self.advance(&mut stages);
+        self.poke_in(&mut stages); // There may be room.
         drop(stages);
         self.planned.notify_all();
         self.complete.notify_all();
@@ -336,9 +431,15 @@ impl Pipeline {
     /// Waits until a batch is complete, as all before it; after a failure of the log, until it is executed.
     pub fn wait_complete(&self, batch: u64) {
         let mut stages = self.lock();
-        while stages.complete < batch && (stages.failure.is_none() || stages.executed < batch) {
+        while !stages.is_complete(batch) {
             stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Returns whether everything that is sealed is complete; after a failure of the log, executed.
+    pub fn is_all_complete(&self) -> bool {
+        let stages = self.lock();
+        stages.is_complete(stages.sealed)
     }
 
     /// Waits until no executing thread is in a complete batch, or in an earlier one, that keeps the low-water mark below it.
@@ -368,6 +469,14 @@ impl Pipeline {
 }
 
 impl Stages {
+    fn sealed(&self, number: u64) -> Option<Arc<Batch>> {
+        (number <= self.sealed).then(|| self.batch(number))
+    }
+
+    fn is_complete(&self, batch: u64) -> bool {
+        self.complete >= batch || self.failure.is_some() && self.executed >= batch
+    }
+
     fn batch(&self, number: u64) -> Arc<Batch> {
         let newer = (self.sealed - number) as usize;
         let batch = &self.batches[self.batches.len() - 1 - newer];

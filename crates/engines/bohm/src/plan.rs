@@ -91,16 +91,48 @@ impl Planner {
     pub fn run(mut self) -> Planner {
         self.shared.memory.add_thread();
         while let Some(batch) = self.next_batch() {
-            let begun = Instant::now();
-            self.last = batch.number;
-            self.collect(batch.number);
-            self.plan(&batch);
-            self.shared.length.planned(batch.calls.len(), begun.elapsed());
-            self.shared.memory.count(&mut self.pool.made);
-            self.shared.pipeline.pass_barrier(&batch);
-            self.planned.push_back(batch);
+            self.see_through(batch);
         }
         self
+    }
+
+    /// Plans the next batch, if there is one: a thread that moves and has claimed the partition. Returns whether there was.
+    pub fn plan_now(&mut self) -> bool {
+        let next = self.next_batch_now();
+        let is_there = next.is_some();
+        next.into_iter().for_each(|batch| self.see_through(batch));
+        is_there
+    }
+
+    /// The last batch that it has planned.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Collects, and plans a batch.
+    fn see_through(&mut self, batch: Arc<Batch>) {
+        let begun = Instant::now();
+        self.last = batch.number;
+        self.collect(batch.number);
+        self.plan(&batch);
+        self.shared.length.planned(batch.calls.len(), begun.elapsed());
+        self.shared.memory.count(&mut self.pool.made);
+        self.shared.pipeline.pass_barrier(&batch);
+        self.planned.push_back(batch);
+    }
+
+    /// The next batch, if there is one to plan now. The sequencer, who has room for one, closes the pipeline once nothing is left.
+    fn next_batch_now(&mut self) -> Option<Arc<Batch>> {
+        if self.number > 0 {
+            return self.shared.pipeline.sealed(self.last + 1);
+        }
+        match self.shared.intake.try_take(self.backlog.is_empty())? {
+            Taken::Calls { again, calls } => Some(self.seal(again, calls)),
+            Taken::Closed => {
+                self.close_if_done();
+                None
+            }
+        }
     }
 
     fn next_batch(&mut self) -> Option<Arc<Batch>> {
@@ -109,27 +141,36 @@ impl Planner {
         }
         loop {
             match self.shared.intake.take(self.backlog.is_empty()) {
-                Taken::Calls { again, calls } => {
-                    match self.backlog.is_empty() {
-                        true => self.backlog = calls.into(), // Copies nothing.
-                        false => self.backlog.extend(calls),
-                    }
-                    again.into_iter().rev().for_each(|call| self.backlog.push_front(call));
-                    let length = self.shared.length.next(self.backlog.len());
-                    let calls = self.backlog.drain(..length).collect();
-                    return Some(self.shared.seal(calls, &mut self.record));
-                }
+                Taken::Calls { again, calls } => return Some(self.seal(again, calls)),
                 Taken::Closed => {
-                    // What is executed still may come again.
-                    let sealed = self.shared.pipeline.last_sealed();
-                    self.shared.pipeline.wait_complete(sealed);
-                    if self.shared.intake.is_empty() {
-                        self.shared.pipeline.close();
+                    self.shared.pipeline.wait_complete(self.shared.pipeline.last_sealed());
+                    if self.close_if_done() {
                         return None;
                     }
                 }
             }
         }
+    }
+
+    /// Seals a batch of what waits: the sequencer.
+    fn seal(&mut self, again: Vec<Call>, calls: Vec<Call>) -> Arc<Batch> {
+        match self.backlog.is_empty() {
+            true => self.backlog = calls.into(), // Copies nothing.
+            false => self.backlog.extend(calls),
+        }
+        again.into_iter().rev().for_each(|call| self.backlog.push_front(call));
+        let length = self.shared.length.next(self.backlog.len());
+        let calls = self.backlog.drain(..length).collect();
+        self.shared.seal(calls, &mut self.record)
+    }
+
+    /// Closes the pipeline if nothing is left: what is executed still may come again.
+    fn close_if_done(&self) -> bool {
+        let is_done = self.shared.pipeline.is_all_complete() && self.shared.intake.is_empty();
+        if is_done {
+            self.shared.pipeline.close();
+        }
+        is_done
     }
 
     /// Plans a batch, key by key in the order of positions. The lookups are made in steps, some keys apart, so that

@@ -1,8 +1,9 @@
-//! The battery that every engine passes, on BOHM: with one planner and one executing thread, and with many of both.
+//! The battery that every engine passes, on BOHM: with one planner and one executing thread, with many of both, and with
+//! threads that move.
 
 mod common;
 
-use common::{Many, OneAndOne};
+use common::{Many, Moving, OneAndOne};
 
 conformance::battery! {
     OneAndOne: procedures programs tickets;
@@ -22,34 +23,38 @@ conformance::battery! {
     lacks waits "no procedure waits for an open transaction",
 }
 
-mod many {
-    use super::Many;
+/// All groups that [`OneAndOne`] runs.
+macro_rules! groups {
+    ($module:ident, $subject:ident) => {
+        mod $module {
+            mod battery {
+                use super::super::$subject as Subject;
 
-    mod battery {
-        use super::Many;
-
-        macro_rules! parts {
-            ($($group:ident: $($part:ident)+;)+) => {
-                $(mod $group {
-                    use super::Many;
-
-                    $(#[test]
-                    fn $part() {
-                        conformance::$group::$part::<Many>();
-                    })+
-                })+
-            };
+                groups! {
+                    procedures: a_procedure_commits_what_it_wrote opposite_transfers_conserve_the_sum
+                        reconnaissance_is_verified concurrent_procedures_are_serializable;
+                    programs: a_program_commits_what_it_wrote a_program_that_fails_has_no_effect
+                        a_mistake_is_not_retried every_addition_counts_once concurrent_programs_are_serializable;
+                    tickets: other_threads_take_the_tickets the_order_of_a_caller_is_kept
+                        a_chain_of_procedures_is_not_awaited every_ticket_calls_back
+                        a_dropped_ticket_withdraws_nothing a_procedure_that_fails_has_no_effect
+                        batches_are_procedures_one_by_one batches_pass_money_on an_undeclared_write_is_refused
+                        draws_are_the_same_in_every_attempt a_log_of_calls_runs_again;
+                }
+            }
         }
+    };
+    ($($group:ident: $($part:ident)+;)+) => {
+        $(mod $group {
+            use super::Subject;
 
-        parts! {
-            procedures: a_procedure_commits_what_it_wrote opposite_transfers_conserve_the_sum reconnaissance_is_verified
-                concurrent_procedures_are_serializable;
-            programs: a_program_commits_what_it_wrote a_program_that_fails_has_no_effect a_mistake_is_not_retried
-                every_addition_counts_once concurrent_programs_are_serializable;
-            tickets: other_threads_take_the_tickets the_order_of_a_caller_is_kept a_chain_of_procedures_is_not_awaited
-                every_ticket_calls_back a_dropped_ticket_withdraws_nothing a_procedure_that_fails_has_no_effect
-                batches_are_procedures_one_by_one batches_pass_money_on an_undeclared_write_is_refused
-                draws_are_the_same_in_every_attempt a_log_of_calls_runs_again;
-        }
-    }
+            $(#[test]
+            fn $part() {
+                conformance::$group::$part::<Subject>();
+            })+
+        })+
+    };
 }
+
+groups!(many, Many);
+groups!(moving, Moving);

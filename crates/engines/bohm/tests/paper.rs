@@ -286,6 +286,33 @@ fn submit_reading(engine: &Bohm, procedure: Do) -> Ticket<Do> {
     engine.submit(procedure, how, Box::new(|_: u32, error: &Error| -> bool { panic!("nothing to retry: {error}") }))
 }
 
+/// 4.1, threads that are given to the stages by load: with one body that takes long, the other threads plan and execute all the rest, the
+/// partition included that the held thread had planned before; and all threads execute where there is nothing to plan.
+#[test]
+fn threads_take_what_there_is_to_do() {
+    let moving = |planners| Options { planners, executors: 1, moves_threads: true, ..Options::default() };
+    for planners in [1, 2, 3] {
+        let (engine, table) = open(Options { run_ahead: 100, ..moving(planners) });
+        let gates: Vec<_> = (0..planners).map(|_| Gate::new()).collect();
+        // All threads but one are held, each by a body of a batch of its own.
+        let (gates, held): (Vec<_>, Vec<_>) = gates
+            .into_iter()
+            .map(|(gate, pass)| {
+                let held = submit(&engine, holding(pass));
+                gate.wait();
+                (gate, held)
+            })
+            .unzip();
+        for n in 0..40 {
+            let procedures = (0..8).map(|key| overwrite(table, key, n)).collect();
+            together(&engine, procedures).into_iter().for_each(|ticket| assert_eq!(output(ticket.wait()), n));
+        }
+        gates.into_iter().for_each(Gate::open);
+        held.into_iter().for_each(|ticket| assert_eq!(output(ticket.wait()), 0));
+        assert_eq!((engine.collect(), engine.stats().records), (0, 8));
+    }
+}
+
 /// 3.2.3, without advance knowledge of reads: a call that only reads finds its versions by its position, in the order of its caller.
 #[test]
 fn what_only_reads_finds_the_version_below_its_position() {

@@ -63,10 +63,12 @@ fn call(engine: &Bohm, procedure: Do, mode: Mode) -> u64 {
     engine.submit(procedure, how, Box::new(|_: u32, _: &Error| true)).wait().expect("it commits").0
 }
 
-fn run() {
+fn run(moves_threads: bool) {
     let (engine, table) = open(Options {
         planners: 2,
-        executors: 2,
+        // Three threads in all, of which two plan where they move: so partitions change hands.
+        executors: if moves_threads { 1 } else { 2 },
+        moves_threads,
         batch: 2,
         latency: Duration::ZERO,
         run_ahead: 2,
@@ -112,10 +114,20 @@ fn run() {
 
 #[test]
 fn nothing_is_lost_under_random_schedules() {
-    shuttle::check_random(run, 2_000);
+    shuttle::check_random(|| run(false), 2_000);
 }
 
 #[test]
 fn nothing_is_lost_under_schedules_with_few_switches() {
-    shuttle::check_pct(run, 2_000, 3);
+    shuttle::check_pct(|| run(false), 2_000, 3);
+}
+
+#[test]
+fn nothing_is_lost_by_threads_that_move() {
+    shuttle::check_random(|| run(true), 2_000);
+}
+
+#[test]
+fn nothing_is_lost_by_threads_that_move_with_few_switches() {
+    shuttle::check_pct(|| run(true), 2_000, 3);
 }

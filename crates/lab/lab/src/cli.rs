@@ -237,6 +237,10 @@ pub struct CommonArguments {
     #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_THREADS))]
     pub executors: u32,
 
+    /// Threads of --engine bohm plan or execute by what there is to do, as many as --planners and --executors say together
+    #[arg(long)]
+    pub moves_threads: bool,
+
     /// Transactions of --engine bohm that only read do so behind the last complete batch: serializable, not strict. Not with --door
     /// prepared
     #[arg(long)]

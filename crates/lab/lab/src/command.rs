@@ -164,6 +164,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
         settings: Settings {
             data: space.root().map(Path::to_owned),
             stages: Stages { planners: common.planners, executors: common.executors },
+            moves_threads: common.moves_threads,
             reads_behind: common.reads_behind,
             ..Settings::default()
         },

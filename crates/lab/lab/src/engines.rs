@@ -116,6 +116,9 @@ pub struct Settings {
     /// Threads of `bohm`.
     #[serde(default)]
     pub stages: Stages,
+    /// Whether threads of `bohm` move between planning and execution.
+    #[serde(default)]
+    pub moves_threads: bool,
     /// Whether transactions of `bohm` that only read do so behind the last complete batch, in their clients' threads.
     #[serde(default)]
     pub reads_behind: bool,

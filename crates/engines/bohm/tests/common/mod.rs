@@ -76,5 +76,9 @@ macro_rules! fixture {
     };
 }
 
+/// The same, of threads that move: more partitions than threads that plan.
+pub struct Moving;
+
 fixture!(OneAndOne, Options::default());
+fixture!(Moving, Options { moves_threads: true, executors: 1, ..small() });
 fixture!(Many, small());

@@ -72,7 +72,8 @@ fn options(settings: &Settings) -> Options {
     let Stages { planners, executors } = settings.stages;
     let (planners, executors) = (planners as usize, executors as usize);
     // What a run prepares waits in the queue. Clients that wait for their tickets never fill it.
-    let options = Options { planners, executors, queue: usize::MAX, ..Options::default() };
+    let moves_threads = settings.moves_threads;
+    let options = Options { planners, executors, moves_threads, queue: usize::MAX, ..Options::default() };
     if !settings.has_small_limits {
         return options;
     }

@@ -73,6 +73,13 @@ impl Bohm {
         self
     }
 
+    /// Sets whether threads move between planning and execution by what there is to do: so many as [`Bohm::planners`] and
+    /// [`Bohm::executors`] say together. Default false.
+    pub fn moves_threads(mut self, moves: bool) -> Bohm {
+        self.options.moves_threads = moves;
+        self
+    }
+
     /// Sets the number of procedures of one batch, at most: 1 to 131,072. Default 1,024. A batch is what has come in while the one
     /// before was planned, so few clients do not wait for a batch to fill. Smaller values shorten waits under full load, larger
     /// ones do more per second.
