@@ -57,4 +57,4 @@ Set Extraction Flag 487.
 
 Extraction "model.json" init step waits recover replay checkpoint owner majority has_room
   no_release pass report
-  no_sessions open_session forget_session admit.
+  no_sessions open_session forget_session admit take_turn.

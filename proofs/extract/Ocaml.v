@@ -26,6 +26,6 @@ Extract Constant N.max => "fun (n : int) (m : int) -> if n < m then m else n".
 
 Extraction "model.ml" init step waits recover replay checkpoint owner majority has_room
   no_release pass report
-  no_sessions open_session forget_session admit
+  no_sessions open_session forget_session admit take_turn
   N.add N.mul N.div N.modulo N.max N.min N.ltb N.leb N.eqb app n_range
   im_empty im_get im_has im_set im_drop_below im_range ns_empty ns_add ns_mem ns_size sm_empty sm_get sm_set sm_remove.

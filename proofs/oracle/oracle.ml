@@ -47,6 +47,14 @@ let mix_output = function
   | Output_Return v -> mix 5; mix_text v
 let mix_verdict v = mix (match v with Fresh -> 0 | Repeated -> 1 | Early -> 2 | Unknown -> 3)
 
+let mix_turn = function
+  | Turn_Opened id -> mix 0; mix id
+  | Turn_Run -> mix 1
+  | Turn_Again -> mix 2
+  | Turn_Early -> mix 3
+  | Turn_Unknown -> mix 4
+  | Turn_Foreign -> mix 5
+
 (* All but the maps: after every step. *)
 let mix_scalars s =
   mix s.promised; mix (match s.role_now with Follower -> 0 | Preparing -> 1 | Leading -> 2);
@@ -187,6 +195,10 @@ let command = function
   | 18 -> mix_option mix (sm_get (number ()) !map)
   | 19 -> instances := im_empty; set := ns_empty; map := sm_empty
   | 20 -> report_one ()
+  | 21 ->
+    let owned = number () = 1 in
+    let demand = if number () = 0 then Opens else two (fun id q -> Calls (id, q)) in
+    with_session (fun s -> let s, turn = take_turn owned demand s in (s, fun () -> mix_turn turn))
   | tag -> failwith (Printf.sprintf "command %d" tag)
 
 let () =

@@ -1,8 +1,8 @@
 (* What a replica does with the batches that are delivered to it, and what it answers.
 
-   It asks the sessions about each request, as [judge] says (Requests.v). What they find fresh it hands to the service, which answers;
-   the answer is kept, for as long as it likes, and given again to whoever asks for the same call again. All else is not answered
-   (or with an error, which says nothing about the service).
+   Each request takes its turn ([take_turn], Sessions.v, which runs): it opens a session, or is handed to the service, which answers,
+   or gets the answer that was kept of the same call, or is refused. An answer is kept for as long as the replica likes. Refusals
+   and what is said of sessions are not answers here: they say nothing about the service.
 
    [serve] is any service: from a state and a request the next state and an answer. [retains] says which answers are kept on; like
    [forgets] and [refuses] it is any function of the requests that came before. *)
@@ -31,14 +31,17 @@ Definition again (r : request) (e : executor) : option answer :=
   match call_of demand_of r with Some call => kept e !! call | None => None end.
 
 Definition process (r : request) (e : executor) : executor * option answer :=
-  let '(t, run) := judge demand_of forgets refuses (heard e) r (table e) in
+  let '(t, turn) := turn_of demand_of forgets refuses (heard e) r (table e) in
   let past := heard e ++ [r] in
-  if run : bool then
+  let others :=
+    {| position := position e; heard := past; table := t; service := service e; kept := kept_on past (kept e) |} in
+  match turn with
+  | Turn_Run =>
     let '(s, y) := serve (service e) r in
     ({| position := position e; heard := past; table := t; service := s; kept := keep past r y (kept e) |}, Some y)
-  else
-    ({| position := position e; heard := past; table := t; service := service e; kept := kept_on past (kept e) |},
-     if refuses (heard e) r then None else again r e).
+  | Turn_Again => (others, again r e)
+  | _ => (others, None)
+  end.
 
 (* Each request with its answer. *)
 Fixpoint process_all (rs : list request) (e : executor) : executor * list (request * option answer) :=

@@ -60,8 +60,12 @@ Lemma explained_process rs e r (now := if (judge demand_of forgets refuses (hear
   heard (process r e).1 = heard e ++ [r] ∧ position (process r e).1 = position e.
 Proof.
   intros E. pose proof (ex_service _ _ E) as Hs. subst now. unfold Executor.process.
-  pose proof (judge_call demand_of forgets refuses (heard e) r (table e)) as Hcall.
-  destruct (judge demand_of forgets refuses (heard e) r (table e)) as [t []]; cbn [fst snd] in *.
+  pose proof (judge_call demand_of forgets refuses (heard e) r (table e)) as Hcall. unfold judge in *.
+  assert (Hothers : ∀ t, explained (rs ++ []) {| position := position e; heard := heard e ++ [r]; table := t;
+    service := service e; kept := kept_on retains (heard e ++ [r]) (kept e) |}).
+  { intros t. rewrite app_nil_r. split; [done|by apply explained_kept_on]. }
+  destruct (turn_of demand_of forgets refuses (heard e) r (table e)) as [t turn].
+  destruct turn; cbn [fst snd table heard position] in *; try (split_and!; [apply Hothers|done..]).
   - specialize (Hcall eq_refl). pose proof (right_here rs r Hcall) as Hr. rewrite <- Hs in Hr.
     pose proof (alone_snoc rs r) as Ha. rewrite <- Hs in Ha.
     destruct (serve (service e) r) as [s y]; cbn [fst snd table heard position] in *.
@@ -69,8 +73,8 @@ Proof.
     unfold keep. destruct (call_of r) as [call|] eqn:Ec; [|by destruct Hcall].
     intros call' y' [H _]%map_filter_lookup_Some. apply lookup_insert_Some in H as [[<- <-]|[_ H]]; [done|].
     eapply right_prefix, E, H. by exists [r].
-  - cbn [table heard position]. rewrite app_nil_r. split_and!; [split; [done|by apply explained_kept_on]| |done..].
-    intros y. destruct (refuses (heard e) r); [done|]. unfold again. destruct (call_of r) as [call|]; [|done]. apply E.
+  - split_and!; [apply Hothers| |done..]. rewrite app_nil_r. intros y.
+    unfold again. destruct (call_of r) as [call|]; [|done]. apply E.
 Qed.
 
 Lemma explained_all rs rs' e : explained rs e →

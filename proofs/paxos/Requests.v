@@ -4,26 +4,19 @@ From stdpp Require Import gmap list numbers.
 Require Import Prim PrimFacts Model Sessions SessionsProof.
 Local Open Scope N_scope.
 
-(* What a request asks of the sessions: a new one, or to be executed as number q of session id. *)
-Inductive demand := Opens | Calls (id : session) (q : sequence).
-
 Section requests.
 (* What requests are, and which ones a batch holds as instance i, is none of our business: a request may have its instance in
    it, and bytes that are none may be skipped. Before a request is looked at some sessions may be forgotten, and it may be turned
-   away without a look (it does not come from whoever opened its session); both are any functions of it and of all requests
-   that came before. *)
+   away as not coming from whoever opened its session; both are any functions of it and of all requests that came before. *)
 Context {request : Type} (demand_of : request → demand) (requests : instance → value → list request).
 Context (forgets : list request → request → list session) (refuses : list request → request → bool).
 
-(* Some sessions are forgotten, then r is turned away or looked at. Is it executed? *)
+(* Some sessions are forgotten, then r takes its turn. Is it executed? *)
 Definition forget_all (ids : list session) (s : sessions) : sessions := fold_left (λ s id, forget_session id s) ids s.
+Definition turn_of (past : list request) (r : request) (s : sessions) : sessions * turn :=
+  take_turn (negb (refuses past r)) (demand_of r) (forget_all (forgets past r) s).
 Definition judge (past : list request) (r : request) (s : sessions) : sessions * bool :=
-  let s1 := forget_all (forgets past r) s in
-  if refuses past r then (s1, false) else
-  match demand_of r with
-  | Opens => ((open_session s1).1, false)
-  | Calls id q => let '(s2, v) := admit id q s1 in (s2, match v with Fresh => true | _ => false end)
-  end.
+  let '(s1, t) := turn_of past r s in (s1, match t with Turn_Run => true | _ => false end).
 
 (* The requests of rs that are executed, in their order, if [past] came before and left the sessions s. *)
 Fixpoint executed_from (s : sessions) (past rs : list request) : list request :=
@@ -82,7 +75,7 @@ Qed.
 (* What a request does to the sessions. *)
 Definition operations (past : list request) (r : request) : list operation :=
   (Forget <$> forgets past r) ++
-  (if refuses past r then [] else [match demand_of r with Opens => Open | Calls id q => Admit id q end]).
+  match demand_of r with Opens => [Open] | Calls id q => if refuses past r then [] else [Admit id q] end.
 
 Fixpoint operations_from (past rs : list request) : list operation :=
   match rs with [] => [] | r :: rs => operations past r ++ operations_from (past ++ [r]) rs end.
@@ -106,12 +99,10 @@ Lemma judge_fresh past r s :
   (perform_all (operations past r) s).1 = (judge past r s).1 ∧
   fresh (perform_all (operations past r) s).2 = omap call_of (if (judge past r s).2 then [r] else []).
 Proof.
-  unfold operations, judge, fresh. rewrite perform_app; cbn.
+  unfold operations, judge, turn_of, take_turn, fresh. rewrite perform_app; cbn.
   destruct (perform_forgets (forgets past r) s) as [-> H]. unfold fresh in H. rewrite omap_app, H.
-  destruct (refuses past r); [done|].
-  destruct (demand_of r) as [|id q] eqn:E; cbn.
-  - done.
-  - destruct (admit id q (forget_all _ s)) as [s2 []]; cbn; rewrite ?E; try done. unfold call_of. by rewrite E.
+  destruct (demand_of r) as [|id q] eqn:E; cbn; [done|]. destruct (refuses past r); cbn; [done|].
+  destruct (admit id q (forget_all _ s)) as [s2 []]; cbn; rewrite ?E; try done. unfold call_of. by rewrite E.
 Qed.
 
 Lemma executed_fresh s past rs :
@@ -124,7 +115,7 @@ Qed.
 
 (* Whatever is executed is a call. *)
 Lemma judge_call past r s : (judge past r s).2 = true → is_Some (call_of r).
-Proof. unfold judge, call_of. destruct (refuses past r); [done|]. destruct (demand_of r); cbn; [done|eauto]. Qed.
+Proof. unfold judge, turn_of, call_of. destruct (demand_of r); cbn; [done|eauto]. Qed.
 
 Lemma executed_calls s past rs : Forall (λ r, is_Some (call_of r)) (executed_from s past rs).
 Proof.

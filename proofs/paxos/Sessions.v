@@ -38,3 +38,32 @@ Definition admit (id : session) (q : sequence) (s : sessions) : sessions * verdi
               else (s, Early)
   | None => (s, Unknown)
   end.
+
+(* --- What becomes of a request. ------------------------------------------------------------------------------------- *)
+
+(* What it asks of the sessions: a new one, or to be executed as number q of session id. *)
+Inductive demand := Opens | Calls (id : session) (q : sequence).
+
+Inductive turn :=
+| Turn_Opened (id : session)  (* a new session, for its client *)
+| Turn_Run                    (* hand it to the service, and keep the answer *)
+| Turn_Again                  (* give the answer that was kept, if it still is *)
+| Turn_Early                  (* refuse it: an earlier one is missing *)
+| Turn_Unknown                (* refuse it: its session is not there *)
+| Turn_Foreign.               (* refuse it: it does not come from whoever opened the session *)
+
+(* [owned]: does it come from whoever opened its session, as far as is known? *)
+Definition take_turn (owned : bool) (d : demand) (s : sessions) : sessions * turn :=
+  match d with
+  | Opens => let p := open_session s in let id := snd p in (fst p, Turn_Opened id)
+  | Calls id q =>
+    if owned then
+      let p := admit id q s in
+      match snd p with
+      | Fresh => (fst p, Turn_Run)
+      | Repeated => (fst p, Turn_Again)
+      | Early => (fst p, Turn_Early)
+      | Unknown => (fst p, Turn_Unknown)
+      end
+    else (s, Turn_Foreign)
+  end.

@@ -31,7 +31,8 @@ End operations.
    as which instance, which sessions are forgotten at which request, and which requests are turned away (they do not come from
    whoever opened the session) does not matter, as long as all of it is a function of what was delivered so far: [requests i v]
    are the requests of v as instance i; if [past] are all requests before r, executed or not, [forgets past r] are the sessions
-   that are forgotten before r is looked at, and [refuses past r] says that the sessions are not asked. *)
+   that are forgotten before r is looked at, and [refuses past r] says that r, if it is a call, is turned away as
+   foreign ([take_turn], Sessions.v, whose first argument is the contrary). *)
 Section requests.
 Context {request : Type} (demand_of : request → demand) (requests : instance → value → list request).
 Context (forgets : list request → request → list session) (refuses : list request → request → bool).

@@ -1,6 +1,6 @@
 //! What both sides are told, and how it is written for the oracle.
 
-use paxos::core::generated::{Config, Decision, Event, Message, Vote};
+use paxos::core::generated::{Config, Decision, Demand, Event, Message, Vote};
 
 /// One command. The oracle reads it as its place in this list and its numbers, of seven bits a byte.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub enum Command {
     Clear,
     /// So many of a replica's records are durable.
     Report(u64, u64),
+    /// `take_turn`.
+    Turn(bool, Demand),
 }
 
 impl Command {
@@ -80,6 +82,10 @@ impl Command {
             Command::SessionGet(i) => out.numbers(&[18, *i]),
             Command::Clear => out.numbers(&[19]),
             Command::Report(id, records) => out.numbers(&[20, *id, *records]),
+            Command::Turn(owned, Demand::Opens) => out.numbers(&[21, u64::from(*owned), 0]),
+            Command::Turn(owned, Demand::Calls(id, sequence)) => {
+                out.numbers(&[21, u64::from(*owned), 1, *id, *sequence]);
+            }
         }
     }
 }

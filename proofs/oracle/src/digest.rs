@@ -1,6 +1,8 @@
 //! The digest, step by step as `oracle.ml` computes it.
 
-use paxos::core::generated::{Config, Decision, Message, Output, Record, Release, Role, State, Verdict, Vote, waits};
+use paxos::core::generated::{
+    Config, Decision, Message, Output, Record, Release, Role, State, Turn, Verdict, Vote, waits,
+};
 use paxos::core::prim::{InstanceMap, ReplicaSet, im_range, ns_mem, ns_size};
 
 /// OCaml's greatest int.
@@ -163,6 +165,18 @@ impl Digest {
             Verdict::Early => 2,
             Verdict::Unknown => 3,
         });
+    }
+
+    /// Takes in what becomes of a request.
+    pub fn turn(&mut self, turn: Turn) {
+        match turn {
+            Turn::Opened(id) => self.numbers(&[0, id]),
+            Turn::Run => self.number(1),
+            Turn::Again => self.number(2),
+            Turn::Early => self.number(3),
+            Turn::Unknown => self.number(4),
+            Turn::Foreign => self.number(5),
+        }
     }
 
     /// Takes in what of a state is no map.

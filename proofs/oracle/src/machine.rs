@@ -2,7 +2,7 @@
 
 use paxos::core::generated::{
     Config, Output, Record, Release, Sessions, State, admit, checkpoint, forget_session, init, no_release, no_sessions,
-    open_session, pass, recover, report, step,
+    open_session, pass, recover, report, step, take_turn,
 };
 use paxos::core::prim::{
     InstanceMap, ReplicaSet, SessionMap, im_drop_below, im_empty, im_get, im_has, im_range, im_set, list_append, n_add,
@@ -128,7 +128,7 @@ impl Machine {
                 self.digest.state(self.config, replica.state());
                 self.digest.release(replica.release());
             }),
-            Command::Open | Command::Forget(_) | Command::Admit(..) => self.session(&command),
+            Command::Open | Command::Forget(_) | Command::Admit(..) | Command::Turn(..) => self.session(&command),
             _ => self.primitive(&command),
         }
         Vec::new()
@@ -146,6 +146,11 @@ impl Machine {
             Command::Admit(id, sequence) => {
                 let (sessions, verdict) = admit(*id, *sequence, sessions);
                 self.digest.verdict(verdict);
+                sessions
+            }
+            Command::Turn(owned, demand) => {
+                let (sessions, turn) = take_turn(*owned, *demand, sessions);
+                self.digest.turn(turn);
                 sessions
             }
             _ => sessions,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use env::random::Randomness;
-use paxos::core::generated::{Config, Decision, Event, Message, Output, Vote};
+use paxos::core::generated::{Config, Decision, Demand, Event, Message, Output, Vote};
 use paxos::core::prim::{Image, NUMBER_LIMIT, Value};
 
 use crate::{Command, Machine};
@@ -231,6 +231,8 @@ impl Traffic {
         match self.below(20) {
             0 => Command::Open,
             1 => Command::Forget(id),
+            2 => Command::Turn(true, Demand::Opens),
+            3..12 => Command::Turn(self.random.chance(7, 8), Demand::Calls(id, self.below(6))),
             _ => Command::Admit(id, self.below(6)),
         }
     }

@@ -33,7 +33,7 @@
 //!   application on the node)
 //! - **P4** A replica keeps at most `span` instances, whatever messages it receives. (theorem)
 //! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on
-//!   [`core::generated::admit`])
+//!   [`core::generated::take_turn`])
 //! - **P6** One step at a time: the state goes into a step and comes out of it, and cannot be copied. ([`core::Proved`])
 //! - **P7** A packet is passed to the core only as the message of the peer that sent it, unaltered. ([`net`]: checksums, tags,
 //!   the handshake)

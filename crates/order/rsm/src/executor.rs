@@ -1,8 +1,8 @@
 //! Executes batches: sessions, the service, and the replies kept for repeated requests.
 //!
 //! Every replica runs one, over the same batches in the same order, so that all of them execute the same requests, refuse the same
-//! ones, keep the same replies and forget the same sessions. The proved functions of `proofs/paxos/Sessions.v` decide which request is
-//! executed; this module calls them and keeps the replies.
+//! ones, keep the same replies and forget the same sessions. The proved functions of `proofs/paxos/Sessions.v` decide what becomes of
+//! each request; this module calls them, does it, and keeps the replies, as `proofs/paxos/Executor.v` says.
 //!
 //! Invariants:
 //! - X1 The state (service, sessions, replies, next instance) is a function of the values delivered so far: what is forgotten, and when,
@@ -20,7 +20,7 @@ use crate::message::Outcome;
 use crate::service::{BadSnapshot, Service};
 use bytes::{Bytes, BytesMut};
 use paxos::config::Options;
-use paxos::core::generated::{self, Sessions, Verdict};
+use paxos::core::generated::{self, Demand, Sessions, Turn};
 use paxos::core::{Image, Instance, ReplicaId, Sequence, Session, Value, prim};
 use paxos::request::{BadBatch, OPEN, Request, requests};
 use replies::{Answer, Replies};
@@ -140,46 +140,46 @@ impl<S: Service> Executor<S> {
 
     fn execute(&mut self, at: Instance, request: &Request<'_>, replies: &mut Vec<Reply>) {
         let is_own = request.origin == self.id;
-        if request.session == OPEN {
-            let session = self.open(at, request.nonce);
-            if is_own {
-                replies.push(Reply::Opened { nonce: request.sequence, session });
+        let turn = self.take_turn(request);
+        match turn {
+            Turn::Opened(session) => {
+                self.replies.open(session, at, request.nonce);
+                if is_own {
+                    replies.push(Reply::Opened { nonce: request.sequence, session });
+                }
+                return;
             }
-            return;
-        }
-        let verdict = self.judge(request);
-        if verdict == Some(Verdict::Fresh) {
-            self.run(at, request);
-        } else {
-            self.refused += 1;
+            Turn::Run => self.run(at, request),
+            Turn::Again | Turn::Early | Turn::Unknown | Turn::Foreign => self.refused += 1,
         }
         if is_own {
-            let outcome = verdict.map_or(Outcome::ForeignSession, |verdict| self.outcome(at, request, verdict));
+            let outcome = self.outcome(at, request, turn);
             let Request { session, sequence, nonce, .. } = *request;
             replies.push(Reply::Done { session, sequence, nonce, outcome });
         }
     }
 
-    /// Returns the sessions' verdict on a request. `None`: it is not from the client that opened the session, and they are not
-    /// consulted.
-    fn judge(&mut self, request: &Request<'_>) -> Option<Verdict> {
-        if self.replies.owner(request.session).is_some_and(|owner| owner != request.nonce) {
-            return None;
-        }
-        Some(self.step_sessions(|sessions| generated::admit(request.session, request.sequence, sessions)))
+    /// What becomes of a request: the sessions decide, after some of them were forgotten.
+    fn take_turn(&mut self, request: &Request<'_>) -> Turn {
+        let demand = if request.session == OPEN {
+            self.make_room();
+            Demand::Opens
+        } else {
+            Demand::Calls(request.session, request.sequence)
+        };
+        let owned = self.replies.owner(request.session).is_none_or(|owner| owner == request.nonce);
+        self.step_sessions(|sessions| generated::take_turn(owned, demand, sessions))
     }
 
-    /// Opens a session for the client with this nonce, forgetting a quarter of the sessions first if there are too many.
-    fn open(&mut self, at: Instance, nonce: Option<u64>) -> Session {
-        if self.replies.sessions() >= self.limits.sessions {
-            for session in self.replies.longest_idle(self.limits.sessions.div_ceil(4)) {
-                self.step_sessions(|sessions| (generated::forget_session(session, sessions), ()));
-                self.replies.close(session);
-            }
+    /// Forgets the quarter of the sessions that has been idle longest, if there is no room for one more.
+    fn make_room(&mut self) {
+        if self.replies.sessions() < self.limits.sessions {
+            return;
         }
-        let session = self.step_sessions(generated::open_session);
-        self.replies.open(session, at, nonce);
-        session
+        for session in self.replies.longest_idle(self.limits.sessions.div_ceil(4)) {
+            self.step_sessions(|sessions| (generated::forget_session(session, sessions), ()));
+            self.replies.close(session);
+        }
     }
 
     /// Executes a request and keeps the service's answer.
@@ -200,15 +200,17 @@ impl<S: Service> Executor<S> {
     }
 
     /// Returns the outcome to report to the client.
-    fn outcome(&mut self, at: Instance, request: &Request<'_>, verdict: Verdict) -> Outcome {
-        match verdict {
-            Verdict::Fresh if self.answer.len() > self.limits.reply_bytes => {
+    fn outcome(&mut self, at: Instance, request: &Request<'_>, turn: Turn) -> Outcome {
+        match turn {
+            Turn::Run if self.answer.len() > self.limits.reply_bytes => {
                 Outcome::ReplyTooLarge(self.answer.len() as u64)
             }
-            Verdict::Fresh => Outcome::Executed(at, send(&mut self.outgoing, &self.answer)),
-            Verdict::Repeated => self.repeat(request),
-            Verdict::Early => Outcome::Early,
-            Verdict::Unknown => Outcome::UnknownSession,
+            Turn::Run => Outcome::Executed(at, send(&mut self.outgoing, &self.answer)),
+            Turn::Again => self.repeat(request),
+            Turn::Early => Outcome::Early,
+            Turn::Foreign => Outcome::ForeignSession,
+            // A session that was opened is told to its client otherwise.
+            Turn::Unknown | Turn::Opened(_) => Outcome::UnknownSession,
         }
     }
 

@@ -18,7 +18,7 @@
 //!
 //! # Invariants
 //! - **P5** A request is executed at most once, and those of a session in the order of their numbers. (theorem, on
-//!   [`paxos::core::generated::admit`])
+//!   [`paxos::core::generated::take_turn`])
 //! - **X1** to **X4**: the [`executor`]'s.
 //! - **R1** A reply reaches only the client that knows the nonce of its session. ([`node`])
 //! - **R2** Nothing waits for a slow client: one that does not take its replies is disconnected. ([`node`])

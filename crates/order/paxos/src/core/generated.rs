@@ -867,3 +867,55 @@ pub fn admit(id: Session, q: Sequence, s: Sessions) -> (Sessions, Verdict) {
         None => (s, Verdict::Unknown),
     }
 }
+
+// --- What becomes of a request.
+
+/// What it asks of the sessions: a new one, or to be executed as number q of session id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand {
+    /// `Opens`.
+    Opens,
+    /// `Calls`.
+    Calls(Session, Sequence),
+}
+
+/// `turn` of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// `Opened(id)`: a new session, for its client.
+    Opened(Session),
+    /// `Run`: hand it to the service, and keep the answer.
+    Run,
+    /// `Again`: give the answer that was kept, if it still is.
+    Again,
+    /// `Early`: refuse it: an earlier one is missing.
+    Early,
+    /// `Unknown`: refuse it: its session is not there.
+    Unknown,
+    /// `Foreign`: refuse it: it does not come from whoever opened the session.
+    Foreign,
+}
+
+/// `owned`: does it come from whoever opened its session, as far as is known?
+pub fn take_turn(owned: bool, d: Demand, s: Sessions) -> (Sessions, Turn) {
+    match d {
+        Demand::Opens => {
+            let p = open_session(s);
+            let id = p.1;
+            (p.0, Turn::Opened(id))
+        }
+        Demand::Calls(id, q) => {
+            if owned {
+                let p = admit(id, q, s);
+                match p.1 {
+                    Verdict::Fresh => (p.0, Turn::Run),
+                    Verdict::Repeated => (p.0, Turn::Again),
+                    Verdict::Early => (p.0, Turn::Early),
+                    Verdict::Unknown => (p.0, Turn::Unknown),
+                }
+            } else {
+                (s, Turn::Foreign)
+            }
+        }
+    }
+}
