@@ -5,11 +5,9 @@
 //!
 //! | engine | paper | door | what it needs of the interface |
 //! | --- | --- | --- | --- |
-//! | [`dur`] | Pandey, thesis 2016 (PXDUR) | `Interactive` | a commit that is decided later: [`model::Pending`]; positions of a total order |
 //! | [`ssn`] | Pandey, thesis 2016 (TSAsR); Wang et al., DaMoN 2015 | `Interactive` | capabilities that may be absent: it has neither savepoints nor tables; no serial points |
 //! | [`morty`] | Burke et al., EuroSys 2023 | `Reexecutable` | bodies that stop and run again from a longer read log; draws that repeat |
 #![forbid(unsafe_code)]
 
-pub mod dur;
 pub mod morty;
 pub mod ssn;

@@ -35,7 +35,7 @@
 //! Tentative delivery, ahead of the final order: deferred update speculates on its own submissions, and does not need
 //! it. [`Event`] may grow by it.
 //!
-//! Source: Pandey, *Replication-based transactional systems*, 2016, section 2.1: the primitive of atomic broadcast,
+//! Source: Pandey, *Optimizing Distributed Transactions* (thesis, 2016), section 2.1: the primitive of atomic broadcast,
 //! without optimistic delivery.
 
 #![forbid(unsafe_code)]
