@@ -56,7 +56,7 @@
 //! | | asserted | tests; mutants |
 //! | --- | --- | --- |
 //! | D1 | `slots.rs` `begin`, `line.rs` `admit` | `shuttle_engine` |
-//! | D2 | `object.rs` `install`, `slots.rs` `abort_owner` | `paper`; `overwrite_the_owner`, `abort_at_the_own_slot` |
+//! | D2 | `object.rs` `install`, `slots.rs` `abort_owner` | `paper`; `overwrite_the_owner`, `abort_earlier_readers` |
 //! | D3 | `object.rs` `install`, `line.rs` `pass`, `commit` | `paper`; `commit_out_of_turn` |
 //! | D4 | by the latches of ranges and objects | `paper`, `cluster`; `look_for_no_scans` |
 //! | D5 | `object.rs` `commit`, `snapshot.rs` `set_applied` | `cluster` |
