@@ -129,6 +129,23 @@ fn at_every_change(way: DurableWrites, seeds: u64) {
     assert!(cuts > 10, "only {cuts} recoveries found a torn group");
 }
 
+/// The last write of a close is torn at every place of a sector: the record of the stop may survive without the one before it.
+#[test]
+fn a_close_that_is_torn_anywhere_is_a_crash() {
+    for length in 0..512 {
+        let disk = new_disk(length);
+        let (log, _) = open(&disk).unwrap();
+        log.append(1, &vec![7; length as usize], Durability::Fsync).unwrap();
+        log.flush().unwrap();
+        disk.cut_power_at(disk.changes());
+        log.close().unwrap_err();
+        for attempt in 0..8 {
+            let content = open(&disk.power_cut()).unwrap_or_else(|error| panic!("{length}, {attempt}: {error}")).1;
+            assert_eq!(content.records.len(), 1, "{length}, {attempt}");
+        }
+    }
+}
+
 /// Recovery itself is cut at each of its changes, too.
 #[test]
 fn at_every_change_of_the_recovery() {
