@@ -1,6 +1,7 @@
 //! What both sides are told, and how it is written for the oracle.
 
 use paxos::core::generated::{Config, Decision, Demand, Event, Message, Vote};
+use paxos::core::prim::Image;
 
 /// One command. The oracle reads it as its place in this list and its numbers, of seven bits a byte.
 #[derive(Clone, Debug)]
@@ -105,6 +106,11 @@ impl Encoder<'_> {
         numbers.iter().for_each(|number| self.number(*number));
     }
 
+    /// Images of the traffic are short, and so in memory.
+    fn image(&mut self, image: &Image) {
+        self.text(&image.to_vec().expect("it is in memory"));
+    }
+
     fn text(&mut self, text: &[u8]) {
         self.number(text.len() as u64);
         self.0.extend_from_slice(text);
@@ -126,7 +132,7 @@ impl Encoder<'_> {
             Event::CatchUp(dst, hi) => self.numbers(&[5, *dst, *hi]),
             Event::Snapshot(k, image) => {
                 self.numbers(&[6, *k]);
-                self.text(&image.0);
+                self.image(image);
             }
             Event::Truncate(k) => self.numbers(&[7, *k]),
         }
@@ -160,7 +166,7 @@ impl Encoder<'_> {
             }
             Message::Snapshot(k, image) => {
                 self.numbers(&[9, *k]);
-                self.text(&image.0);
+                self.image(image);
             }
             Message::Truncated(k) => self.numbers(&[10, *k]),
             Message::Forward(value) => {

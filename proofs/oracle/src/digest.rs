@@ -3,7 +3,7 @@
 use paxos::core::generated::{
     Config, Decision, Message, Output, Record, Release, Role, State, Turn, Verdict, Vote, waits,
 };
-use paxos::core::prim::{InstanceMap, ReplicaSet, im_range, ns_mem, ns_size};
+use paxos::core::prim::{Image, InstanceMap, ReplicaSet, im_range, ns_mem, ns_size};
 
 /// OCaml's greatest int.
 const MASK: u64 = (1 << 62) - 1;
@@ -28,6 +28,11 @@ impl Digest {
     /// Takes in a truth value.
     pub fn boolean(&mut self, value: bool) {
         self.number(u64::from(value));
+    }
+
+    /// Images of the traffic are short, and so in memory.
+    fn image(&mut self, image: &Image) {
+        self.text(&image.to_vec().expect("it is in memory"));
     }
 
     fn text(&mut self, text: &[u8]) {
@@ -81,7 +86,7 @@ impl Digest {
             }
             Message::Snapshot(k, image) => {
                 self.numbers(&[9, *k]);
-                self.text(&image.0);
+                self.image(image);
             }
             Message::Truncated(k) => self.numbers(&[10, *k]),
             Message::Forward(value) => {
@@ -106,11 +111,11 @@ impl Digest {
             }
             Record::Snapshot(k, image) => {
                 self.numbers(&[4, *k]);
-                self.text(&image.0);
+                self.image(image);
             }
             Record::Install(k, image) => {
                 self.numbers(&[5, *k]);
-                self.text(&image.0);
+                self.image(image);
             }
             Record::Truncate(k) => self.numbers(&[6, *k]),
         }
@@ -139,7 +144,7 @@ impl Digest {
             }
             Output::Install(k, image) => {
                 self.numbers(&[4, *k]);
-                self.text(&image.0);
+                self.image(image);
             }
             Output::Return(value) => {
                 self.number(5);
@@ -188,7 +193,7 @@ impl Digest {
         };
         self.numbers(&[state.promised, role, state.low, state.executed, state.next, state.first]);
         self.numbers(&[ns_size(state.promises), state.snapshot_at]);
-        self.text(&state.snapshot.0);
+        self.image(&state.snapshot);
     }
 
     fn set(&mut self, set: ReplicaSet) {

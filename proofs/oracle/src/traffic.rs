@@ -1,7 +1,5 @@
 //! Commands from a seed.
 
-use std::sync::Arc;
-
 use env::random::Randomness;
 use paxos::core::generated::{Config, Decision, Demand, Event, Message, Output, Vote};
 use paxos::core::prim::{Image, NUMBER_LIMIT, Value};
@@ -159,7 +157,7 @@ impl Traffic {
 
     fn image(&mut self) -> Image {
         let length = self.below(5) as usize;
-        Image(Arc::from(&self.random.next_u64().to_le_bytes()[..length]))
+        Image::from(&self.random.next_u64().to_le_bytes()[..length])
     }
 
     // --- What nobody has sent.

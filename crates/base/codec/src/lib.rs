@@ -14,6 +14,7 @@
 //! 2. A length that exceeds the bytes left is refused before anything is allocated for it.
 //! 3. A number has one encoding, the shortest. So equal values have equal bytes, and checksums and signatures of both agree.
 //!
+//! [`StreamReader`] reads numbers and byte strings from a stream, for what is too long to be in memory whole.
 //! [`u32_at`] and [`u64_at`] read blocks of fixed layout, whose length the caller has checked.
 //!
 //! Deliberately absent: schemas, derive macros, versions. Each format numbers its own versions and tags.
@@ -21,7 +22,9 @@
 #![forbid(unsafe_code)]
 
 mod reader;
+mod stream;
 mod writer;
 
 pub use reader::{Malformed, Reader, Reason, u32_at, u64_at};
+pub use stream::{StreamError, StreamReader};
 pub use writer::{put_bytes, put_bytes32, put_number, put_u16, put_u32, put_u64};

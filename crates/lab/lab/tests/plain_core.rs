@@ -60,7 +60,7 @@ fn value(randomness: &mut Randomness) -> Value {
 }
 
 fn image(randomness: &mut Randomness) -> Image {
-    Image(vec![b'i'; randomness.in_range(0..6) as usize].into())
+    Image::from(vec![b'i'; randomness.in_range(0..6) as usize])
 }
 
 /// Counts of events, so that a test that exercises nothing fails.
@@ -251,7 +251,7 @@ fn the_plain_core_survives_the_greatest_numbers() {
         Event::Receive(0, Message::Prepare(far, far)),
         Event::CatchUp(0, far),
         Event::Truncate(far),
-        Event::Receive(0, Message::Snapshot(far, Image(Vec::new().into()))),
+        Event::Receive(0, Message::Snapshot(far, Image::blank())),
         Event::Execute,
         Event::Request(Value::new()),
     ] {

@@ -3,7 +3,6 @@
 //! `cargo run --release -p seriatim-paxos --example step [REQUESTS] [REPLICAS] [VALUE_BYTES]`
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seriatim_paxos::core::{Config, Core, Event, Image, Message, Output, Proved, Value};
@@ -70,7 +69,7 @@ impl Cluster {
             Output::Deliver(instance, _) => {
                 self.delivered += u64::from(id == 0);
                 if (instance + 1).is_multiple_of(SNAPSHOT_EVERY) {
-                    let image = Image(Arc::from(instance.to_le_bytes()));
+                    let image = Image::from(instance.to_le_bytes().as_slice());
                     self.queue.push_back((id, Event::Snapshot(instance + 1, image)));
                     self.queue.push_back((id, Event::Truncate(instance + 1 - SNAPSHOT_EVERY / 2)));
                 }

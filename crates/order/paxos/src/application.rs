@@ -6,10 +6,12 @@
 
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use codec::StreamError;
 use net::auth::SharedKey;
 use net::credit::Credit;
 use net::mailbox::{Closed, Mailbox};
@@ -17,6 +19,7 @@ use tokio::net::TcpStream;
 
 use crate::config::Options;
 use crate::core::{Image, Instance, ReplicaId, Value};
+use crate::image::ImageWriter;
 use crate::inbox::CoreInput;
 use crate::membership::{Greeted, Refusal};
 use crate::replica::Input;
@@ -30,14 +33,18 @@ pub trait Application: Send + 'static {
     /// Takes the batch of an instance: the next one, without holes. It was ordered, and so cannot be refused any more.
     fn deliver(&mut self, at: Instance, batch: &Value);
 
-    /// Replaces the state by that before instance `at`, which [`snapshot`](Self::snapshot) gave, perhaps on another replica.
+    /// Replaces the state by that before instance `at`, which [`snapshot`](Self::snapshot) gave, perhaps on another replica. A long image
+    /// should be read piece by piece ([`Image::reader`]).
     ///
     /// # Errors
-    /// The bytes are not a snapshot: the node stops.
+    /// The bytes are not a snapshot, or cannot be read: the node stops.
     fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot>;
 
-    /// Returns the state, and the first instance that it does not include. Called between two batches.
-    fn snapshot(&mut self) -> (Instance, Image);
+    /// Writes the state to `out`; returns its image, and the first instance that it does not include. Called between two batches.
+    ///
+    /// # Errors
+    /// It cannot be written: the node stops.
+    fn snapshot(&mut self, out: ImageWriter) -> io::Result<(Instance, Image)>;
 
     /// The next instance: those below were taken.
     fn next(&self) -> Instance;
@@ -67,6 +74,18 @@ impl fmt::Display for BadSnapshot {
 }
 
 impl std::error::Error for BadSnapshot {}
+
+impl From<io::Error> for BadSnapshot {
+    fn from(error: io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<StreamError> for BadSnapshot {
+    fn from(error: StreamError) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// A task on the I/O thread of a node.
 pub type Task = Pin<Box<dyn Future<Output = ()>>>;

@@ -8,7 +8,6 @@ use crate::core::{Ballot, Config, Core, Event, Image, Instance, Message, Output,
 use env::Randomness;
 use sim::{Outcome, Trace, Violation, demand};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Parameters of one exploration.
 #[derive(Clone, Copy, Debug)]
@@ -338,10 +337,11 @@ impl<C: Core> Node<C> {
             Record::Snapshot(instance, x) => Some((instance, x)),
             _ => None,
         });
-        let Some((instance, Image(bytes))) = snapshots.last() else {
+        let Some((instance, image)) = snapshots.last() else {
             return Err(Violation(format!("R{id} has no snapshot in its checkpoint")));
         };
         demand!(instance == next, "R{id} recovers to deliver {next}, from a snapshot of what is below {instance}");
+        let bytes = image.to_vec().map_err(|error| Violation(error.to_string()))?;
         let state = bytes.get(8..16).and_then(|state| state.try_into().ok()).map_or(0, u64::from_be_bytes);
         let durable = records.len();
         Ok(Self { core, journal: records, durable, held: Vec::new(), sworn, next, state })
@@ -377,5 +377,5 @@ fn fold(state: u64, number: u64) -> u64 {
 }
 
 fn image(instance: Instance, state: u64) -> Image {
-    Image(Arc::from([instance.to_be_bytes(), state.to_be_bytes()].concat()))
+    Image::from([instance.to_be_bytes(), state.to_be_bytes()].concat())
 }

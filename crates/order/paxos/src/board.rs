@@ -54,6 +54,8 @@ pub(crate) struct PeerFigures {
     pub(crate) dropped: AtomicU64,
     /// Connections made so far.
     pub(crate) connections: AtomicU64,
+    /// Snapshots that the peer began to send and was not asked for.
+    pub(crate) unasked_snapshots: AtomicU64,
     /// Why there was no connection, the last time.
     error: Mutex<Option<String>>,
 }

@@ -9,6 +9,7 @@ use net::auth::NoKey;
 use crate::application::BadSnapshot;
 use crate::config::BadOption;
 use crate::core::ReplicaId;
+pub use crate::io_error::IoError;
 use crate::journal::JournalError;
 use crate::membership::Refusal;
 
@@ -42,6 +43,8 @@ pub enum NodeError {
     Journal(JournalError),
     /// The application cannot read the state that the cluster has.
     Snapshot(BadSnapshot),
+    /// A snapshot cannot be written, or one of this replica's cannot be read to be sent.
+    SnapshotFile(IoError),
     /// A peer remembers this replica from before a restart, in which it has forgotten its promises. It must come back as a learner.
     RestartedWithoutMemory {
         /// The peer.
@@ -70,22 +73,6 @@ pub enum NodeError {
     },
 }
 
-/// An error of the operating system, shared.
-#[derive(Clone, Debug)]
-pub struct IoError(std::sync::Arc<io::Error>);
-
-impl From<io::Error> for IoError {
-    fn from(error: io::Error) -> Self {
-        Self(error.into())
-    }
-}
-
-impl fmt::Display for IoError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -99,6 +86,11 @@ impl fmt::Display for NodeError {
             Self::System(error) => write!(f, "{error}"),
             Self::Journal(error) => write!(f, "{error}"),
             Self::Snapshot(error) => write!(f, "{error}"),
+            Self::SnapshotFile(error) => write!(
+                f,
+                "a snapshot cannot be written or read, and without one the log would grow without end: {error}; \
+                 see to the disk, and start the replica again"
+            ),
             Self::RestartedWithoutMemory { known_by } => write!(
                 f,
                 "replica {known_by} knows this replica from before a restart in which it has lost its promises: \

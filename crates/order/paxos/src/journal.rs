@@ -18,10 +18,13 @@
 //! - J3 A record longer than the log takes is cut into pieces; a record of which pieces are missing at the end was never durable.
 //! - J4 A directory belongs to one replica of one cluster for ever ([`DirectoryOwner`]): promises of another are never taken for one's own.
 //! - J5 The number of a replica's life is greater than that of any life before, and durable before it says its first word.
+//! - J6 The file of the newest snapshot or installation that is durable as a record stays, and those of newer ones; the files of older
+//!   ones go when a newer one is durable. So a recovery finds the file that it needs, whatever prefix of the records it finds.
 
 mod compaction;
 mod directory_owner;
 mod error;
+mod files;
 mod pieces;
 mod record;
 #[cfg(test)]
@@ -29,9 +32,11 @@ mod tests;
 
 use crate::config::Options;
 use crate::core::Record;
+use crate::image::ImageStore;
 use compaction::Compactor;
 use directory_owner::UnopenedDirectory;
 use env::Disk;
+use files::{Files, RecoveredRecords};
 use pieces::{Assembly, Pieces};
 use std::sync::Arc;
 use wal::{Durability, Log, LogOptions, LogPosition, Recovered, RecoveryReport};
@@ -51,6 +56,8 @@ pub struct Journal {
     log: Arc<Log>,
     report: RecoveryReport,
     directory: Arc<OwnedDirectory>,
+    images: ImageStore,
+    files: Files,
     /// The greatest stamp of all lives before.
     base: u64,
     /// Records appended in this life.
@@ -77,19 +84,34 @@ impl Journal {
     ) -> Result<(Self, Vec<Record>), JournalError> {
         let unopened = UnopenedDirectory::find(Arc::clone(&disk), options, birth)?;
         let driver = log.driver;
-        let (log, mut recovered) = Log::open(disk, log)?;
+        let (log, mut recovered) = Log::open(Arc::clone(&disk), log)?;
         // A directory has an owner before it has its first record: else this is another database's log.
         if !unopened.is_known && (recovered.report.records > 0 || recovered.checkpoint.is_some()) {
             return Err(JournalError::NotAJournal);
         }
         let directory = Arc::new(unopened.enter()?);
-        let (records, base) = recover(&mut recovered)?;
+        let (found, base) = recover(&mut recovered)?;
+        let images = ImageStore::open(disk, &found.numbers())?;
+        let (records, files) = found.with_files(&images)?;
         let log = Arc::new(log);
         let position = log.appended();
         let compactor = Compactor::start(Arc::clone(&log), driver)?;
         let pieces = Pieces::new(log.max_payload());
         let report = recovered.report;
-        Ok((Self { compactor, log, report, directory, base, appended: 0, position, pieces, failed: None }, records))
+        let journal = Self {
+            compactor,
+            log,
+            report,
+            directory,
+            images,
+            files,
+            base,
+            appended: 0,
+            position,
+            pieces,
+            failed: None,
+        };
+        Ok((journal, records))
     }
 
     /// Appends a record and returns its number. It is durable only when [`sync`](Self::sync) or a callback of
@@ -110,6 +132,7 @@ impl Journal {
         match appended {
             Ok(()) => {
                 self.appended += 1;
+                self.files.appended(self.appended, record);
                 Ok(self.appended)
             }
             Err(error) => Err(self.failed.insert(error).clone()),
@@ -137,6 +160,18 @@ impl Journal {
         let number = self.appended;
         let callback = move |durable: Result<(), _>| callback(durable.map(|()| number).map_err(JournalError::from));
         self.log.on_durable(self.position, Box::new(callback));
+    }
+
+    /// Records up to this one are durable, as [`sync`](Self::sync) or a callback said: snapshots that a newer one among them replaces are
+    /// removed (J6).
+    pub fn settle(&mut self, number: u64) {
+        self.files.durable(number);
+    }
+
+    /// Where snapshots for this journal's records are written.
+    #[must_use]
+    pub fn images(&self) -> &ImageStore {
+        &self.images
     }
 
     /// Replaces the first `up_to` records, and all of the lives before, by `records`; later ones stay. With the log's own threads it
@@ -194,8 +229,8 @@ impl Journal {
 }
 
 /// The records of the checkpoint and of the log after it, and the greatest stamp.
-fn recover(recovered: &mut Recovered) -> Result<(Vec<Record>, u64), JournalError> {
-    let mut records = Vec::new();
+fn recover(recovered: &mut Recovered) -> Result<(RecoveredRecords, u64), JournalError> {
+    let mut records = RecoveredRecords::default();
     let mut assembly = Assembly::default();
     let mut bound = 0;
     if let Some(checkpoint) = &mut recovered.checkpoint {

@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The parts, from the inside out: [`core`] is the automaton; [`replica`] surrounds it with everything that needs no I/O;
-//! [`journal`] keeps the state that must survive; [`node`] gives each its thread. The order is one of bytes: an [`application`]
-//! on the node interprets them, for example `seriatim-rsm` with sessions, clients and services.
+//! [`journal`] keeps the state that must survive, [`image`] the snapshots; [`node`] gives each its thread. The order is one of
+//! bytes: an [`application`] on the node interprets them, for example `seriatim-rsm` with sessions, clients and services.
 //!
 //! # Where the order is fixed
 //! The order is fixed when a majority of replicas has voted, in one ballot, for a batch at an instance. The order of requests
@@ -82,7 +82,9 @@ mod board;
 pub mod config;
 pub mod core;
 mod error;
+pub mod image;
 mod inbox;
+mod io_error;
 pub mod journal;
 pub mod known_voters;
 pub mod membership;

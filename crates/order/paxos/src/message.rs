@@ -6,7 +6,8 @@ use bytes::Bytes;
 /// Between replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerMessage {
-    /// The automaton's own. [`Message::Snapshot`] never travels whole: the transport cuts it into [`PeerMessage::Piece`]s.
+    /// The automaton's own. [`Message::Snapshot`] never travels whole: the transport cuts it into [`PeerMessage::Piece`]s, and sends
+    /// them only to a replica that has asked.
     Core(Message),
     /// The sender has not heard of the leader of this ballot for the suspicion timeout. A replica becomes a candidate only if a
     /// majority says so, lest one that hears nobody deposes a leader whom all others hear.

@@ -30,6 +30,7 @@ use crate::application::{Application, MakeClientSide, NodeHandle, NodeParts, Sub
 use crate::board::Board;
 use crate::config::{Durability, Options};
 use crate::core::{Core, Proved, ReplicaId};
+use crate::image::ImageStore;
 use crate::inbox::CoreInput;
 use crate::journal::{Journal, OwnedDirectory, enter_without_journal};
 use crate::known_voters::KnownVoters;
@@ -159,7 +160,7 @@ impl Node {
         let clock = NodeClock::start();
         let random = nonce()?;
         let seed = u64::from_le_bytes(*random.first_chunk().expect("a nonce has 32 bytes"));
-        let RestartedReplica { replica, journal, directory } =
+        let RestartedReplica { replica, journal, directory, images } =
             RestartedReplica::<C>::new(&mut options, clock, &random)?;
         let node = Self {
             address: listener.local_addr()?,
@@ -172,10 +173,10 @@ impl Node {
         let NodeParts { application, on_leader, client_side, close } = build(node.handle());
         // Nobody else has set it: the node is new.
         let _ = node.shared.close.set(close);
-        let setup = node.setup(options, membership, client_side);
+        let setup = node.setup(options, membership, images.clone(), client_side);
         let known_voters = KnownVoters::new(membership, directory.clone());
         let core = CoreLoop::new(replica, journal, directory, clock, on_leader, &node.shared);
-        let service = ServiceLoop::new(application, &node.options, &node.shared);
+        let service = ServiceLoop::new(application, images, &node.options, &node.shared);
         // Dropped at an error, the node stops the threads that run already.
         let mut threads = node.threads();
         threads.core = Some(node.spawn("paxos-core", move || core.run())?);
@@ -195,7 +196,13 @@ impl Node {
         }
     }
 
-    fn setup(&self, options: NodeOptions, membership: Membership, client_side: Option<MakeClientSide>) -> Setup {
+    fn setup(
+        &self,
+        options: NodeOptions,
+        membership: Membership,
+        images: ImageStore,
+        client_side: Option<MakeClientSide>,
+    ) -> Setup {
         let failing = Arc::clone(&self.shared);
         Setup {
             membership,
@@ -205,6 +212,7 @@ impl Node {
             core: Arc::clone(&self.shared.inbox),
             post: Arc::clone(&self.shared.post),
             board: Arc::clone(&self.shared.board),
+            images,
             client_side,
             fail: Box::new(move |error| failing.fail(error)),
         }
@@ -302,6 +310,7 @@ struct RestartedReplica<C: Core> {
     replica: Replica<C>,
     journal: Option<Journal>,
     directory: Option<Arc<OwnedDirectory>>,
+    images: ImageStore,
 }
 
 /// Returns the membership of a replica in this life.
@@ -324,24 +333,25 @@ impl<C: Core> RestartedReplica<C> {
         let [seed, birth] = [0, 8].map(|from| u64::from_le_bytes(*random[from..].first_chunk().expect("32 bytes")));
         // 0 is nobody's.
         let birth = birth.max(1);
-        let (replica, journal, directory) = match (options.replica.durability, &options.disk) {
+        let (replica, journal, directory, images) = match (options.replica.durability, &options.disk) {
             (Durability::Fsync, Some(disk)) => {
                 let (journal, records) = Journal::open(Arc::clone(disk), &options.replica, options.log.clone(), birth)?;
                 let replica = Replica::recover(options.replica.clone(), clock.now(), seed, records)?;
-                let directory = Arc::clone(journal.directory());
-                (replica, Some(journal), Some(directory))
+                let (directory, images) = (Arc::clone(journal.directory()), journal.images().clone());
+                (replica, Some(journal), Some(directory), images)
             }
             (_, disk) => {
-                let mut directory = None;
+                let (mut directory, mut images) = (None, ImageStore::in_memory());
                 if let Some(disk) = disk {
                     let (own, entered) = enter_without_journal(Arc::clone(disk), &options.replica, birth)?;
-                    (options.replica, directory) = (own, Some(Arc::new(entered)));
+                    (options.replica, images, directory) = (own, entered.images()?, Some(Arc::new(entered)));
                 }
-                (Replica::new(options.replica.clone(), clock.now(), seed)?, None, directory)
+                (Replica::new(options.replica.clone(), clock.now(), seed)?, None, directory, images)
             }
         };
         let is_admitted = directory.as_ref().is_some_and(|directory| directory.owner().admitted);
-        Ok(Self { replica: if is_admitted { replica } else { replica.unadmitted() }, journal, directory })
+        let replica = if is_admitted { replica } else { replica.unadmitted() };
+        Ok(Self { replica, journal, directory, images })
     }
 }
 

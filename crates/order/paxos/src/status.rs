@@ -107,6 +107,8 @@ pub struct PeerStatus {
     pub dropped: u64,
     /// Connections made.
     pub connections: u64,
+    /// Snapshots that the peer began to send and was not asked for: they were not taken.
+    pub unasked_snapshots: u64,
     /// Why the last connection ended, or could not be made.
     pub last_error: Option<String>,
 }
@@ -177,6 +179,7 @@ impl PeerStatus {
             queued_bytes: figures.queued.load(Ordering::Relaxed),
             dropped: figures.dropped.load(Ordering::Relaxed),
             connections: figures.connections.load(Ordering::Relaxed),
+            unasked_snapshots: figures.unasked_snapshots.load(Ordering::Relaxed),
             last_error: figures.error(),
         }
     }

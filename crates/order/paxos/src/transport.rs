@@ -20,6 +20,7 @@ use crate::application::{ClientSide, MakeClientSide};
 use crate::board::Board;
 use crate::core::{Image, Instance, ReplicaId};
 use crate::error::NodeError;
+use crate::image::ImageStore;
 use crate::inbox::CoreInput;
 use crate::known_voters::{KnownVoters, Rejection};
 use crate::membership::{Identity, Membership, Refusal};
@@ -33,7 +34,7 @@ pub(crate) mod pieces;
 use link::Link;
 
 pub use acceptor::MAX_PENDING_HANDSHAKES;
-pub use pieces::{MAX_SNAPSHOT_BYTES, PieceAssembly, SnapshotTooLong};
+pub use pieces::{AskedPeers, Cutter, PieceAssembly};
 
 /// Maximum time that a stopping node waits for the last replies to clients.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -50,6 +51,8 @@ const NOTED_EVERY: u64 = 10;
 pub(crate) enum Post {
     /// To a peer.
     Frame(ReplicaId, Arc<SharedFrame>),
+    /// To a peer: the question for the instances from this one on.
+    Query(ReplicaId, Instance, Arc<SharedFrame>),
     /// To a peer, in pieces.
     Snapshot(ReplicaId, Instance, Image),
 }
@@ -65,6 +68,8 @@ pub(crate) struct Setup {
     pub(crate) core: Arc<Mailbox<CoreInput>>,
     pub(crate) post: Arc<Mailbox<Post>>,
     pub(crate) board: Arc<Board>,
+    /// Where snapshots of peers are written.
+    pub(crate) images: ImageStore,
     /// Makes the server of clients.
     pub(crate) client_side: Option<MakeClientSide>,
     /// Stops the node.
@@ -76,6 +81,7 @@ struct Net {
     setup: Setup,
     client_side: Option<Rc<dyn ClientSide>>,
     known_voters: RefCell<KnownVoters>,
+    asked: RefCell<AskedPeers>,
     links: RefCell<BTreeMap<ReplicaId, Rc<Link>>>,
 }
 
@@ -91,7 +97,8 @@ async fn serve(mut setup: Setup, known_voters: KnownVoters, listener: TcpListene
     let post = Arc::clone(&setup.post);
     let client_side = setup.client_side.take().map(|make| make());
     let hosting = client_side.clone().map(|client_side| spawn_local(client_side.run()));
-    let net = Rc::new(Net { client_side, known_voters: RefCell::new(known_voters), links: RefCell::default(), setup });
+    let (asked, links) = (RefCell::default(), RefCell::default());
+    let net = Rc::new(Net { client_side, known_voters: RefCell::new(known_voters), asked, links, setup });
     spawn_local(acceptor::accept(Rc::clone(&net), listener));
     for id in net.connects_to() {
         spawn_local(link::keep(Rc::clone(&net), id));
@@ -162,6 +169,12 @@ impl Net {
         }
     }
 
+    /// Stops the node: a snapshot cannot be written, or read.
+    fn stop_for_snapshot(&self, error: std::io::Error) -> link::Ended {
+        (self.setup.fail)(NodeError::SnapshotFile(error.into()));
+        link::Ended::Stopped
+    }
+
     /// Sends the length of this replica's journal to every peer, and writes theirs to disk, as long as the node runs.
     async fn tell_records(self: Rc<Self>) {
         for beat in 1_u64.. {
@@ -185,7 +198,11 @@ impl Net {
     fn deliver(&self, post: Post) {
         match post {
             Post::Frame(to, frame) => self.link(to).send(frame),
-            Post::Snapshot(to, at, image) => self.link(to).send_snapshot(at, image),
+            Post::Query(to, from, frame) => {
+                self.asked.borrow_mut().ask(to, from);
+                self.link(to).send(frame);
+            }
+            Post::Snapshot(to, at, image) => self.link(to).send_snapshot(at, &image),
         }
     }
 

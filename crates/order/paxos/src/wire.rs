@@ -85,10 +85,10 @@ fn write_core(message: &Message, out: &mut Vec<u8>) {
                 put_bytes(out, &decision.value);
             }
         }
-        // A snapshot travels in pieces; whole, it is one piece.
+        // A snapshot travels in pieces; this one has no bytes, and so begins none.
         Message::Snapshot(k, image) => {
-            write_numbers(PIECE, &[*k, 0, image.0.len() as u64], out);
-            put_bytes(out, &image.0);
+            write_numbers(PIECE, &[*k, 0, image.len()], out);
+            put_bytes(out, &[]);
         }
         Message::Truncated(k) => write_numbers(TRUNCATED, &[*k], out),
         Message::Forward(v) => {

@@ -11,6 +11,7 @@
 //! - X3 A request reaches the sessions only with the nonce with which its session was opened: no client uses another's session.
 //! - X4 Sessions, replies and the bytes of replies are bounded by [`Limits`].
 
+mod checksum;
 mod image;
 mod replies;
 #[cfg(test)]
@@ -19,11 +20,14 @@ mod tests;
 use crate::message::Outcome;
 use crate::service::{BadSnapshot, Service};
 use bytes::{Bytes, BytesMut};
+use checksum::{CheckedReader, Checksummed};
 use paxos::config::Options;
 use paxos::core::generated::{self, Demand, Sessions, Turn};
 use paxos::core::{Image, Instance, ReplicaId, Sequence, Session, Value, prim};
+use paxos::image::ImageWriter;
 use paxos::request::{BadBatch, OPEN, Request, requests};
 use replies::{Answer, Replies};
+use std::io;
 
 /// An answer for a client of this replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,21 +229,30 @@ impl<S: Service> Executor<S> {
         }
     }
 
-    /// The state after all instances so far.
-    pub fn snapshot(&self) -> (Instance, Image) {
-        (self.next, image::encode(self.next, self.sessions(), &self.replies, &self.service.snapshot()))
+    /// Writes the state after all instances so far to `out`, and returns its image.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn snapshot(&self, out: ImageWriter) -> io::Result<(Instance, Image)> {
+        let mut out = Checksummed::new(out);
+        image::write(&mut out, self.next, self.sessions(), &self.replies)?;
+        self.service.snapshot(&mut out)?;
+        Ok((self.next, out.finish()?))
     }
 
     /// Replaces the state by the one that `image` holds, which must be that before instance `at`.
     ///
     /// # Errors
-    /// [`BadSnapshot`]: the bytes are no snapshot of this version, of that instance, or of this service; this executor must not go on.
+    /// [`BadSnapshot`]: the bytes are no snapshot of this version, of that instance, or of this service, or they cannot be read; this
+    /// executor must not go on.
     pub fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
-        let decoded = image::decode(&image.0)?;
+        let mut input = CheckedReader::new(image)?;
+        let decoded = image::read(&mut input)?;
         if decoded.next != at {
             return Err(BadSnapshot(format!("it is the state before instance {}, not {at}", decoded.next)));
         }
-        self.service.restore(decoded.service)?;
+        self.service.restore(&mut input)?;
+        input.finish()?;
         self.sessions = Some(decoded.sessions);
         self.replies = decoded.replies;
         self.next = at;

@@ -10,9 +10,10 @@ mod command;
 mod tests;
 
 use crate::service::{BadSnapshot, Service};
-use codec::{Malformed, Reader, put_bytes, put_number};
+use codec::{Malformed, StreamError, StreamReader, put_bytes, put_number};
 use paxos::core::Instance;
 use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
 use std::ops::Bound;
 
 pub use answer::{Answer, BadAnswer, Refusal};
@@ -44,7 +45,7 @@ pub struct KeyValue {
 }
 
 impl Default for KeyValue {
-    /// At most 256 MiB: its snapshots travel whole, and are written whole to journals.
+    /// At most 256 MiB: a snapshot of it is written whenever some MiB of requests were executed.
     fn default() -> Self {
         Self::with_limit(256 << 20)
     }
@@ -154,25 +155,21 @@ impl KeyValue {
         Answer::Listed { entries, more: left.peek().is_some() }
     }
 
-    fn decode(&self, snapshot: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new(snapshot);
+    /// Adds the entries of a snapshot to none.
+    fn read(&mut self, reader: &mut StreamReader<&mut dyn BufRead>) -> Result<(), StreamError> {
         if reader.u8()? != VERSION {
-            return Err(Malformed::value_at(0));
+            return Err(Malformed::value_at(0).into());
         }
-        let mut decoded = Self::with_limit(self.limit);
-        let count = reader.number()?;
-        let mut before: Option<&[u8]> = None;
-        for _ in 0..count {
+        for _ in 0..reader.number()? {
             let wrong = Malformed::value_at(reader.offset());
-            let (key, value) = (reader.bytes()?, reader.bytes()?);
-            if before.replace(key).is_some_and(|before| before >= key) {
-                return Err(wrong);
+            let (key, value) = (reader.bytes(MAX_KEY_BYTES as u64)?, reader.bytes(MAX_VALUE_BYTES as u64)?);
+            if self.entries.last_key_value().is_some_and(|(before, _)| *before >= key) {
+                return Err(wrong.into());
             }
-            decoded.bytes += weight(key, value);
-            decoded.entries.insert(key.into(), value.into());
+            self.bytes += weight(&key, &value);
+            self.entries.insert(key, value);
         }
-        reader.end()?;
-        Ok(decoded)
+        reader.end()
     }
 }
 
@@ -188,21 +185,22 @@ impl Service for KeyValue {
         }
     }
 
-    fn snapshot(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(16 + self.bytes);
-        out.push(VERSION);
-        put_number(&mut out, self.entries.len() as u64);
+    fn snapshot(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut bytes = vec![VERSION];
+        put_number(&mut bytes, self.entries.len() as u64);
         for (key, value) in &self.entries {
-            put_bytes(&mut out, key);
-            put_bytes(&mut out, value);
+            put_bytes(&mut bytes, key);
+            put_bytes(&mut bytes, value);
+            out.write_all(&bytes)?;
+            bytes.clear();
         }
-        out
+        out.write_all(&bytes)
     }
 
-    fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot> {
-        let decoded = self.decode(snapshot);
-        *self = decoded
-            .map_err(|error| BadSnapshot(format!("the entry at byte {} is no key with its value", error.offset)))?;
-        Ok(())
+    fn restore(&mut self, snapshot: &mut dyn BufRead) -> Result<(), BadSnapshot> {
+        // The old entries go first: two maps need not fit into memory.
+        *self = Self::with_limit(self.limit);
+        self.read(&mut StreamReader::new(snapshot))
+            .map_err(|error| BadSnapshot(format!("it is no list of keys and values: {error}")))
     }
 }

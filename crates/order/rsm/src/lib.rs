@@ -35,7 +35,7 @@
 //! | all of it from one seed | `sim` (a feature) | `tests/sim.rs`, `tests/mutant_kills.rs` |
 //!
 //! # Deliberately absent
-//! Transactions. Reads that bypass the order. Services that write their snapshots in pieces.
+//! Transactions. Reads that bypass the order. Snapshots of what has changed only.
 
 #![forbid(unsafe_code)]
 

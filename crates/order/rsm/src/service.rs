@@ -1,6 +1,7 @@
 //! The replicated service: a deterministic state machine.
 
 use paxos::core::Instance;
+use std::io::{self, BufRead, Write};
 
 pub use paxos::application::BadSnapshot;
 
@@ -11,14 +12,18 @@ pub trait Service: Send + 'static {
     /// request that was ordered cannot be refused any more. `at` is its instance; requests of one batch share it.
     fn execute(&mut self, at: Instance, request: &[u8], reply: &mut Vec<u8>);
 
-    /// The state, as bytes that [`restore`](Self::restore) takes. Called between two batches.
-    fn snapshot(&self) -> Vec<u8>;
+    /// Writes the state to `out`, as bytes that [`restore`](Self::restore) takes: equal states as equal bytes. Called between two batches.
+    /// What is written goes to the disk piece by piece, so it should not be gathered in memory first.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn snapshot(&self, out: &mut dyn Write) -> io::Result<()>;
 
-    /// Replaces the state by one that [`snapshot`](Self::snapshot) gave, perhaps on another replica.
+    /// Replaces the state by one that [`snapshot`](Self::snapshot) has written, perhaps on another replica, and reads it to its end.
     ///
     /// # Errors
     /// The bytes are not a snapshot: the replica stops rather than serve another state.
-    fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot>;
+    fn restore(&mut self, snapshot: &mut dyn BufRead) -> Result<(), BadSnapshot>;
 }
 
 /// A service that does nothing and answers nothing: for measuring the order alone.
@@ -28,11 +33,12 @@ pub struct EmptyService;
 impl Service for EmptyService {
     fn execute(&mut self, _: Instance, _: &[u8], _: &mut Vec<u8>) {}
 
-    fn snapshot(&self) -> Vec<u8> {
-        Vec::new()
+    fn snapshot(&self, _: &mut dyn Write) -> io::Result<()> {
+        Ok(())
     }
 
-    fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot> {
-        if snapshot.is_empty() { Ok(()) } else { Err(BadSnapshot("an empty service has no state".into())) }
+    /// There is nothing to read; whoever calls refuses what is left.
+    fn restore(&mut self, _: &mut dyn BufRead) -> Result<(), BadSnapshot> {
+        Ok(())
     }
 }

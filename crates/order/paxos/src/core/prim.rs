@@ -8,9 +8,6 @@
 //! The tests compare each with its definition, read anew over ordered maps; `make proofs` compares them with what Coq
 //! extracts from the definitions.
 
-use std::fmt;
-use std::sync::Arc;
-
 mod instances;
 mod sessions;
 #[cfg(test)]
@@ -30,19 +27,11 @@ pub fn noop() -> Value {
     Value::new()
 }
 
-/// The service's state after a prefix of the log, opaque and cheap to clone.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Image(pub Arc<[u8]>);
-
-impl fmt::Debug for Image {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Image({} bytes)", self.0.len())
-    }
-}
+pub use crate::image::Image;
 
 /// The service's state before the first instance.
 pub fn blank() -> Image {
-    Image(Arc::default())
+    Image::blank()
 }
 
 /// `a + b`.

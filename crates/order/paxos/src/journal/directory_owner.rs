@@ -15,14 +15,17 @@
 //! | CRC32C of everything before | 4 |
 //!
 //! Version 1 had the first flag, the number, the voters and the span. A directory of that version is taken over on the
-//! assumption that its replica has voted, and that all others may have, in lives that were not counted.
+//! assumption that its replica has voted, and that all others may have, in lives that were not counted. Version 2 had the same fields; its
+//! journal had every snapshot in a record, and none in a file beside the log.
 
 use super::error::JournalError;
 use crate::config::{Durability, Options};
 use crate::core::ReplicaId;
+use crate::image::ImageStore;
 use crate::known_voters::{Note, Notes};
 use codec::{Malformed, Reader, put_number};
 use env::{Disk, DiskError, DiskFile, DiskLock};
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +38,7 @@ const LOG_LOCK: &str = "LOCK";
 const CONTROL: &str = "CONTROL";
 
 const MAGIC: [u8; 4] = *b"SPXR";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const UNCOUNTED: u8 = 1;
 /// Maximum length of a file of this version.
 const MAX_BYTES: usize = 4 << 10;
@@ -257,6 +260,14 @@ impl OwnedDirectory {
     #[must_use]
     pub fn owner(&self) -> DirectoryOwner {
         self.lock().clone()
+    }
+
+    /// A place for snapshots in the directory of a replica without a journal: none is needed from an earlier life.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn images(&self) -> Result<ImageStore, JournalError> {
+        Ok(ImageStore::open(Arc::clone(&self.disk), &BTreeSet::new())?)
     }
 
     /// The replica has met all others, and may vote from now on. Durable when it returns.

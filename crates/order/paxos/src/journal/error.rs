@@ -1,7 +1,9 @@
 //! Errors of a journal: on opening, and later.
 
+use crate::io_error::IoError;
 use env::DiskError;
 use std::fmt;
+use std::io;
 use wal::LogError;
 
 /// Why the journal did not do what it was asked.
@@ -38,6 +40,13 @@ pub enum JournalError {
         /// Its stamp in the log.
         stamp: u64,
     },
+    /// The snapshot that the newest record of one names is not there, or is not as long as the record says.
+    SnapshotLost {
+        /// Name of its file.
+        file: String,
+    },
+    /// A snapshot cannot be read.
+    Snapshot(IoError),
     /// Another process, or another replica of this one, uses the directory.
     InUse {
         /// The lock's path.
@@ -46,6 +55,10 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    pub(super) fn snapshot(error: io::Error) -> Self {
+        Self::Snapshot(error.into())
+    }
+
     /// Returns whether the replica must stop, because messages that it sends from now on might not be recorded.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
@@ -90,6 +103,12 @@ impl fmt::Display for JournalError {
                 write!(f, "this directory holds a log that is not a replica's journal: use another directory")
             }
             Self::BadRecord { stamp } => write!(f, "record {stamp} of the journal cannot be read"),
+            Self::SnapshotLost { file } => write!(
+                f,
+                "the snapshot {file} is missing or cut off, and the journal has only what came after it: \
+                 restore the file, or start the replica as a learner, with a number from the number of voters on and an empty directory"
+            ),
+            Self::Snapshot(error) => write!(f, "a snapshot cannot be read: {error}"),
             Self::InUse { path } => write!(f, "{path} is locked: another replica uses this directory"),
         }
     }

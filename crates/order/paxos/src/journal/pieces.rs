@@ -1,7 +1,7 @@
 //! Records as the log takes them: whole, or in pieces where they are longer than a segment (J3).
 
 use super::error::JournalError;
-use super::record;
+use super::record::{self, Decoded};
 use crate::core::Record;
 use codec::Malformed;
 
@@ -11,7 +11,7 @@ const FIRST: u8 = 1;
 const MIDDLE: u8 = 2;
 const LAST: u8 = 3;
 
-/// Bytes of the encoding buffer that are kept: a rare snapshot does not hold its memory for ever.
+/// Bytes of the encoding buffer that are kept: a rare long record does not hold its memory for ever.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// Cuts records into pieces of limited length.
@@ -36,7 +36,7 @@ impl Pieces {
     ) -> Result<(), JournalError> {
         self.buffer.clear();
         self.buffer.push(WHOLE);
-        record::encode(record, &mut self.buffer);
+        record::encode(record, &mut self.buffer).map_err(JournalError::snapshot)?;
         if self.buffer.len() <= self.limit {
             return take(&self.buffer);
         }
@@ -72,7 +72,7 @@ pub(super) struct Assembly {
 impl Assembly {
     /// Adds a piece; gives the record that it completes. A record that was begun and is followed by another was cut off by a crash
     /// before it was durable, and is dropped.
-    pub(super) fn add(&mut self, piece: &[u8]) -> Result<Option<Record>, Malformed> {
+    pub(super) fn add(&mut self, piece: &[u8]) -> Result<Option<Decoded>, Malformed> {
         let wrong = Malformed::value_at(0);
         let (kind, part) = piece.split_first().ok_or(wrong)?;
         match *kind {

@@ -1,8 +1,13 @@
 //! The bytes of a record: a tag, its numbers (LEB128), and what is left is its value or image. Checksums are the log's.
+//!
+//! An image in a file ([`crate::image`]) is not in the record: after the instance stand the number of the file, its length and its
+//! checksum.
 
 use crate::core::generated::Decision;
-use crate::core::{Image, Record, Value};
+use crate::core::{Image, Instance, Record, Value};
+use crate::image::FileName;
 use codec::{Malformed, Reader, put_bytes, put_number};
+use std::io;
 
 const BALLOT: u8 = 1;
 const VOTE: u8 = 2;
@@ -11,8 +16,22 @@ const LEARNED: u8 = 4;
 const SNAPSHOT: u8 = 5;
 const INSTALL: u8 = 6;
 const TRUNCATE: u8 = 7;
+const SNAPSHOT_FILE: u8 = 8;
+const INSTALL_FILE: u8 = 9;
 
-pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
+/// A record as its bytes have it.
+#[derive(Debug)]
+pub(super) enum Decoded {
+    Whole(Record),
+    /// A snapshot in a file.
+    Snapshot(Instance, FileName),
+    /// The installation of one.
+    Install(Instance, FileName),
+}
+
+/// # Errors
+/// An image cannot be read.
+pub(super) fn encode(record: &Record, out: &mut Vec<u8>) -> io::Result<()> {
     match record {
         Record::Ballot(ballot) => put(out, BALLOT, &[*ballot], &[]),
         Record::Vote(ballot, instance, value) => put(out, VOTE, &[*ballot, *instance], value),
@@ -24,10 +43,25 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
                 put_bytes(out, &decision.value);
             }
         }
-        Record::Snapshot(at, image) => put(out, SNAPSHOT, &[*at], &image.0),
-        Record::Install(at, image) => put(out, INSTALL, &[*at], &image.0),
+        Record::Snapshot(at, image) => return put_image(out, [SNAPSHOT, SNAPSHOT_FILE], *at, image),
+        Record::Install(at, image) => return put_image(out, [INSTALL, INSTALL_FILE], *at, image),
         Record::Truncate(at) => put(out, TRUNCATE, &[*at], &[]),
     }
+    Ok(())
+}
+
+/// The tags are those of an image in the record, and in a file.
+fn put_image(out: &mut Vec<u8>, [whole, named]: [u8; 2], at: Instance, image: &Image) -> io::Result<()> {
+    match image.file() {
+        Some(FileName { number, length, checksum }) => {
+            put(out, named, &[at, number, length, u64::from(checksum)], &[]);
+        }
+        None => {
+            put(out, whole, &[at], &[]);
+            io::copy(&mut image.reader(), out)?;
+        }
+    }
+    Ok(())
 }
 
 fn put(out: &mut Vec<u8>, tag: u8, numbers: &[u64], rest: &[u8]) {
@@ -36,20 +70,29 @@ fn put(out: &mut Vec<u8>, tag: u8, numbers: &[u64], rest: &[u8]) {
     out.extend_from_slice(rest);
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, Malformed> {
     let mut reader = Reader::new(bytes);
     let record = match reader.u8()? {
+        SNAPSHOT_FILE => return Ok(Decoded::Snapshot(reader.number()?, file_name(&mut reader)?)),
+        INSTALL_FILE => return Ok(Decoded::Install(reader.number()?, file_name(&mut reader)?)),
         BALLOT => Record::Ballot(reader.number()?),
         VOTE => Record::Vote(reader.number()?, reader.number()?, Value::copy_from_slice(reader.rest())),
         DECIDED => Record::Decided(reader.number()?, reader.number()?),
         LEARNED => Record::Learned(decisions(&mut reader)?),
-        SNAPSHOT => Record::Snapshot(reader.number()?, Image(reader.rest().into())),
-        INSTALL => Record::Install(reader.number()?, Image(reader.rest().into())),
+        SNAPSHOT => Record::Snapshot(reader.number()?, Image::from(reader.rest())),
+        INSTALL => Record::Install(reader.number()?, Image::from(reader.rest())),
         TRUNCATE => Record::Truncate(reader.number()?),
         _ => return Err(Malformed::value_at(0)),
     };
     reader.end()?;
-    Ok(record)
+    Ok(Decoded::Whole(record))
+}
+
+fn file_name(reader: &mut Reader<'_>) -> Result<FileName, Malformed> {
+    let (number, length, offset) = (reader.number()?, reader.number()?, reader.offset());
+    let checksum = u32::try_from(reader.number()?).map_err(|_| Malformed::value_at(offset))?;
+    reader.end()?;
+    Ok(FileName { number, length, checksum })
 }
 
 fn decisions(reader: &mut Reader<'_>) -> Result<Vec<Decision>, Malformed> {

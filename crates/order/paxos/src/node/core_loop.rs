@@ -126,7 +126,8 @@ impl<C: Core> CoreLoop<C> {
             if let Input::Submit(chunk) = &input {
                 self.taken += chunk.bytes().len() as u64;
             }
-            if let (Input::Durable(number), Some(journal)) = (&input, &self.journal) {
+            if let (Input::Durable(number), Some(journal)) = (&input, &mut self.journal) {
+                journal.settle(*number);
                 self.shared.board.write_records(journal.records_before() + number);
             }
             self.replica.handle(now, input, &mut self.effects);
@@ -153,9 +154,14 @@ impl<C: Core> CoreLoop<C> {
                     posts.push(Post::Snapshot(to, at, image));
                 }
                 Effect::Send(to, message) => {
+                    let asks_from =
+                        if let PeerMessage::Core(Message::Query(from, _)) = message { Some(from) } else { None };
                     if let Some(frame) = self.frames.frame(message) {
                         weight += frame.bytes().len();
-                        posts.push(Post::Frame(to, frame));
+                        posts.push(match asks_from {
+                            Some(from) => Post::Query(to, from, frame),
+                            None => Post::Frame(to, frame),
+                        });
                     }
                 }
                 Effect::Leader(leader, _) => (self.on_leader)(leader),

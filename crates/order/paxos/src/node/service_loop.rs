@@ -9,6 +9,7 @@ use crate::application::Application;
 use crate::config::Options;
 use crate::core::{Image, Instance, Value};
 use crate::error::NodeError;
+use crate::image::ImageStore;
 use crate::inbox::CoreInput;
 use crate::replica::Input;
 
@@ -26,6 +27,7 @@ pub(crate) enum Job {
 /// The thread's state.
 pub(super) struct ServiceLoop<A> {
     application: A,
+    images: ImageStore,
     shared: Arc<Shared>,
     /// Instances below this were reported to the core as executed.
     reported: Instance,
@@ -36,14 +38,14 @@ pub(super) struct ServiceLoop<A> {
 }
 
 impl<A: Application> ServiceLoop<A> {
-    pub(super) fn new(application: A, options: &Options, shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(application: A, images: ImageStore, options: &Options, shared: &Arc<Shared>) -> Self {
         let shared = Arc::clone(shared);
         // The core waits for the application only when so many batches wait for it: there is no hurry before.
         let wake_after = (options.undone_batches / 4).max(1);
-        Self { application, shared, reported: 0, woken: 0, wake_after }
+        Self { application, images, shared, reported: 0, woken: 0, wake_after }
     }
 
-    /// Runs until the consumer has gone, or a snapshot cannot be read.
+    /// Runs until the consumer has gone, or a snapshot cannot be read or written.
     pub(super) fn run(mut self) -> Result<(), NodeError> {
         let mut jobs = Vec::new();
         while self.shared.jobs.take(&mut jobs, None).is_ok() {
@@ -69,7 +71,8 @@ impl<A: Application> ServiceLoop<A> {
             }
             Job::Install(at, image) => self.application.install(at, &image)?,
             Job::Snapshot => {
-                let (at, image) = self.application.snapshot();
+                let snapshot = self.application.snapshot(self.images.writer());
+                let (at, image) = snapshot.map_err(|error| NodeError::SnapshotFile(error.into()))?;
                 return Ok(self.shared.inbox.force(CoreInput::Replica(Input::Taken(at, image)), 1));
             }
         }

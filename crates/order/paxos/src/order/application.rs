@@ -1,5 +1,6 @@
 //! Delivery of ordered payloads to their consumer.
 
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codec::{Malformed, Reader, put_number};
@@ -9,6 +10,7 @@ use super::kept::{Kept, Standing};
 use super::lives::{Life, Lives, Turn};
 use crate::application::{Application, BadSnapshot};
 use crate::core::{Image, Instance, ReplicaId, Value};
+use crate::image::ImageWriter;
 use crate::request::{Request, requests};
 use total::{Delivered, Event, OrderError, Origin, Position};
 
@@ -151,15 +153,18 @@ impl Application for OrderApplication {
     }
 
     /// The newest state that a life of this node may begin from.
-    fn snapshot(&mut self) -> (Instance, Image) {
+    fn snapshot(&mut self, mut out: ImageWriter) -> io::Result<(Instance, Image)> {
         let standing = self.kept().standing(&self.now).clone();
-        (standing.next, image(&standing))
+        out.write_all(&encode(&standing))?;
+        Ok((standing.next, out.finish()?))
     }
 
     /// The payloads before the snapshot are in no log any more: unless they were delivered in an earlier life, they are missed, and the
     /// node is told so.
     fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
-        let Standing { next, last, lives } = checked(&image.0)?;
+        // It is short: a position, and one for each node.
+        let bytes = image.to_vec()?;
+        let Standing { next, last, lives } = checked(&bytes)?;
         if next != at {
             return Err(BadSnapshot(format!("it is the state before instance {next}, not {at}")));
         }
@@ -178,7 +183,7 @@ impl Application for OrderApplication {
     }
 }
 
-fn image(Standing { next, last, lives }: &Standing) -> Image {
+fn encode(Standing { next, last, lives }: &Standing) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.push(VERSION);
     put_number(&mut out, *next);
@@ -190,7 +195,7 @@ fn image(Standing { next, last, lives }: &Standing) -> Image {
     lives.encode(&mut out);
     let checksum = crc32c::crc32c(&out);
     out.extend_from_slice(&checksum.to_le_bytes());
-    Image(out.into())
+    out
 }
 
 fn checked(image: &[u8]) -> Result<Standing, BadSnapshot> {
@@ -224,6 +229,7 @@ fn decode(reader: &mut Reader<'_>) -> Result<Standing, Malformed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::image::ImageStore;
     use crate::request::Chunk;
     use env::time::Instant;
     use std::sync::mpsc;
@@ -272,6 +278,10 @@ mod tests {
     fn waiting(deliveries: &Deliveries) -> Vec<Delivered> {
         let delivered = |event| if let Event::Ordered(delivered) = event { Some(delivered) } else { None };
         events(deliveries).into_iter().filter_map(delivered).collect()
+    }
+
+    fn snapshot(application: &mut OrderApplication) -> (Instance, Image) {
+        application.snapshot(ImageStore::in_memory().writer()).expect("memory takes it")
     }
 
     fn place(instance: Instance, index: u32) -> Position {
@@ -340,7 +350,7 @@ mod tests {
     fn a_snapshot_of_what_was_not_delivered_says_who_is_behind() {
         let mut ahead = application(&queue(), None);
         ahead.deliver(0, &batch(&[0, 1]));
-        let (at, image) = ahead.snapshot();
+        let (at, image) = snapshot(&mut ahead);
         let seen = queue();
         application(&seen, ahead.now.last).install(at, &image).unwrap();
         assert_eq!(events(&seen), [], "an earlier life has seen it");
@@ -348,17 +358,18 @@ mod tests {
         let mut behind = application(&missed, None);
         behind.install(at, &image).unwrap();
         assert_eq!(events(&missed), [Event::Behind { earliest: place(0, 1), holders: vec![1, 2] }]);
-        assert_eq!(behind.snapshot(), (at, image.clone()), "equal states have equal bytes");
+        assert_eq!(snapshot(&mut behind), (at, image.clone()), "equal states have equal bytes");
         behind.deliver(1, &batch(&[1, 2]));
         assert_eq!(behind.now.last, Some(place(1, 0)), "what the snapshot has is not delivered again");
         assert!(behind.install(at + 1, &image).is_err(), "another instance's");
-        for cut in 0..image.0.len() {
-            assert!(behind.install(at, &Image(image.0[..cut].into())).is_err(), "cut at {cut}");
+        let bytes = image.to_vec().unwrap();
+        for cut in 0..bytes.len() {
+            assert!(behind.install(at, &Image::from(&bytes[..cut])).is_err(), "cut at {cut}");
         }
-        for bit in 0..8 * image.0.len() {
-            let mut damaged = image.0.to_vec();
+        for bit in 0..8 * bytes.len() {
+            let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(behind.install(at, &Image(damaged.into())).is_err(), "bit {bit}");
+            assert!(behind.install(at, &Image::from(damaged)).is_err(), "bit {bit}");
         }
     }
 

@@ -213,7 +213,7 @@ impl<C: Core> Replica<C> {
                 decisions.iter().map(|decision| decision.value.len() as u64).sum(),
                 decisions.iter().any(|decision| decision.instance == executed),
             ),
-            Message::Snapshot(at, image) => (image.0.len() as u64, *at > executed),
+            Message::Snapshot(at, image) => (image.len(), *at > executed),
             _ => return true,
         };
         let expected = self.catch_up.expects(from);

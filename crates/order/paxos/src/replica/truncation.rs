@@ -137,7 +137,7 @@ fn record_bytes(record: &Record) -> u64 {
     let payload = match record {
         Record::Vote(_, _, value) => value.len() as u64,
         Record::Learned(decisions) => decisions.iter().map(|decision| decision.value.len() as u64 + 16).sum(),
-        Record::Snapshot(_, image) | Record::Install(_, image) => image.0.len() as u64,
+        Record::Snapshot(_, image) | Record::Install(_, image) => image.record_bytes(),
         Record::Ballot(_) | Record::Decided(..) | Record::Truncate(_) => 0,
     };
     RECORD_BYTES + payload

@@ -21,10 +21,11 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::Net;
-use super::pieces::{Cutter, PieceAssembly, SnapshotTooLong};
+use super::pieces::{Cutter, PIECE_BYTES, PieceAssembly};
 use crate::board::{PeerFigures, count};
 use crate::core::{Image, Instance, Message, ReplicaId};
 use crate::error::NodeError;
@@ -64,14 +65,17 @@ struct Queue {
     frames: VecDeque<Arc<SharedFrame>>,
     bytes: usize,
     snapshot: Option<Cutter>,
+    /// A snapshot is on its way: here, or in the hands of the task that sends it.
+    sends_snapshot: bool,
 }
 
 /// Why a connection has ended.
 #[derive(Debug)]
-enum Ended {
+pub(super) enum Ended {
     Io(io::Error),
     BadFrame(BadFrame),
-    Snapshot(SnapshotTooLong),
+    /// A snapshot of the other end's is too long.
+    Snapshot(io::Error),
     Greeting(GreetingError),
     /// The other end has lost records.
     Forgetful(Refusal),
@@ -89,7 +93,7 @@ impl fmt::Display for Ended {
         match self {
             Self::Io(error) => write!(f, "{error}"),
             Self::BadFrame(error) => write!(f, "{error}"),
-            Self::Snapshot(error) => write!(f, "a snapshot of {} bytes is too long", error.bytes),
+            Self::Snapshot(error) => write!(f, "{error}"),
             Self::Greeting(error) => write!(f, "{error}"),
             Self::Forgetful(refusal) => write!(f, "the other end was refused: {refusal}"),
             Self::NoKey(error) => write!(f, "{error}"),
@@ -145,15 +149,33 @@ impl Link {
     }
 
     /// Sends a snapshot, unless one is on its way: the replica asks again for what that one does not have.
-    pub(super) fn send_snapshot(&self, at: Instance, image: Image) {
+    pub(super) fn send_snapshot(&self, at: Instance, image: &Image) {
         let mut queue = self.queue.borrow_mut();
-        if self.connected.get() && queue.snapshot.is_none() {
-            queue.snapshot = Some(Cutter::new(at, image));
+        if self.connected.get() && !queue.sends_snapshot {
+            queue.snapshot = Some(Cutter::new(at, image, PIECE_BYTES));
+            queue.sends_snapshot = true;
             self.filled.notify_one();
         }
     }
 
-    /// Takes the frames for one write: those that wait, and one piece of a snapshot behind them.
+    /// The next piece of a snapshot, if one is on its way. It is read from the disk beside the I/O thread.
+    async fn next_piece(&self, net: &Net) -> Result<Option<Arc<SharedFrame>>, Ended> {
+        let Some(mut cutter) = self.queue.borrow_mut().snapshot.take() else { return Ok(None) };
+        let (cutter, piece) = beside(move || {
+            let piece = cutter.next_piece();
+            (cutter, piece)
+        })
+        .await?;
+        let piece = piece.map_err(|error| net.stop_for_snapshot(error))?;
+        // Pieces are far shorter than any frame may be.
+        let frame = piece.and_then(|piece| SharedFrame::new(&piece).ok()).map(Arc::new);
+        let mut queue = self.queue.borrow_mut();
+        queue.sends_snapshot = frame.is_some();
+        queue.snapshot = frame.is_some().then_some(cutter);
+        Ok(frame)
+    }
+
+    /// Takes the frames that wait, for one write.
     fn next_frames(&self, frames: &mut Vec<Arc<SharedFrame>>) {
         let mut queue = self.queue.borrow_mut();
         let mut bytes = 0;
@@ -165,12 +187,6 @@ impl Link {
             frames.push(frame);
         }
         queue.bytes -= bytes;
-        let piece = queue.snapshot.as_mut().and_then(Cutter::next_piece);
-        match piece {
-            // Pieces are far shorter than any frame may be.
-            Some(piece) => frames.extend(SharedFrame::new(&piece).ok().map(Arc::new)),
-            None => queue.snapshot = None,
-        }
         self.figures.queued.store(queue.bytes, Ordering::Relaxed);
     }
 
@@ -191,6 +207,7 @@ impl Link {
     fn end(&self, net: &Net, generation: u64, reason: &Ended) {
         self.figures.write_error(reason.to_string());
         if self.generation.get() == generation {
+            net.asked.borrow_mut().forget(self.id);
             self.connected.set(false);
             *self.queue.borrow_mut() = Queue::default();
             self.figures.connected.store(false, Ordering::Relaxed);
@@ -270,7 +287,7 @@ pub(super) async fn run(net: &Net, id: ReplicaId, stream: TcpStream, greeted: Gr
     let (reader, writer) = stream.into_split();
     let ended = tokio::select! {
         ended = read(net, id, reader, greeted.decoder) => ended,
-        ended = write(&link, writer, greeted.seal) => ended,
+        ended = write(net, &link, writer, greeted.seal) => ended,
         () = link.replaced.notified() => Err(Ended::Replaced),
     };
     let reason = ended.err().unwrap_or(Ended::Left);
@@ -280,7 +297,7 @@ pub(super) async fn run(net: &Net, id: ReplicaId, stream: TcpStream, greeted: Gr
 
 async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: Decoder) -> Result<(), Ended> {
     decoder.set_limit(MAX_FRAME_BYTES);
-    let mut assembly = PieceAssembly::default();
+    let mut reception = Reception::new(net, id);
     let mut inputs = Vec::new();
     loop {
         net.setup.core.room().await?;
@@ -293,10 +310,13 @@ async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: 
                         net.known_voters.borrow_mut().update_records(id, records).map_err(Ended::Forgetful)?;
                         continue;
                     }
-                    message => put_together(message, &mut assembly)?,
+                    message @ PeerMessage::Piece { .. } => reception.put_together(message).await?,
+                    message => reception.note_answer(message),
                 };
-                weight += MESSAGE_BYTES;
-                inputs.push(CoreInput::Replica(Input::Peer { from: id, message }));
+                if let Some(message) = message {
+                    weight += MESSAGE_BYTES;
+                    inputs.push(CoreInput::Replica(Input::Peer { from: id, message }));
+                }
             }
         }
         if !inputs.is_empty() {
@@ -308,21 +328,66 @@ async fn read(net: &Net, id: ReplicaId, mut stream: OwnedReadHalf, mut decoder: 
     }
 }
 
-/// Passes messages on, and reassembles snapshots; of the pieces before the last one the core receives only the notice that they
-/// came.
-fn put_together(message: PeerMessage, assembly: &mut PieceAssembly) -> Result<PeerMessage, Ended> {
-    let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(message) };
-    let whole = assembly.add(at, offset, total, &bytes).map_err(Ended::Snapshot)?;
-    Ok(match whole {
-        Some((at, image)) => PeerMessage::Core(Message::Snapshot(at, image)),
-        None => PeerMessage::Piece { at, offset, total, bytes: Bytes::new() },
-    })
+/// The snapshots that a peer sends over a connection.
+struct Reception<'n> {
+    net: &'n Net,
+    id: ReplicaId,
+    /// Taken out only while a piece is written.
+    assembly: Option<PieceAssembly>,
 }
 
-async fn write(link: &Link, mut stream: OwnedWriteHalf, mut seal: Option<Seal>) -> Result<(), Ended> {
+impl<'n> Reception<'n> {
+    fn new(net: &'n Net, id: ReplicaId) -> Self {
+        Self { net, id, assembly: Some(PieceAssembly::new(net.setup.images.clone())) }
+    }
+
+    /// Notes that what was asked for has come.
+    fn note_answer(&self, message: PeerMessage) -> Option<PeerMessage> {
+        if matches!(message, PeerMessage::Core(Message::Learned(_))) {
+            self.net.asked.borrow_mut().forget(self.id);
+        }
+        Some(message)
+    }
+
+    /// Puts snapshots together, beside the I/O thread: the peer is not read from until the disk has taken the piece. The core receives of
+    /// the pieces before the last one only the notice that they came, and of a snapshot that it has not asked for nothing.
+    async fn put_together(&mut self, message: PeerMessage) -> Result<Option<PeerMessage>, Ended> {
+        let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(Some(message)) };
+        if offset == 0 && !self.net.asked.borrow_mut().may_begin(self.id, at) {
+            self.assembly = Some(PieceAssembly::new(self.net.setup.images.clone()));
+            count(&self.net.link(self.id).figures.unasked_snapshots);
+            return Ok(None);
+        }
+        let Some(mut assembly) = self.assembly.take() else { return Ok(None) };
+        let (assembly, whole) = beside(move || {
+            let whole = assembly.add(at, offset, total, &bytes);
+            (assembly, whole)
+        })
+        .await?;
+        self.assembly = Some(assembly);
+        let whole = whole.map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => Ended::Snapshot(error),
+            _ => self.net.stop_for_snapshot(error),
+        })?;
+        Ok(Some(match whole {
+            Some((at, image)) => PeerMessage::Core(Message::Snapshot(at, image)),
+            None => PeerMessage::Piece { at, offset, total, bytes: Bytes::new() },
+        }))
+    }
+}
+
+/// Runs what may wait for the disk on another thread than this.
+async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Ended> {
+    // It panics or is cancelled only with the whole runtime.
+    spawn_blocking(work).await.map_err(|_| Ended::Stopped)
+}
+
+async fn write(net: &Net, link: &Link, mut stream: OwnedWriteHalf, mut seal: Option<Seal>) -> Result<(), Ended> {
     let mut frames = Vec::new();
     loop {
         link.next_frames(&mut frames);
+        // Behind what waits, so that a snapshot holds nothing up.
+        frames.extend(link.next_piece(net).await?);
         if frames.is_empty() {
             link.filled.notified().await;
             continue;

@@ -14,45 +14,45 @@
 use super::replies::{Answer, Remembered, Replies};
 use crate::message::SESSION_WINDOW;
 use crate::service::BadSnapshot;
-use codec::{Malformed, Reader, put_number};
+use codec::{Malformed, StreamError, StreamReader, put_number};
 use paxos::core::generated::{self, Sessions};
-use paxos::core::{Image, Instance, Session, prim};
+use paxos::core::{Instance, Session, prim};
 use std::collections::VecDeque;
+use std::io::{self, BufRead, Write};
+
+type Reader<'r> = StreamReader<&'r mut dyn BufRead>;
 
 const MAGIC: [u8; 4] = *b"SPXI";
 const VERSION: u8 = 2;
 const WITHOUT_NONCES: u8 = 1;
-const CHECKSUM_BYTES: usize = 4;
 
 /// Instances, sessions and sequences of a snapshot lie below it, so that counting on does not leave 64 bits.
 const LIMIT: u64 = 1 << 62;
 
-/// Contents of a snapshot.
-pub(super) struct Decoded<'a> {
+/// Contents of a snapshot, before the service's.
+pub(super) struct Decoded {
     pub(super) next: Instance,
     pub(super) sessions: Sessions,
     pub(super) replies: Replies,
-    pub(super) service: &'a [u8],
 }
 
-pub(super) fn encode(next: Instance, sessions: &Sessions, replies: &Replies, service: &[u8]) -> Image {
-    let mut out = Vec::with_capacity(64 + replies.sessions() * 80 + replies.bytes() + service.len());
-    out.extend_from_slice(&MAGIC);
-    out.push(VERSION);
-    put_number(&mut out, next);
-    put_number(&mut out, sessions.opened);
-    put_number(&mut out, replies.sessions() as u64);
+/// Writes everything before the service's own snapshot.
+pub(super) fn write(out: &mut dyn Write, next: Instance, sessions: &Sessions, replies: &Replies) -> io::Result<()> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.push(VERSION);
+    put_number(&mut bytes, next);
+    put_number(&mut bytes, sessions.opened);
+    put_number(&mut bytes, replies.sessions() as u64);
     let mut before = 0;
     for (session, remembered) in replies.in_order() {
-        put_number(&mut out, session - before);
+        put_number(&mut bytes, session - before);
         before = session;
-        put_number(&mut out, prim::sm_get(session, &sessions.last).copied().unwrap_or(0));
-        put_remembered(&mut out, remembered);
+        put_number(&mut bytes, prim::sm_get(session, &sessions.last).copied().unwrap_or(0));
+        put_remembered(&mut bytes, remembered);
+        out.write_all(&bytes)?;
+        bytes.clear();
     }
-    out.extend_from_slice(service);
-    let checksum = crc32c::crc32c(&out);
-    out.extend_from_slice(&checksum.to_le_bytes());
-    Image(out.into())
+    out.write_all(&bytes)
 }
 
 fn put_remembered(out: &mut Vec<u8>, remembered: &Remembered) {
@@ -75,29 +75,20 @@ fn put_remembered(out: &mut Vec<u8>, remembered: &Remembered) {
     }
 }
 
-pub(super) fn decode(image: &[u8]) -> Result<Decoded<'_>, BadSnapshot> {
-    let (version, body) = checked(image)?;
-    decode_body(version, &mut Reader::new(body))
-        .map_err(|Malformed { offset, .. }| BadSnapshot(format!("the field at byte {offset} is malformed")))
-}
-
-/// The version, and the bytes between it and the checksum, if both are right.
-fn checked(image: &[u8]) -> Result<(u8, &[u8]), BadSnapshot> {
-    let split = image.len().checked_sub(CHECKSUM_BYTES).and_then(|end| image.split_at_checked(end));
-    let rest = split.and_then(|(body, _)| body.strip_prefix(&MAGIC)).and_then(|rest| rest.split_first());
-    let (Some((body, checksum)), Some((version, rest))) = (split, rest) else {
+/// Reads everything before the service's own snapshot.
+pub(super) fn read(input: &mut dyn BufRead) -> Result<Decoded, BadSnapshot> {
+    let mut reader = StreamReader::new(input);
+    if !matches!(reader.array(), Ok(MAGIC)) {
         return Err(BadSnapshot("it does not begin with the magic number".into()));
-    };
-    if !(WITHOUT_NONCES..=VERSION).contains(version) {
+    }
+    let version = reader.u8()?;
+    if !(WITHOUT_NONCES..=VERSION).contains(&version) {
         return Err(BadSnapshot(format!("its format version is {version}, and this software reads up to {VERSION}")));
     }
-    if crc32c::crc32c(body).to_le_bytes() != *checksum {
-        return Err(BadSnapshot("it does not match its checksum".into()));
-    }
-    Ok((*version, rest))
+    Ok(decode_body(version, &mut reader)?)
 }
 
-fn decode_body<'a>(version: u8, reader: &mut Reader<'a>) -> Result<Decoded<'a>, Malformed> {
+fn decode_body(version: u8, reader: &mut Reader<'_>) -> Result<Decoded, StreamError> {
     let next = limited(reader)?;
     let mut sessions = generated::no_sessions();
     sessions.opened = limited(reader)?;
@@ -112,23 +103,28 @@ fn decode_body<'a>(version: u8, reader: &mut Reader<'a>) -> Result<Decoded<'a>, 
         sessions.last = prim::sm_set(session, last, sessions.last);
         replies.insert(session, decode_remembered(version, reader, last, next)?);
     }
-    Ok(Decoded { next, sessions, replies, service: reader.rest() })
+    Ok(Decoded { next, sessions, replies })
 }
 
-fn decode_remembered(version: u8, reader: &mut Reader<'_>, last: u64, next: Instance) -> Result<Remembered, Malformed> {
+fn decode_remembered(
+    version: u8,
+    reader: &mut Reader<'_>,
+    last: u64,
+    next: Instance,
+) -> Result<Remembered, StreamError> {
     let wrong = Malformed::value_at(reader.offset());
     let active = reader.number()?;
     let nonce = if version == WITHOUT_NONCES { None } else { decode_nonce(reader)? };
     let count = reader.number()?;
     if active >= next || count > last.min(SESSION_WINDOW) {
-        return Err(wrong);
+        return Err(wrong.into());
     }
     let mut answers = VecDeque::with_capacity(count as usize);
     for _ in 0..count {
         let wrong = Malformed::value_at(reader.offset());
         let at = active.checked_sub(reader.number()?).ok_or(wrong)?;
         let answer = match reader.number()?.checked_sub(1) {
-            Some(length) => Answer::Bytes(reader.take(usize::try_from(length).map_err(|_| wrong)?)?.into()),
+            Some(length) => Answer::Bytes(reader.take(length)?),
             None => Answer::TooLarge(reader.number()?),
         };
         answers.push_back((at, answer));
@@ -136,16 +132,16 @@ fn decode_remembered(version: u8, reader: &mut Reader<'_>, last: u64, next: Inst
     Ok(Remembered { active, nonce, answers })
 }
 
-fn decode_nonce(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
+fn decode_nonce(reader: &mut Reader<'_>) -> Result<Option<u64>, StreamError> {
     let wrong = Malformed::value_at(reader.offset());
     match reader.number()? {
         0 => Ok(None),
         1 => Ok(Some(reader.u64()?)),
-        _ => Err(wrong),
+        _ => Err(wrong.into()),
     }
 }
 
-fn limited(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
+fn limited(reader: &mut Reader<'_>) -> Result<u64, StreamError> {
     let wrong = Malformed::value_at(reader.offset());
-    Some(reader.number()?).filter(|number| *number < LIMIT).ok_or(wrong)
+    Some(reader.number()?).filter(|number| *number < LIMIT).ok_or_else(|| wrong.into())
 }

@@ -3,8 +3,10 @@
 use super::*;
 use crate::message::SESSION_WINDOW;
 use crate::service::EmptyService;
+use paxos::image::ImageStore;
 use paxos::request::Chunk;
 use proptest::prelude::*;
+use std::io::{BufRead, Write};
 
 /// Answers with what it was sent so far, and sends a count of zeros for `zeros N`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -21,14 +23,19 @@ impl Service for RecordingService {
         }
     }
 
-    fn snapshot(&self) -> Vec<u8> {
-        self.0.clone()
+    fn snapshot(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&self.0)
     }
 
-    fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot> {
-        self.0 = snapshot.to_vec();
+    fn restore(&mut self, snapshot: &mut dyn BufRead) -> Result<(), BadSnapshot> {
+        self.0.clear();
+        snapshot.read_to_end(&mut self.0)?;
         Ok(())
     }
+}
+
+fn snapshot<S: Service>(executor: &Executor<S>) -> (Instance, Image) {
+    executor.snapshot(ImageStore::in_memory().writer()).expect("memory takes it")
 }
 
 /// Nonce of every client in these tests.
@@ -114,7 +121,7 @@ fn only_the_replica_whose_client_asked_answers() {
     // The client moved from replica 1 to 0 and sent again.
     assert_eq!((mine.len(), outcomes(mine[1..].to_vec())), (2, vec![executed(0, "x")]));
     assert_eq!(outcomes(others), [executed(0, "x")]);
-    assert_eq!(executors[0].snapshot(), executors[1].snapshot());
+    assert_eq!(snapshot(&executors[0]), snapshot(&executors[1]));
 }
 
 #[test]
@@ -160,10 +167,10 @@ fn the_longest_idle_sessions_are_forgotten_when_there_are_too_many() {
 fn a_snapshot_holds_everything() {
     let mut before = executor(0);
     deliver(&mut before, &[(0, OPEN, 1, b""), (0, OPEN, 2, b""), (0, 2, 1, b"x"), (0, 2, 2, b"zeros A")]);
-    let (at, image) = before.snapshot();
+    let (at, image) = snapshot(&before);
     let mut after = executor(0);
     after.install(at, &image).unwrap();
-    assert_eq!(after.snapshot(), (at, image));
+    assert_eq!(snapshot(&after), (at, image));
     let requests: [(_, _, _, &[u8]); 4] = [(0, 2, 1, b""), (0, 2, 2, b""), (0, 1, 1, b"y"), (0, OPEN, 3, b"")];
     assert_eq!(deliver(&mut after, &requests), deliver(&mut before, &requests));
     assert_eq!(after.service(), before.service());
@@ -173,23 +180,24 @@ fn a_snapshot_holds_everything() {
 fn snapshots_that_are_none_are_refused() {
     let mut before = executor(0);
     deliver(&mut before, &[(0, OPEN, 1, b""), (0, 1, 1, b"x"), (0, 1, 2, b"zeros A")]);
-    let (at, image) = before.snapshot();
-    let refused = |bytes: &[u8]| executor(0).install(at, &Image(bytes.into())).is_err();
-    for length in 0..image.0.len() {
-        assert!(refused(&image.0[..length]), "cut after {length} bytes");
+    let (at, image) = snapshot(&before);
+    let refused = |bytes: &[u8]| executor(0).install(at, &Image::from(bytes)).is_err();
+    let whole = image.to_vec().unwrap();
+    for length in 0..whole.len() {
+        assert!(refused(&whole[..length]), "cut after {length} bytes");
     }
-    for bit in 0..image.0.len() * 8 {
-        let mut bytes = image.0.to_vec();
+    for bit in 0..whole.len() * 8 {
+        let mut bytes = whole.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         assert!(refused(&bytes), "bit {bit}");
     }
     assert!(executor(0).install(at + 1, &image).is_err(), "of another instance");
     let newer = {
-        let mut bytes = image.0.to_vec();
+        let mut bytes = whole;
         bytes[4] += 1;
         bytes
     };
-    let error = executor(0).install(at, &Image(newer.into())).unwrap_err();
+    let error = executor(0).install(at, &Image::from(newer)).unwrap_err();
     assert!(error.0.contains("format version is 3"), "{error}");
 }
 
@@ -224,7 +232,7 @@ fn a_session_is_used_by_nobody_but_whoever_opened_it() {
             assert_eq!(replies, [Reply::Done { session: 1, sequence, nonce: thief, outcome }]);
         }
         // Its replicas forget who it is as little.
-        let (at, image) = executor.snapshot();
+        let (at, image) = snapshot(&executor);
         executor.install(at, &image).expect("a snapshot");
     }
     let next = executor.executed().next;
@@ -253,7 +261,7 @@ fn sessions_of_a_version_without_owners_go_on() {
 fn the_empty_service_answers_nothing() {
     let mut executor = Executor::new(&Options::new(3, 0), EmptyService);
     assert_eq!(deliver(&mut executor, &[(0, OPEN, 1, b""), (0, 1, 1, b"x")]).len(), 2);
-    let (at, image) = executor.snapshot();
+    let (at, image) = snapshot(&executor);
     assert!(executor.install(at, &image).is_ok());
 }
 
@@ -272,13 +280,13 @@ proptest! {
             let requests: Vec<_> = requests.iter().map(|(o, s, q, body)| (*o, *s, *q, &body[..])).collect();
             let replies = deliver(&mut first, &requests);
             if index == away % batches.len() {
-                let (at, image) = first.snapshot();
+                let (at, image) = snapshot(&first);
                 second = executor(0);
                 second.install(at, &image).unwrap();
             } else {
                 prop_assert_eq!(replies, deliver(&mut second, &requests));
             }
-            prop_assert_eq!(first.snapshot(), second.snapshot());
+            prop_assert_eq!(snapshot(&first), snapshot(&second));
             prop_assert!(first.replies.sessions() <= SMALL.sessions && first.replies.bytes() <= SMALL.kept_bytes, "X4");
         }
     }
@@ -288,15 +296,16 @@ proptest! {
     fn hostile_snapshots_are_refused_without_a_panic(changes in proptest::collection::vec((5usize..200, any::<u8>()), 0..6)) {
         let mut before = executor(0);
         deliver(&mut before, &[(0, OPEN, 1, b""), (0, OPEN, 2, b""), (0, 2, 1, b"x"), (0, 2, 2, b"zeros A"), (0, 1, 1, b"y")]);
-        let (at, image) = before.snapshot();
-        let mut bytes = image.0[..image.0.len() - 4].to_vec();
+        let (at, image) = snapshot(&before);
+        let mut bytes = image.to_vec().unwrap();
+        bytes.truncate(bytes.len() - 4);
         for (offset, byte) in changes {
             let offset = offset % bytes.len();
             bytes[offset.max(5)] = byte;
         }
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         let mut executor = executor(0);
-        if executor.install(at, &Image(bytes.into())).is_ok() {
+        if executor.install(at, &Image::from(bytes)).is_ok() {
             deliver(&mut executor, &[(0, OPEN, 3, b""), (0, 1, 2, b"z"), (0, 2, 3, b"z"), (0, 2, 1, b"")]);
             prop_assert_eq!(executor.executed().next, at + 1);
         }

@@ -1,10 +1,12 @@
 //! The executor as the application of a node: takes batches, and sends replies to the clients.
 
+use std::io;
 use std::sync::Arc;
 
 use net::mailbox::{Closed, Mailbox};
 use paxos::application::{Application, BadSnapshot};
 use paxos::core::{Image, Instance, Value};
+use paxos::image::ImageWriter;
 
 use super::clients::Post;
 use super::figures::{Figures, ServiceFigures};
@@ -42,8 +44,8 @@ impl<S: Service> Application for ServiceApplication<S> {
         self.executor.install(at, image)
     }
 
-    fn snapshot(&mut self) -> (Instance, Image) {
-        self.executor.snapshot()
+    fn snapshot(&mut self, out: ImageWriter) -> io::Result<(Instance, Image)> {
+        self.executor.snapshot(out)
     }
 
     fn next(&self) -> Instance {

@@ -1,3 +1,4 @@
+use std::io::{self, BufRead, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
@@ -32,14 +33,15 @@ impl Service for Sum {
         reply.extend_from_slice(&self.sum.to_le_bytes());
     }
 
-    fn snapshot(&self) -> Vec<u8> {
-        let mut bytes = vec![0; self.padding];
-        bytes.extend_from_slice(&self.sum.to_le_bytes());
-        bytes
+    fn snapshot(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&vec![0; self.padding])?;
+        out.write_all(&self.sum.to_le_bytes())
     }
 
-    fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot> {
-        let sum = snapshot.last_chunk().ok_or_else(|| BadSnapshot("too short".into()))?;
+    fn restore(&mut self, snapshot: &mut dyn BufRead) -> Result<(), BadSnapshot> {
+        let mut bytes = Vec::new();
+        snapshot.read_to_end(&mut bytes)?;
+        let sum = bytes.last_chunk().ok_or_else(|| BadSnapshot("too short".into()))?;
         self.sum = u64::from_le_bytes(*sum);
         Ok(())
     }
@@ -336,11 +338,11 @@ impl Service for PanickingService {
         assert!(request != b"break", "it broke");
     }
 
-    fn snapshot(&self) -> Vec<u8> {
-        Vec::new()
+    fn snapshot(&self, _: &mut dyn Write) -> io::Result<()> {
+        Ok(())
     }
 
-    fn restore(&mut self, _: &[u8]) -> Result<(), BadSnapshot> {
+    fn restore(&mut self, _: &mut dyn BufRead) -> Result<(), BadSnapshot> {
         Ok(())
     }
 }

@@ -138,11 +138,8 @@ impl Cluster {
 
     /// All replicas have the same state, byte for byte, and the clients' story has an order.
     fn finish(&mut self) -> Result<(), Violation> {
-        let states: Vec<_> = self
-            .hosts
-            .iter()
-            .filter_map(|host| Some((host.options.id, host.life.as_ref()?.executor.snapshot())))
-            .collect();
+        let states: Vec<_> =
+            self.hosts.iter().filter_map(|host| Some((host.options.id, host.life.as_ref()?.state()))).collect();
         for pair in states.windows(2) {
             let [(one, (at, state)), (other, (other_at, other_state))] = pair else { continue };
             demand!(at == other_at && state == other_state, "R{one} and R{other} differ after instance {at}");

@@ -3,20 +3,21 @@
 use super::registers::Registers;
 use super::setting::Setting;
 use crate::executor::Executor;
-use bytes::Bytes;
 use env::{Randomness, SimDisk};
 use net::frame::{self, Decoder, Wire};
 use paxos::config::{Durability, Options};
 use paxos::core::{Ballot, Core, Image, Instance, Message, Proved, Record, ReplicaId, Session, Value};
+use paxos::image::ImageStore;
 use paxos::journal::{Journal, JournalError};
 use paxos::known_voters::KnownVoters;
 use paxos::membership::Membership;
 use paxos::message::PeerMessage;
 use paxos::replica::{Input, Replica};
 use paxos::request::Chunk;
-use paxos::transport::PieceAssembly;
+use paxos::transport::{AskedPeers, Cutter, PieceAssembly};
 use sim::{DriftingClock, Violation, demand};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::sync::Arc;
 
 /// Next jobs of the service, in order.
@@ -142,6 +143,10 @@ pub struct Life {
     pub clients: BTreeMap<usize, u64>,
     decoder: Decoder,
     pieces: BTreeMap<ReplicaId, PieceAssembly>,
+    /// Whom the replica has asked for what it misses.
+    pub asked: AskedPeers,
+    /// The product's store of snapshots, with a limit of its own.
+    pub images: ImageStore,
 }
 
 impl Host {
@@ -187,6 +192,7 @@ impl Host {
             Some(owner) => Membership::of_owner(&self.options, seed, owner, before),
             None => Membership::new(&self.options, seed),
         };
+        let images = journal.as_ref().map_or_else(ImageStore::in_memory, |journal| journal.images().clone());
         let is_admitted = owner.is_some_and(|owner| owner.admitted);
         self.life = Some(Life {
             replica: if is_admitted { replica } else { replica.unadmitted() },
@@ -206,6 +212,8 @@ impl Host {
             clients: BTreeMap::new(),
             decoder: Decoder::new(net::frame::MAX_FRAME_BYTES),
             pieces: BTreeMap::new(),
+            asked: AskedPeers::default(),
+            images: images.with_short_bytes(setting.short_bytes),
         });
         Ok(())
     }
@@ -237,16 +245,31 @@ impl Life {
         decode(&mut self.decoder, bytes)
     }
 
-    /// A piece of a snapshot has come; the whole one if that was the last.
+    /// What the replica receives of a message: of the pieces of a snapshot the notice that they came, and then the whole; of a snapshot
+    /// that it has not asked for nothing.
     ///
     /// # Errors
-    /// The snapshot is longer than any.
-    pub fn piece(&mut self, from: ReplicaId, message: &PeerMessage) -> Result<Option<PeerMessage>, Violation> {
-        let PeerMessage::Piece { at, offset, total, bytes } = message else { return Ok(None) };
-        let assembly = self.pieces.entry(from).or_default();
-        let whole = assembly.add(*at, *offset, *total, bytes);
-        let whole = whole.map_err(|error| Violation(format!("a snapshot of {} bytes", error.bytes)))?;
-        Ok(whole.map(|(at, image)| PeerMessage::Core(Message::Snapshot(at, image))))
+    /// The snapshot is longer than any, or the disk fails.
+    pub fn put_together(&mut self, from: ReplicaId, message: PeerMessage) -> io::Result<Option<PeerMessage>> {
+        if matches!(message, PeerMessage::Core(Message::Learned(_))) {
+            self.asked.forget(from);
+        }
+        let PeerMessage::Piece { at, offset, total, bytes } = &message else { return Ok(Some(message)) };
+        if *offset == 0 && !self.asked.may_begin(from, *at) {
+            self.pieces.remove(&from);
+            return Ok(None);
+        }
+        let assembly = self.pieces.entry(from).or_insert_with(|| PieceAssembly::new(self.images.clone()));
+        let whole = assembly.add(*at, *offset, *total, bytes)?;
+        Ok(Some(whole.map_or(message, |(at, image)| PeerMessage::Core(Message::Snapshot(at, image)))))
+    }
+
+    /// The state of the executor, byte for byte, and the instance before which it is.
+    #[must_use]
+    pub fn state(&self) -> (Instance, Option<Vec<u8>>) {
+        let writer = ImageStore::in_memory().writer();
+        let state = self.executor.snapshot(writer).and_then(|(at, image)| Ok((at, image.to_vec()?)));
+        state.map_or((self.next, None), |(at, bytes)| (at, Some(bytes)))
     }
 
     /// The connection to a peer is gone, and what it was in the middle of.
@@ -274,17 +297,17 @@ pub fn decode<M: Wire>(decoder: &mut Decoder, bytes: &[u8]) -> Result<Vec<M>, Vi
 /// Encodes a message for the network: a snapshot is sent in pieces.
 ///
 /// # Errors
-/// A message is longer than a frame.
-pub fn encode(message: &PeerMessage, piece_bytes: usize) -> Result<Vec<Vec<u8>>, Violation> {
-    let PeerMessage::Core(Message::Snapshot(at, image)) = message else { return Ok(vec![encode_one(message)?]) };
-    let total = image.0.len();
-    let offsets = (0..total.max(1)).step_by(piece_bytes);
-    offsets
-        .map(|offset| {
-            let bytes = Bytes::copy_from_slice(&image.0[offset..total.min(offset + piece_bytes)]);
-            encode_one(&PeerMessage::Piece { at: *at, offset: offset as u64, total: total as u64, bytes })
-        })
-        .collect()
+/// The snapshot cannot be read. Within: a message is longer than a frame.
+pub fn encode(message: &PeerMessage, piece_bytes: usize) -> io::Result<Result<Vec<Vec<u8>>, Violation>> {
+    let PeerMessage::Core(Message::Snapshot(at, image)) = message else {
+        return Ok(encode_one(message).map(|bytes| vec![bytes]));
+    };
+    let mut cutter = Cutter::new(*at, image, piece_bytes);
+    let mut pieces = Vec::new();
+    while let Some(piece) = cutter.next_piece()? {
+        pieces.push(piece);
+    }
+    Ok(pieces.iter().map(encode_one).collect())
 }
 
 /// One message as a frame.

@@ -11,7 +11,7 @@
 use super::registers::{Command, Execution, Named};
 use check::history::{Operation, Record, Scalar};
 use check::{History, Model, Status};
-use paxos::core::{Image, Instance, ReplicaId, Sequence, Session, Value};
+use paxos::core::{Instance, ReplicaId, Sequence, Session, Value};
 use paxos::request::{OPEN, requests};
 use sim::{Violation, demand};
 use std::collections::{BTreeMap, HashMap};
@@ -29,7 +29,7 @@ pub struct Judge {
     places: HashMap<(u16, u32), Place>,
     completions: Vec<Observation>,
     /// State after each prefix of which a replica has taken a snapshot.
-    snapshots: HashMap<Instance, Image>,
+    snapshots: HashMap<Instance, Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,8 +122,8 @@ impl Judge {
     }
 
     /// A replica has taken a snapshot of everything below an instance.
-    pub fn on_snapshot(&mut self, id: ReplicaId, instance: Instance, image: &Image) -> Result<(), Violation> {
-        let first = self.snapshots.entry(instance).or_insert_with(|| image.clone());
+    pub fn on_snapshot(&mut self, id: ReplicaId, instance: Instance, image: &[u8]) -> Result<(), Violation> {
+        let first = self.snapshots.entry(instance).or_insert_with(|| image.to_vec());
         demand!(first == image, "R{id} has another state than others after everything below {instance}");
         Ok(())
     }

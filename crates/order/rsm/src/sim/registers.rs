@@ -6,6 +6,7 @@ use paxos::core::Instance;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, BufRead, Write};
 
 /// Keys are below this: few, so that clients meet.
 pub const KEYS: u8 = 4;
@@ -158,17 +159,19 @@ impl Service for Registers {
         self.executions.get_mut().push(Execution { at, named, before });
     }
 
-    fn snapshot(&self) -> Vec<u8> {
+    fn snapshot(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut bytes = self.digest.to_be_bytes().to_vec();
         bytes.extend((0..self.ballast).map(|place| place as u8));
         for (key, value) in &self.values {
             bytes.push(*key);
             bytes.extend_from_slice(&value.to_be_bytes());
         }
-        bytes
+        out.write_all(&bytes)
     }
 
-    fn restore(&mut self, snapshot: &[u8]) -> Result<(), BadSnapshot> {
+    fn restore(&mut self, input: &mut dyn BufRead) -> Result<(), BadSnapshot> {
+        let mut snapshot = Vec::new();
+        input.read_to_end(&mut snapshot)?;
         let bad = || BadSnapshot(format!("{} bytes are no registers", snapshot.len()));
         let (digest, rest) = snapshot.split_first_chunk().ok_or_else(bad)?;
         let (ballast, entries) = rest.split_at_checked(self.ballast).ok_or_else(bad)?;

@@ -76,6 +76,8 @@ pub struct Setting {
     pub segment_bytes: u64,
     /// Bytes of a piece of a snapshot on the network.
     pub piece_bytes: usize,
+    /// Bytes of a snapshot beyond which it is in a file.
+    pub short_bytes: u64,
     /// By how many parts in a million clocks run fast or slow, at most.
     pub drift_ppm: u64,
     /// Duration of the faults.
@@ -114,6 +116,11 @@ impl Setting {
             disk: SimDiskOptions { short_reads: randomness.chance(1, 8), ..SimDiskOptions::default() },
             segment_bytes: *one_of(randomness, &[4 << 10, 16 << 10, 64 << 10]),
             piece_bytes,
+            short_bytes: match piece_bytes {
+                100 => 0,
+                16 => 500,
+                _ => 1 << 20,
+            },
             drift_ppm: *one_of(randomness, &[0, 100, 50_000]),
             faults_ns: *one_of(randomness, &[3, 10, 20]) * SECOND,
             fault_every_ns: *one_of(randomness, &[100, 400, 1_500]) * MILLISECOND,

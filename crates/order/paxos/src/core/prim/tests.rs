@@ -149,8 +149,8 @@ proptest! {
 #[test]
 fn nothing_is_nothing() {
     assert!(noop().is_empty());
-    assert!(blank().0.is_empty());
-    assert_eq!(format!("{:?}", Image(Arc::from([1, 2, 3]))), "Image(3 bytes)");
+    assert!(blank().is_empty());
+    assert_eq!(format!("{:?}", Image::from(vec![1, 2, 3])), "Image(3 bytes)");
     assert_eq!(ns_size(ns_empty()), 0);
     assert!(!ns_mem(64, ns_add(63, ns_empty())));
 }

@@ -14,7 +14,7 @@ struct Acknowledged {
 
 /// Stands for the first `up_to` records.
 fn marker(up_to: u64) -> Vec<Record> {
-    vec![Record::Ballot(1 << 40), Record::Install(up_to, Image(vec![1; 1_500].into()))]
+    vec![Record::Ballot(1 << 40), Record::Install(up_to, Image::from(vec![1; 1_500]))]
 }
 
 impl Acknowledged {

@@ -21,7 +21,7 @@ fn value() -> impl Strategy<Value = Value> {
 fn message() -> impl Strategy<Value = PeerMessage> {
     let vote = (number(), number(), value()).prop_map(|(instance, ballot, value)| Vote { instance, ballot, value });
     let decision = (number(), value()).prop_map(|(instance, value)| Decision { instance, value });
-    let image = Image(Arc::from([1; 8].as_slice()));
+    let image = Image::from([1; 8].as_slice());
     let core = prop_oneof![
         (number(), number()).prop_map(|(b, i)| Message::Prepare(b, i)),
         (number(), number(), vec(vote, 0..4)).prop_map(|(b, i, votes)| Message::Promise(b, i, votes)),
@@ -55,7 +55,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => (0..20u64).prop_map(|n| Input::Submit(chunk(0, 1, n..n + n))),
         1 => (0..200u64).prop_map(Input::Durable),
         1 => (0..200u64).prop_map(Input::Executed),
-        1 => number().prop_map(|at| Input::Taken(at, Image(Arc::from([1; 8].as_slice())))),
+        1 => number().prop_map(|at| Input::Taken(at, Image::from([1; 8].as_slice()))),
         4 => Just(Input::Tick),
     ]
 }

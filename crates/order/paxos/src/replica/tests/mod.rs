@@ -15,7 +15,6 @@ use crate::message::PeerMessage;
 use crate::request::{Chunk, Request};
 use env::Moment;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) const MS: Duration = Duration::from_millis(1);
@@ -209,13 +208,13 @@ impl Cluster {
             Effect::Admitted => {}
             Effect::Deliver(instance, value) => self.deliver(id, instance, value),
             Effect::Install(at, image) => {
-                let digest = u64::from_le_bytes(image.0[..8].try_into().unwrap());
+                let digest = u64::from_le_bytes(image.to_vec().unwrap()[..8].try_into().unwrap());
                 self.node_mut(id).service = (at, digest);
                 self.later(Duration::ZERO, id, Input::Executed(at));
             }
             Effect::TakeSnapshot => {
                 let (next, digest) = self.node(id).service;
-                let image = Image(Arc::from(digest.to_le_bytes().as_slice()));
+                let image = Image::from(digest.to_le_bytes().as_slice());
                 self.later(MS / 10, id, Input::Taken(next, image));
             }
             Effect::Leader(leader, _) => self.node_mut(id).leaders.push(leader),

@@ -216,7 +216,7 @@ fn answers_that_were_not_asked_for_are_not_believed() {
     let mut cluster = Cluster::led(3, 0, |_| {});
     let value = chunk(1, 1, 0..1).into_value();
     let learned = Message::Learned(vec![crate::core::generated::Decision { instance: 0, value }]);
-    let snapshot = Message::Snapshot(1 << 40, Image(Arc::from([0; 8].as_slice())));
+    let snapshot = Message::Snapshot(1 << 40, Image::from([0; 8].as_slice()));
     for message in [learned, snapshot] {
         cluster.input(2, Input::Peer { from: 1, message: PeerMessage::Core(message) });
     }

@@ -225,6 +225,9 @@ impl Cluster {
             Some(Err(error)) => self.stop(node, &error),
             _ => {
                 state.durable = record;
+                if let Some(journal) = &mut state.journal {
+                    journal.settle(record);
+                }
                 self.tell_records(node)?;
                 self.feed(node, Input::Durable(record))
             }
@@ -271,8 +274,18 @@ impl Cluster {
                 self.feed(node, Input::Executed(instance))
             }
             Work::Snapshot => {
-                let (instance, image) = state.executor.snapshot();
-                self.judge.on_snapshot(node as u64, instance, &image)?;
+                let (instance, image) = match state.executor.snapshot(state.images.writer()) {
+                    Ok(snapshot) => snapshot,
+                    Err(error) => return self.stop(node, &error),
+                };
+                let bytes = match image.to_vec() {
+                    Ok(bytes) => bytes,
+                    Err(error) => return self.stop(node, &error),
+                };
+                self.judge.on_snapshot(node as u64, instance, &bytes)?;
+                if state.images.is_long(image.len()) {
+                    self.world.trace.count("snapshots in files");
+                }
                 self.world.trace.count("snapshots");
                 self.feed(node, Input::Taken(instance, image))
             }

@@ -3,7 +3,7 @@
 use super::{Cluster, brief};
 use crate::sim::host::encode;
 use env::Survival;
-use paxos::core::{ReplicaId, generated};
+use paxos::core::{Message, ReplicaId, generated};
 use paxos::known_voters::Rejection;
 use paxos::message::PeerMessage;
 use paxos::replica::Input;
@@ -72,10 +72,17 @@ impl Cluster {
             demand!(!is_forgetful || !generated::waits(message), "R{node} has forgotten, and says {}", brief(message));
             self.hosts[node].word.give(message);
         }
+        if let (PeerMessage::Core(Message::Query(from, _)), Some(life)) = (message, &mut self.hosts[node].life) {
+            life.asked.ask(to, *from);
+        }
         let to = to as usize;
         demand!(to != node, "R{node} sends to itself: {}", brief(message));
         if to < self.hosts.len() && self.world.is_connected(node, to) {
-            for bytes in encode(message, self.setting.piece_bytes)? {
+            let packets = match encode(message, self.setting.piece_bytes) {
+                Ok(packets) => packets?,
+                Err(error) => return self.stop(node, &error),
+            };
+            for bytes in packets {
                 self.world.network.send(self.world.now, node, to, bytes);
             }
         }
@@ -90,9 +97,12 @@ impl Cluster {
         let Some(life) = self.hosts[to].life.as_mut() else { return Ok(()) };
         let from = from as ReplicaId;
         for message in life.decode(bytes)? {
-            let life = self.hosts[to].life.as_mut();
-            let whole = life.map_or(Ok(None), |life| life.piece(from, &message))?;
-            self.feed(to, Input::Peer { from, message: whole.unwrap_or(message) })?;
+            let Some(life) = self.hosts[to].life.as_mut() else { return Ok(()) };
+            match life.put_together(from, message) {
+                Ok(Some(message)) => self.feed(to, Input::Peer { from, message })?,
+                Ok(None) => self.world.trace.count("snapshots that nobody asked for"),
+                Err(error) => return self.stop(to, &error),
+            }
         }
         Ok(())
     }
