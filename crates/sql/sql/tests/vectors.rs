@@ -355,6 +355,26 @@ fn plans_that_read_many_rows_use_vectors() {
     assert_eq!(client.fails("SET enable_vectors = maybe").code(), "22023");
 }
 
+/// Batches without a partner, and others with some: of the right side's columns only those exist that are read.
+#[test]
+fn outer_joins_make_the_columns_that_are_read() {
+    let mut client = Client::new(&common::database());
+    client.run("CREATE TABLE l (id int, k int); CREATE TABLE r (k int, x text, y int)");
+    client.run("INSERT INTO l SELECT g, g % 3000 FROM generate_series(1, 6000) g");
+    client.run("INSERT INTO r SELECT g, 'x' || g, g FROM generate_series(2500, 2999) g");
+    for query in [
+        "SELECT l.id FROM l LEFT JOIN r ON l.k = r.k ORDER BY l.k, l.id",
+        "SELECT l.id, r.y FROM l LEFT JOIN r ON l.k = r.k ORDER BY r.y, l.id",
+        "SELECT o.id FROM l o JOIN (l LEFT JOIN r ON l.k = r.k) ON o.id = l.id ORDER BY o.k, o.id",
+        "SELECT count(y), count(*) FROM (SELECT l.id, r.x, r.y FROM l LEFT JOIN r ON l.k = r.k) q",
+    ] {
+        client.run("SET enable_vectors = force");
+        let by_batch = client.show(query);
+        client.run("SET enable_vectors = off");
+        assert_eq!(by_batch, client.show(query), "{query}");
+    }
+}
+
 #[test]
 fn explain_shows_how_a_limit_is_sorted() {
     let database = common::database();

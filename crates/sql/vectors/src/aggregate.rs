@@ -7,6 +7,7 @@ mod state;
 
 use crate::batch::{BATCH_ROWS, Batch};
 use crate::column::{Column, Data};
+use crate::columns::Columns;
 use crate::expression::Expression;
 use crate::keys::{KeySet, Keys};
 use crate::spill::{DEEPEST, Partitions, Spilling, partition};
@@ -62,15 +63,20 @@ impl Grouping {
 }
 
 impl Grouping {
-    /// A batch in which only the columns have values that are looked at.
-    fn looked_at(&self, batch: &Batch) -> Batch {
+    /// The columns that it looks at.
+    pub fn columns(&self) -> Columns {
         let of_calls = self.calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
-        let used: Vec<usize> = self.keys.iter().chain(of_calls).flat_map(Expression::columns).copied().collect();
-        let column = |(at, column): (usize, &Arc<Column>)| match used.contains(&at) {
-            true => column.clone(),
-            false => Arc::new(Column::new(Type::BOOL)),
+        Columns::of_expressions(self.keys.iter().chain(of_calls))
+    }
+
+    /// The same over rows that have only these columns.
+    pub fn narrow(&self, columns: &Columns) -> Grouping {
+        let call = |call: &Call| Call {
+            arguments: columns.narrow_all(&call.arguments),
+            filter: call.filter.as_ref().map(|filter| columns.narrow(filter)),
+            ..*call
         };
-        Batch { rows: batch.rows, columns: batch.columns.iter().enumerate().map(column).collect() }
+        Grouping { keys: columns.narrow_all(&self.keys), calls: self.calls.iter().map(call).collect() }
     }
 }
 
@@ -209,12 +215,12 @@ impl Groups {
         numbered
     }
 
-    /// Writes rows of groups that are not held, by what the grouping looks at.
+    /// Writes rows of groups that are not held.
     fn write_away(&mut self, batch: &Batch, rows: &[u32], keys: &Keys) -> Result<()> {
         let Some(spilling) = &self.spilling else { return Ok(()) };
         let level = self.level;
         let others = self.others.get_or_insert_with(|| Partitions::new(&spilling.divided(2), level));
-        others.add(&self.grouping.looked_at(batch), rows, |row| keys.hash(row))
+        others.add(batch, rows, |row| keys.hash(row))
     }
 
     fn key_columns(&self, batch: &Batch) -> Result<Vec<Arc<Column>>> {

@@ -1,6 +1,7 @@
 //! Batches: some rows, by column.
 
 use crate::column::Column;
+use crate::columns::Columns;
 use pgtypes::{Datum, Row, Type};
 use std::sync::Arc;
 
@@ -24,12 +25,17 @@ impl Batch {
 
     /// A batch of rows whose columns have these types.
     pub fn from_rows(rows: &[Row], types: &[Type]) -> Batch {
-        let column = |(at, data_type): (usize, &Type)| {
-            let mut column = Column::new(*data_type);
+        Batch::of_rows(rows, types, &Columns::first(types.len()))
+    }
+
+    /// A batch of these columns of rows, whose columns have these types.
+    pub fn of_rows(rows: &[Row], types: &[Type], columns: &Columns) -> Batch {
+        let column = |at: usize| {
+            let mut column = Column::new(types[at]);
             rows.iter().for_each(|row| column.push(row.get(at).unwrap_or(&Datum::Null)));
             column
         };
-        Batch::new(rows.len(), types.iter().enumerate().map(column))
+        Batch::new(rows.len(), columns.iter().map(column))
     }
 
     /// The values of one row, of these types.
@@ -40,6 +46,16 @@ impl Batch {
     /// These rows of all columns.
     pub fn gather(&self, rows: &[u32]) -> Batch {
         Batch::new(rows.len(), self.columns.iter().map(|column| column.gather(rows)))
+    }
+
+    /// These columns.
+    pub fn with_columns(&self, columns: &[usize]) -> Batch {
+        Batch { rows: self.rows, columns: columns.iter().map(|at| self.columns[*at].clone()).collect() }
+    }
+
+    /// These rows of these columns.
+    pub fn gather_from(&self, rows: &[u32], columns: &[usize]) -> Batch {
+        Batch::new(rows.len(), columns.iter().map(|at| self.columns[*at].gather(rows)))
     }
 
     /// These rows, in which only these columns are looked at.

@@ -139,9 +139,9 @@ impl Column {
         self.nulls.as_ref().is_some_and(|nulls| nulls[row])
     }
 
-    /// The value of one row, of this type; NULL in a column that nobody looks at and that was left empty.
+    /// The value of one row, of this type.
     pub fn get(&self, row: usize, data_type: Type) -> Datum {
-        if row >= self.len() || self.is_null(row) {
+        if self.is_null(row) {
             return Datum::Null;
         }
         match &self.data {
@@ -276,9 +276,6 @@ impl Column {
     pub fn gather(&self, rows: &[u32]) -> Column {
         let is_whole = !rows.iter().fold(false, |any, row| any | (*row == ABSENT));
         let each = Picked { rows, is_whole };
-        if self.is_empty() && rows.iter().any(|row| *row != ABSENT) {
-            return self.clone(); // A column that nobody looks at.
-        }
         let data = match &self.data {
             Data::Bool(values) => Data::Bool(each.of(values)),
             Data::Int(values) => Data::Int(each.of(values)),
@@ -298,7 +295,6 @@ impl Column {
     /// Appends one row of another column of the same type.
     pub fn push_from(&mut self, other: &Column, row: usize) {
         match (&self.data, &other.data) {
-            (_, _) if row >= other.len() => {} // A column that nobody looks at.
             (_, _) if other.is_null(row) => self.push_null(),
             (Data::Bool(_), Data::Bool(others)) => self.push_bool(others[row]),
             (Data::Int(_), Data::Int(others)) => self.push_int(others[row]),

@@ -3,6 +3,8 @@
 //! What cannot fail is computed for all rows at once. What can fail is computed for exactly the rows for which SQL evaluates it: behind
 //! an AND, an OR, a CASE or a COALESCE for those that are still undecided.
 
+mod moved;
+
 use crate::batch::Batch;
 use crate::column::{Class, Column, Data};
 use crate::kernels;
@@ -212,6 +214,11 @@ impl Expression {
     /// The columns that it looks at, sorted.
     pub fn columns(&self) -> &[usize] {
         &self.columns
+    }
+
+    /// Returns whether no row can make it fail.
+    pub fn is_safe(&self) -> bool {
+        self.is_safe
     }
 
     /// The type of the values.

@@ -1,16 +1,17 @@
 //! Operators put together: batches flow from a source through stages into an operator that holds rows, and from there on.
 
 mod shared;
+mod start;
 mod threads;
 
-use crate::aggregate::{Grouping, Groups, SpilledGroups};
+use crate::aggregate::Grouping;
 use crate::batch::Batch;
+use crate::columns::Columns;
 use crate::expression::Expression;
-use crate::join::{Builder, Built, JoinRule, Probing, SpilledJoin, Table};
-use crate::sort::{SortKey, Sorted, Sorter};
+use crate::join::{JoinRule, Table};
+use crate::sort::SortKey;
 use crate::spill::{Spilling, Stored};
-use crate::threads::Threads;
-use pgtypes::{Error, Type, state};
+use pgtypes::{Error, Type};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,16 +35,16 @@ impl<E> From<Error> for Stop<E> {
 
 /// Rows as they come from a source, to be made a batch on any thread.
 pub trait Piece: Send {
-    /// Makes the batch.
+    /// Makes the batch, of these columns.
     ///
     /// # Errors
     /// A stored value is none of its type.
-    fn decode(self: Box<Self>) -> Result<Batch, Error>;
+    fn decode(self: Box<Self>, columns: &Columns) -> Result<Batch, Error>;
 }
 
 impl Piece for Batch {
-    fn decode(self: Box<Self>) -> Result<Batch, Error> {
-        Ok(*self)
+    fn decode(self: Box<Self>, columns: &Columns) -> Result<Batch, Error> {
+        Ok(Batch { rows: self.rows, columns: columns.iter().map(|at| self.columns[at].clone()).collect() })
     }
 }
 
@@ -163,11 +164,11 @@ impl Operator {
 }
 
 /// Work on single batches, on any thread.
-pub enum Stage {
-    /// Rows for which the condition is true.
-    Filter(Expression),
-    /// New rows of expressions.
-    Project(Vec<Expression>),
+enum Stage {
+    /// These columns of the rows for which the condition is true.
+    Filter(Expression, Vec<usize>),
+    /// New rows of expressions, and those that nobody reads and that may fail.
+    Project(Vec<Expression>, Vec<Expression>),
     /// Partners of the rows in a table.
     Probe(Arc<Table>),
 }
@@ -190,6 +191,8 @@ pub struct Flow {
 /// What happens to the rows of a flow's origin. Threads share it.
 struct Course {
     stages: Vec<(Stage, Arc<AtomicU64>)>,
+    /// The columns of the origin that are read.
+    columns: Columns,
     /// Rows of the origin.
     counter: Arc<AtomicU64>,
     /// Bytes of tables and batches that are held.
@@ -197,156 +200,38 @@ struct Course {
 }
 
 impl Flow {
-    /// Starts an operator: everything below that holds rows runs to its end.
-    ///
-    /// # Errors
-    /// [`Stop`]
-    pub fn start<H: Host>(operator: Operator, host: &mut H) -> Result<Flow, Stop<H::Error>> {
-        // Rows that a sort calls equal have no order.
-        let order = if matches!(operator.kind, Kind::Sort(..)) { Order::OfSource } else { Order::Kept };
-        Flow::ordered(operator, order, host)
-    }
-
-    /// Starts an operator on whose rows something depends above: on their order or not.
-    fn ordered<H: Host>(operator: Operator, order: Order, host: &mut H) -> Result<Flow, Stop<H::Error>> {
-        let Operator { kind, types, counter } = operator;
-        match kind {
-            Kind::Source(source) => Ok(Flow::of(Origin::Source(source), counter, 0)),
-            Kind::Filter(input, condition) => {
-                Ok(Flow::ordered(*input, order, host)?.with(Stage::Filter(condition), counter))
-            }
-            Kind::Project(input, columns) => {
-                Ok(Flow::ordered(*input, order, host)?.with(Stage::Project(columns), counter))
-            }
-            Kind::Join(probing, built, rule) => Flow::join((*probing, *built), &rule, (order, counter), host),
-            Kind::Aggregate(input, grouping) => Flow::aggregate(*input, &grouping, counter, host),
-            Kind::Sort(input, keys, bound) => Flow::sort((*input, order), &keys, (&types, bound), counter, host),
-        }
-    }
-
-    fn sort<H: Host>(
-        (input, order): (Operator, Order),
-        keys: &Arc<Vec<SortKey>>,
-        (types, bound): (&[Type], Option<usize>),
-        counter: Arc<AtomicU64>,
-        host: &mut H,
-    ) -> Result<Flow, Stop<H::Error>> {
-        let flow = Flow::ordered(input, order, host)?;
-        let share = flow.share(host);
-        let sharing = Arc::default();
-        let start = || Sorter::new(keys.clone(), types, bound, share.clone(), &sharing);
-        let sorters = flow.drive(host, order, &start, &|sorter, batch| {
-            sorter.add(batch)?;
-            Ok(sorter.memory())
-        })?;
-        let mut sorters = sorters.into_iter();
-        let mut all = sorters.next().unwrap_or_else(start);
-        for other in sorters {
-            all.merge(other)?;
-        }
-        match all.finish(&threads(host))? {
-            Sorted::Held(batches) => Flow::made(batches, counter, host),
-            Sorted::Merged(merge) => Flow::stored(merge, share, counter, host),
-        }
-    }
-
-    fn join<H: Host>(
-        (probing, built): (Operator, Operator),
-        rule: &Arc<JoinRule>,
-        (order, counter): (Order, Arc<AtomicU64>),
-        host: &mut H,
-    ) -> Result<Flow, Stop<H::Error>> {
-        let flow = Flow::ordered(built, order, host)?;
-        // Parts of the rows come in another order.
-        let share = flow.share(host).filter(|_| !rule.keeps_order);
-        let sharing = Arc::default();
-        let start = || Builder::new(rule.clone(), share.clone(), 0, &sharing);
-        let builders = flow.drive(host, order, &start, &|builder, batch| {
-            builder.add(batch)?;
-            Ok(builder.memory())
-        })?;
-        match (Builder::finish(rule, builders, &threads(host))?, share) {
-            (Built::Parts(built), Some(share)) => {
-                let flow = Flow::ordered(probing, order, host)?;
-                let start = || Probing::new(rule.clone(), &share, 0);
-                let all = flow.drive(host, Order::Kept, &start, &|probing, batch| {
-                    probing.add(batch)?;
-                    Ok(probing.memory())
-                })?;
-                let probing = all.into_iter().next().unwrap_or_else(start);
-                let join = SpilledJoin::new(built, probing, share.clone())?;
-                Flow::stored(Box::new(join), Some(share), counter, host)
-            }
-            (Built::Table(table), _) => {
-                let held = table.memory();
-                let mut flow = Flow::ordered(probing, order, host)?.with(Stage::Probe(Arc::from(table)), counter);
-                flow.course.held += held;
-                Ok(flow)
-            }
-            (Built::Parts(_), None) => {
-                Err(Error::new(state::INTERNAL_ERROR, "a join was divided without leave").into())
-            }
-        }
-    }
-
-    fn aggregate<H: Host>(
-        input: Operator,
-        grouping: &Arc<Grouping>,
-        counter: Arc<AtomicU64>,
-        host: &mut H,
-    ) -> Result<Flow, Stop<H::Error>> {
-        let order = if grouping.is_mergeable() { Order::Free } else { Order::Kept };
-        // Rows without an order need none below; those that are read by one thread are read in theirs.
-        let below = if order == Order::Free { Order::OfSource } else { order };
-        let flow = Flow::ordered(input, below, host)?;
-        let share = flow.share(host);
-        let workers = if order == Order::Free { host.workers() } else { 1 };
-        let of_each = share.as_ref().map(|share| share.divided(workers));
-        let groups =
-            flow.drive(host, order, &|| Groups::new(grouping.clone(), of_each.clone()), &|groups, batch| {
-                groups.add(batch)?;
-                Ok(groups.memory())
-            })?;
-        if groups.iter().any(Groups::is_spilled)
-            && let Some(share) = share
-        {
-            let groups = SpilledGroups::new(groups, share.clone())?;
-            return Flow::stored(Box::new(groups), Some(share), counter, host);
-        }
-        let mut groups = groups.into_iter();
-        let mut all = groups.next().unwrap_or_else(|| Groups::new(grouping.clone(), None));
-        for other in groups {
-            all.merge(other)?;
-        }
-        Flow::made(all.finish()?, counter, host)
-    }
-
     /// What an operator above may hold.
     fn share<H: Host>(&self, host: &H) -> Option<Spilling> {
         Some(host.spilling()?.share(self.course.held))
     }
 
-    /// The rows of an operator that has written them away, and that holds its share at most.
+    /// The rows of an operator that has written them away, and that holds its share at most; these columns of them.
     fn stored<H: Host>(
         stored: Box<dyn Stored>,
+        columns: Columns,
         share: Option<Spilling>,
         counter: Arc<AtomicU64>,
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
         let held = share.map_or(0, |share| share.bytes);
         host.ledger().hold(held).map_err(Stop::Memory)?;
-        Ok(Flow::of(Origin::Stored(stored), counter, held))
+        Ok(Flow::of(Origin::Stored(stored), columns, counter, held))
     }
 
-    /// The rows of an operator that has held them.
-    fn made<H: Host>(batches: Vec<Batch>, counter: Arc<AtomicU64>, host: &mut H) -> Result<Flow, Stop<H::Error>> {
+    /// The rows of an operator that has held them; these columns of them.
+    fn made<H: Host>(
+        batches: Vec<Batch>,
+        columns: Columns,
+        counter: Arc<AtomicU64>,
+        host: &mut H,
+    ) -> Result<Flow, Stop<H::Error>> {
         let held = batches.iter().map(Batch::bytes).sum();
         host.ledger().hold(held).map_err(Stop::Memory)?;
-        Ok(Flow::of(Origin::Made(batches.into()), counter, held))
+        Ok(Flow::of(Origin::Made(batches.into()), columns, counter, held))
     }
 
-    fn of(origin: Origin, counter: Arc<AtomicU64>, held: usize) -> Flow {
-        Flow { origin, course: Course { stages: Vec::new(), counter, held }, ready: VecDeque::new() }
+    fn of(origin: Origin, columns: Columns, counter: Arc<AtomicU64>, held: usize) -> Flow {
+        Flow { origin, course: Course { stages: Vec::new(), columns, counter, held }, ready: VecDeque::new() }
     }
 
     fn with(mut self, stage: Stage, counter: Arc<AtomicU64>) -> Flow {
@@ -406,15 +291,12 @@ impl Flow {
 
 impl Course {
     fn decoded(&self, piece: Box<dyn Piece>) -> Result<Batch, Error> {
-        let batch = piece.decode()?;
+        let batch = piece.decode(&self.columns)?;
+        assert!(batch.columns.iter().all(|column| column.len() == batch.rows), "V1");
         // Relaxed: a count that is read when all threads have ended.
         self.counter.fetch_add(batch.rows as u64, Ordering::Relaxed);
         Ok(batch)
     }
-}
-
-fn threads<H: Host>(host: &H) -> Threads {
-    Threads { count: host.workers(), enter: host.enter() }
 }
 
 /// Sends a batch through stages.
@@ -431,15 +313,16 @@ fn push<E: From<Error>>(
         push(rest, batch, emit)
     };
     match stage {
-        Stage::Filter(condition) => {
+        Stage::Filter(condition, shown) => {
             let selected = condition.selected(&batch)?;
             match selected.len() {
                 0 => Ok(()),
-                all if all == batch.rows => pass(batch),
-                _ => pass(batch.gather(&selected)),
+                all if all == batch.rows => pass(batch.with_columns(shown)),
+                _ => pass(batch.gather_from(&selected, shown)),
             }
         }
-        Stage::Project(columns) => {
+        Stage::Project(columns, failing) => {
+            failing.iter().try_for_each(|column| column.evaluate(&batch).map(drop))?;
             let columns = columns.iter().map(|column| Ok(column.evaluate(&batch)?.spread(batch.rows)));
             let columns = columns.collect::<Result<Vec<_>, Error>>()?;
             pass(Batch { rows: batch.rows, columns })

@@ -4,16 +4,19 @@
 //! by parts of the keys' hashes, and so is the other side then (`spilled`).
 
 mod build;
+mod narrow;
 mod spilled;
 
 use crate::batch::{BATCH_ROWS, Batch};
 use crate::column::{ABSENT, Column};
 use crate::expression::Expression;
 use crate::keys::{KeySet, Keys};
+use narrow::Sides;
 use pgtypes::Type;
 use std::sync::Arc;
 
 pub use build::{Builder, Built};
+pub use narrow::{NarrowJoin, Read};
 pub use spilled::{Probing, SpilledJoin};
 
 /// Which rows of the probing side stay.
@@ -50,9 +53,10 @@ pub struct JoinRule {
 
 /// The built side.
 pub struct Table {
-    rule: Arc<JoinRule>,
+    join: Arc<NarrowJoin>,
     /// The keys by parts of their hashes, a power of two of them.
     parts: Vec<KeyPart>,
+    /// The built rows; without values, where nobody reads a column any more.
     columns: Vec<Arc<Column>>,
 }
 
@@ -80,12 +84,12 @@ fn part_of(hash: u64, parts: usize) -> usize {
 }
 
 impl Table {
-    fn of(rule: Arc<JoinRule>, mut parts: Vec<KeyPart>, columns: Vec<Arc<Column>>) -> Table {
+    fn of(join: Arc<NarrowJoin>, mut parts: Vec<KeyPart>, columns: Vec<Arc<Column>>) -> Table {
         if let [one] = &mut parts[..] {
             // All rows, in their order.
             one.rows = Vec::new();
         }
-        Table { rule, parts, columns }
+        Table { join, parts, columns }
     }
 
     /// Approximate bytes of memory.
@@ -120,18 +124,19 @@ impl Table {
         batch: &Batch,
         emit: &mut dyn FnMut(Batch) -> Result<(), E>,
     ) -> Result<(), E> {
-        let keys = Keys::of(batch, &self.rule.probe)?;
+        let rule = &self.join.rule;
+        let keys = Keys::of(batch, &rule.probe)?;
         // Without a further condition, rows without a partner come between those that have one.
-        let is_decided = self.rule.condition.is_none();
-        let asks_only = matches!(self.rule.kind, JoinKind::Semi | JoinKind::Anti);
-        let mut met = vec![false; if self.rule.kind == JoinKind::Inner { 0 } else { batch.rows }];
+        let is_decided = rule.condition.is_none();
+        let asks_only = self.join.asks_only();
+        let mut met = vec![false; if rule.kind == JoinKind::Inner { 0 } else { batch.rows }];
         let (mut probing, mut built) = (Vec::new(), Vec::new());
         if !(is_decided && asks_only) {
             (probing, built) = (Vec::with_capacity(batch.rows), Vec::with_capacity(batch.rows));
         }
         for row in 0..keys.count() {
             let Some((part, key)) = self.find(&keys, row) else {
-                if is_decided && self.rule.kind == JoinKind::Outer {
+                if is_decided && rule.kind == JoinKind::Outer {
                     probing.push(row as u32);
                     built.push(ABSENT);
                 }
@@ -152,13 +157,13 @@ impl Table {
                 built.push(part.place(partner));
                 partner = chains.next[partner as usize];
                 if probing.len() >= 4 * BATCH_ROWS {
-                    self.pairs(batch, (&probing, &built), &mut met, emit)?;
+                    self.pairs(batch, (probing, built), &mut met, emit)?;
                     (probing, built) = (Vec::new(), Vec::new());
                 }
             }
         }
-        self.pairs(batch, (&probing, &built), &mut met, emit)?;
-        let wanted = match self.rule.kind {
+        self.pairs(batch, (probing, built), &mut met, emit)?;
+        let wanted = match rule.kind {
             JoinKind::Outer if is_decided => return Ok(()),
             JoinKind::Inner => return Ok(()),
             JoinKind::Semi => true,
@@ -168,21 +173,22 @@ impl Table {
         if rows.is_empty() {
             return Ok(());
         }
-        emit(match self.rule.kind {
-            JoinKind::Outer => self.joined(batch, &rows, &vec![ABSENT; rows.len()]),
-            _ => batch.gather(&rows),
-        })
+        let built = if asks_only { Vec::new() } else { vec![ABSENT; rows.len()] };
+        emit(self.joined(batch, (&rows, &built), &self.join.shown))
     }
 
-    /// Rows of both sides, side by side.
-    fn joined(&self, batch: &Batch, probing: &[u32], built: &[u32]) -> Batch {
+    /// These columns of rows of both sides, side by side.
+    fn joined(&self, batch: &Batch, (probing, built): (&[u32], &[u32]), of: &Sides) -> Batch {
         // Each row with one partner: the columns are those of the batch.
         let is_whole = probing.len() == batch.rows && probing.iter().zip(0..).all(|(row, at)| *row == at);
-        let probed = if is_whole { batch.columns.clone() } else { batch.gather(probing).columns };
-        let built: Vec<Arc<Column>> = self.columns.iter().map(|column| Arc::new(column.gather(built))).collect();
-        let columns = match self.rule.is_swapped {
-            false => probed.into_iter().chain(built).collect(),
-            true => built.into_iter().chain(probed).collect(),
+        let probed = match is_whole {
+            true => batch.with_columns(&of.probing),
+            false => batch.gather_from(probing, &of.probing),
+        };
+        let built = of.built.iter().map(|at| Arc::new(self.columns[*at].gather(built)));
+        let columns = match self.join.rule.is_swapped {
+            false => probed.columns.into_iter().chain(built).collect(),
+            true => built.chain(probed.columns).collect(),
         };
         Batch { rows: probing.len(), columns }
     }
@@ -191,29 +197,27 @@ impl Table {
     fn pairs<E: From<pgtypes::Error>>(
         &self,
         batch: &Batch,
-        (probing, built): (&[u32], &[u32]),
+        (mut probing, mut built): (Vec<u32>, Vec<u32>),
         met: &mut [bool],
         emit: &mut dyn FnMut(Batch) -> Result<(), E>,
     ) -> Result<(), E> {
         if probing.is_empty() {
             return Ok(());
         }
-        let mut joined = self.joined(batch, probing, built);
-        let emits = matches!(self.rule.kind, JoinKind::Inner | JoinKind::Outer);
-        match &self.rule.condition {
-            None if met.is_empty() => {}
-            None => probing.iter().for_each(|row| met[*row as usize] = true),
-            Some(condition) => {
-                let selected = condition.selected(&joined)?;
-                if !met.is_empty() {
-                    selected.iter().for_each(|at| met[probing[*at as usize] as usize] = true);
-                }
-                if emits && selected.len() < joined.rows {
-                    joined = joined.gather(&selected);
-                }
+        if let Some(condition) = &self.join.rule.condition {
+            let selected = condition.selected(&self.joined(batch, (&probing, &built), &self.join.compared))?;
+            let chosen = |rows: &[u32]| selected.iter().map(|at| rows[*at as usize]).collect::<Vec<u32>>();
+            if selected.len() < probing.len() {
+                (probing, built) = (chosen(&probing), chosen(&built));
             }
         }
-        if emits && joined.rows > 0 { emit(joined) } else { Ok(()) }
+        if !met.is_empty() {
+            probing.iter().for_each(|row| met[*row as usize] = true);
+        }
+        if self.join.asks_only() || probing.is_empty() {
+            return Ok(());
+        }
+        emit(self.joined(batch, (&probing, &built), &self.join.shown))
     }
 }
 

@@ -9,7 +9,8 @@
 //!
 //! The crate does not depend on plans, catalog or transactions: rows come from a [`flow::Host`], memory is granted by it.
 //!
-//! - V1: a batch has as many values in each column that is looked at as it has rows.
+//! - V1: a batch has as many values in each column as it has rows. An operator's batches have the columns that are read above it, and no
+//!   others ([`mod@columns`]).
 //! - V2: an expression is evaluated for exactly the rows for which SQL evaluates it, so it fails if and only if one of them fails.
 //! - V3: threads change the order of rows only where no result depends on it ([`flow::Order`]).
 //!
@@ -20,6 +21,7 @@
 pub mod aggregate;
 pub mod batch;
 pub mod column;
+pub mod columns;
 pub mod digits;
 pub mod expression;
 pub mod flow;
@@ -33,4 +35,5 @@ pub mod threads;
 
 pub use batch::{BATCH_ROWS, Batch};
 pub use column::{Class, Column, Data};
+pub use columns::Columns;
 pub use expression::Expression;

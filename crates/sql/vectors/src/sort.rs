@@ -43,10 +43,10 @@ pub struct Sorter {
     /// Number of rows that will be read.
     bound: Option<usize>,
     rows: usize,
-    /// The input's columns, then the keys.
+    /// The columns that are shown, then the keys.
     columns: Vec<Column>,
-    /// Columns of the input.
-    width: usize,
+    /// The places in the input of the columns that are shown.
+    shown: Arc<[usize]>,
     /// The last of the rows that will be read, as far as is known: a row that does not come before it is none of them.
     worst: Option<usize>,
     /// Leave to write rows away, and the runs so far.
@@ -66,10 +66,11 @@ pub enum Sorted {
 }
 
 impl Sorter {
-    /// No rows yet, of columns of these types. `sharing` counts the sorts that share the leave to write rows away.
+    /// No rows yet. `shown` has the columns of the input that are shown, with their types, `sharing` counts the sorts that share the leave
+    /// to write rows away.
     pub fn new(
         keys: Arc<Vec<SortKey>>,
-        types: &[Type],
+        shown: &[(usize, Type)],
         bound: Option<usize>,
         spilling: Option<Spilling>,
         sharing: &Arc<AtomicUsize>,
@@ -77,9 +78,9 @@ impl Sorter {
         // Relaxed, here and below: a number that orders nothing.
         sharing.fetch_add(1, Relaxed);
         let of_keys = keys.iter().map(|key| key.expression.data_type());
-        let columns = types.iter().copied().chain(of_keys).map(Column::new).collect();
-        let (runs, width) = (spilling.map(Runs::new), types.len());
-        Sorter { runs, keys, bound, rows: 0, columns, width, worst: None, others: Vec::new(), sharing: sharing.clone() }
+        let columns = shown.iter().map(|(_, data_type)| *data_type).chain(of_keys).map(Column::new).collect();
+        let (runs, shown) = (spilling.map(Runs::new), shown.iter().map(|(at, _)| *at).collect());
+        Sorter { runs, keys, bound, rows: 0, columns, shown, worst: None, others: Vec::new(), sharing: sharing.clone() }
     }
 
     /// Adds the rows of a batch.
@@ -91,13 +92,14 @@ impl Sorter {
         let keys = keys.collect::<Result<Vec<_>>>()?;
         let chosen = match self.worst {
             None => None,
-            Some(worst) => Some(before(&self.keys, &keys, batch.rows, &self.columns[self.width..], worst)),
+            Some(worst) => Some(before(&self.keys, &keys, batch.rows, &self.columns[self.shown.len()..], worst)),
         };
         let count = chosen.as_ref().map_or(batch.rows, Vec::len);
         if count == 0 {
             return Ok(());
         }
-        for (known, column) in self.columns.iter_mut().zip(batch.columns.iter().chain(&keys)) {
+        let shown = self.shown.iter().map(|at| &batch.columns[*at]);
+        for (known, column) in self.columns.iter_mut().zip(shown.chain(&keys)) {
             match &chosen {
                 Some(chosen) if count < batch.rows => known.append(&column.gather(chosen)),
                 _ => known.append(column),
@@ -160,7 +162,7 @@ impl Sorter {
 
     /// The rows' numbers, sorted; equal rows stay in their order.
     fn order(&self, threads: &Threads) -> Result<Vec<u32>> {
-        let keys: Vec<(&Column, &SortKey)> = self.columns[self.width..].iter().zip(&*self.keys).collect();
+        let keys: Vec<(&Column, &SortKey)> = self.columns[self.shown.len()..].iter().zip(&*self.keys).collect();
         order(&keys, self.rows, threads)
     }
 
@@ -177,12 +179,18 @@ impl Sorter {
         if self.has_runs() {
             self.write_run()?;
             if let Some(runs) = self.runs.take() {
-                return Ok(Sorted::Merged(Box::new(runs.merged(self.others, self.keys, self.width, self.bound)?)));
+                return Ok(Sorted::Merged(Box::new(runs.merged(
+                    self.others,
+                    self.keys,
+                    self.shown.len(),
+                    self.bound,
+                )?)));
             }
         }
         let mut order = self.order(threads)?;
         order.truncate(self.bound.unwrap_or(usize::MAX));
-        let rows = |part: &[u32]| Batch::new(part.len(), self.columns[..self.width].iter().map(|of| of.gather(part)));
+        let rows =
+            |part: &[u32]| Batch::new(part.len(), self.columns[..self.shown.len()].iter().map(|of| of.gather(part)));
         Ok(Sorted::Held(order.chunks(BATCH_ROWS).map(rows).collect()))
     }
 }

@@ -8,7 +8,7 @@ use seriatim_vectors::expression::{Arithmetic, Comparison};
 use seriatim_vectors::flow::{Flow, Host, Kind, Ledger, Operator, Piece, Stop};
 use seriatim_vectors::join::{JoinKind, JoinRule};
 use seriatim_vectors::sort::SortKey;
-use seriatim_vectors::{Batch, Expression};
+use seriatim_vectors::{Batch, Columns, Expression};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,7 +98,7 @@ fn call(name: &str, arguments: &[Expression]) -> Call {
 
 fn rows(operator: Operator, host: &mut Numbers) -> Result<Vec<Vec<String>>, Stop<String>> {
     let types = operator.types.clone();
-    let mut flow = Flow::start(operator, host)?;
+    let mut flow = Flow::start(operator, &Columns::first(types.len()), host)?;
     let mut rows = Vec::new();
     while let Some(batch) = flow.next(host)? {
         for row in 0..batch.rows {
@@ -255,7 +255,8 @@ fn joins_keep_what_their_kind_says() {
         };
         // Both sides read the one source: the built one first, to its end.
         let mut host = Twice(numbers(None));
-        let mut flow = Flow::start(Operator::new(join, types), &mut host).expect("no error");
+        let columns = Columns::first(types.len());
+        let mut flow = Flow::start(Operator::new(join, types), &columns, &mut host).expect("no error");
         let mut rows = 0;
         while let Some(batch) = flow.next(&mut host).expect("no error") {
             rows += batch.rows;

@@ -11,7 +11,7 @@ use seriatim_vectors::flow::{Flow, Host, Kind, Ledger, Operator, Piece, Stop};
 use seriatim_vectors::join::{JoinKind, JoinRule};
 use seriatim_vectors::sort::SortKey;
 use seriatim_vectors::spill::{Spilling, TemporaryFile, TemporaryFiles};
-use seriatim_vectors::{Batch, Expression};
+use seriatim_vectors::{Batch, Columns, Expression};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -116,12 +116,19 @@ fn source(number: usize) -> Operator {
     Operator::new(Kind::Source(number), TYPES.to_vec())
 }
 
-fn rows(operator: Operator, mut host: Numbers) -> Result<Vec<String>, Stop<String>> {
-    let types = operator.types.clone();
-    let mut flow = Flow::start(operator, &mut host)?;
+fn rows(operator: Operator, host: Numbers) -> Result<Vec<String>, Stop<String>> {
+    let columns = Columns::first(operator.types.len());
+    Ok(rows_of(operator, &columns, host)?.iter().map(|row| format!("{row:?}")).collect())
+}
+
+/// These columns of an operator's rows.
+fn rows_of(operator: Operator, columns: &Columns, mut host: Numbers) -> Result<Vec<Row>, Stop<String>> {
+    let types: Vec<Type> = columns.iter().map(|at| operator.types[at]).collect();
+    let mut flow = Flow::start(operator, columns, &mut host)?;
     let mut rows = Vec::new();
     while let Some(batch) = flow.next(&mut host)? {
-        rows.extend((0..batch.rows).map(|row| format!("{:?}", batch.row(row, &types))));
+        assert_eq!(batch.columns.len(), types.len());
+        rows.extend((0..batch.rows).map(|row| batch.row(row, &types)));
     }
     Ok(rows)
 }
@@ -200,31 +207,91 @@ fn groups_of_threads_and_of_one_have_all_their_rows() {
     same_rows(both(|| grouped(vec![column(0), column(3)], vec![]), 2, 64 << 10));
 }
 
+/// A join of the two sources: by equal texts, or by equal texts and a lesser number on the left.
+fn joined(kind: JoinKind, has_condition: bool, is_swapped: bool) -> Operator {
+    let (low, high) = if is_swapped { (4, 0) } else { (0, 4) };
+    let condition = Expression::compare(Comparison::Less, column(low), column(high));
+    let rule = JoinRule {
+        kind,
+        probe: vec![column(1)],
+        build: vec![column(1)],
+        condition: has_condition.then_some(condition),
+        is_swapped,
+        built: TYPES.to_vec(),
+        keeps_order: false,
+    };
+    let width = if matches!(kind, JoinKind::Inner | JoinKind::Outer) { 2 } else { 1 };
+    Operator::new(Kind::Join(Box::new(source(0)), Box::new(source(1)), Arc::new(rule)), TYPES.repeat(width))
+}
+
 #[test]
 fn joins_of_all_kinds_find_the_same_partners() {
     for kind in [JoinKind::Inner, JoinKind::Outer, JoinKind::Semi, JoinKind::Anti] {
         for (has_condition, is_swapped) in [(false, false), (true, false), (true, true)] {
-            let joined = || {
-                let (low, high) = if is_swapped { (4, 0) } else { (0, 4) };
-                let condition = Expression::compare(Comparison::Less, column(low), column(high));
-                let rule = JoinRule {
-                    kind,
-                    probe: vec![column(1)],
-                    build: vec![column(1)],
-                    condition: has_condition.then_some(condition),
-                    is_swapped,
-                    built: TYPES.to_vec(),
-                    keeps_order: false,
-                };
-                let width = if matches!(kind, JoinKind::Inner | JoinKind::Outer) { 2 } else { 1 };
-                let types = TYPES.repeat(width);
-                Operator::new(Kind::Join(Box::new(source(0)), Box::new(source(1)), Arc::new(rule)), types)
-            };
+            let joined = || joined(kind, has_condition, is_swapped);
             same_rows(both(joined, 1, 512 << 10));
             if !has_condition {
                 same_rows(both(joined, 1, 64 << 10));
             }
         }
+    }
+}
+
+/// An operator makes the columns that are read above it, held or written away, as it would make them among all.
+#[test]
+fn columns_that_nobody_reads_change_no_others() {
+    let few =
+        || Expression::compare(Comparison::Less, column(3), Expression::constant(&Datum::Float8(50.0), Type::FLOAT8));
+    let filtered = || Operator::new(Kind::Filter(Box::new(sorted(None)), few()), TYPES.to_vec());
+    let made = || vec![column(3), Expression::is_null(column(1)), column(0), column(2)];
+    let types = || made().iter().map(Expression::data_type).collect();
+    let projected = || Operator::new(Kind::Project(Box::new(filtered()), made()), types());
+    let numbers = || grouped(vec![column(1), column(0)], vec![call("max", &[column(3)]), call("count", &[])]);
+    let operators: [&dyn Fn() -> Operator; 9] = [
+        &|| joined(JoinKind::Inner, false, false),
+        &|| joined(JoinKind::Inner, true, true),
+        &|| joined(JoinKind::Outer, true, false),
+        &|| joined(JoinKind::Outer, false, true),
+        &|| joined(JoinKind::Semi, true, false),
+        &|| joined(JoinKind::Anti, false, false),
+        &filtered,
+        &projected,
+        &numbers,
+    ];
+    for (number, operator) in operators.into_iter().enumerate() {
+        let width = operator().types.len();
+        let answer = |columns: &Columns, is_written: bool| {
+            let files = is_written.then(|| (Arc::new(Files::default()), 64 << 10));
+            rows_of(operator(), columns, Numbers { next: [0, 0], files, workers: 0 }).expect("no error")
+        };
+        let listed = |rows: Vec<Row>| {
+            let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+            rows.sort();
+            rows
+        };
+        let whole = answer(&Columns::first(width), false);
+        for columns in [&[][..], &[0], &[width - 1], &[1, width - 2]].map(|of| Columns::of(of.iter().copied())) {
+            let picked = |row: &Row| columns.iter().map(|at| row[at].clone()).collect::<Row>();
+            let expected = listed(whole.iter().map(picked).collect());
+            for is_written in [false, true] {
+                let found = listed(answer(&columns, is_written));
+                assert!(found == expected, "operator {number}, {columns:?}, written away: {is_written}");
+            }
+        }
+    }
+}
+
+/// An expression that nobody reads fails where it would.
+#[test]
+fn what_fails_is_evaluated_although_nobody_reads_it() {
+    let lane = Arc::new(|_: &[Datum]| Err(Error::new("22012", "division by zero")));
+    let failing = Expression::call(lane, true, vec![column(1)], Type::INT8);
+    let project = Kind::Project(Box::new(source(0)), vec![column(0), failing]);
+    let project = Operator::new(project, vec![Type::INT8; 2]);
+    let host = Numbers { next: [0, 0], files: None, workers: 0 };
+    match rows_of(project, &Columns::first(1), host) {
+        Err(Stop::Row(error)) => assert_eq!(error.code(), "22012"),
+        other => panic!("{:?}", other.map(|rows| rows.len())),
     }
 }
 

@@ -196,7 +196,7 @@ impl<'c> Describer<'c> {
                 node.inputs = vec![start, self.node(step).0];
                 (node, names)
             }
-            Plan::Vectors { input } => self.above("Vectors", input),
+            Plan::Vectors { input, .. } => self.above("Vectors", input),
             Plan::Lock { input, .. } => self.above("LockRows", input),
         }
     }
@@ -520,7 +520,7 @@ fn cte_name(number: usize) -> String {
 fn is_top(plan: &Plan) -> bool {
     match plan {
         Plan::Project { input, .. } => is_top(input),
-        Plan::Vectors { input } => matches!(**input, Plan::Sort { .. }),
+        Plan::Vectors { input, .. } => matches!(**input, Plan::Sort { .. }),
         _ => false,
     }
 }

@@ -29,6 +29,10 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, facts: &Facts<'_>) {
         Plan::Filter { input, .. } | Plan::Sort { input, .. } | Plan::Limit { input, .. } => {
             prune(input, with_own(wanted, own), facts);
         }
+        Plan::Vectors { input, wanted: own } => {
+            *own = wanted.as_ref().map(|wanted| wanted.iter().copied().collect());
+            prune(input, wanted, facts);
+        }
         Plan::Distinct { input, on } => {
             let wanted = if on.is_some() { with_own(wanted, own) } else { None };
             prune(input, wanted, facts);

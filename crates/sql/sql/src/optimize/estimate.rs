@@ -53,9 +53,10 @@ pub fn rows(plan: &Plan, facts: &Facts<'_>) -> f64 {
             let of = (&**input, rows(input, facts));
             of.1 * selectivity(condition, &|part| between_columns(of, part, facts))
         }
-        Plan::Project { input, .. } | Plan::Sort { input, .. } | Plan::Lock { input, .. } | Plan::Vectors { input } => {
-            rows(input, facts)
-        }
+        Plan::Project { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::Lock { input, .. }
+        | Plan::Vectors { input, .. } => rows(input, facts),
         Plan::Distinct { input, .. } => grouped(rows(input, facts), 1),
         Plan::ProjectSet { input, .. } => rows(input, facts) * ELEMENTS,
         Plan::Join(join) => join_rows(join, rows(&join.left, facts), rows(&join.right, facts), facts),
@@ -299,7 +300,7 @@ fn origin<'p>(plan: &'p Plan, expression: &Expr) -> Option<(&'p Scan, usize)> {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::Distinct { input, .. }
-            | Plan::Vectors { input }
+            | Plan::Vectors { input, .. }
             | Plan::Lock { input, .. } => input,
             Plan::Project { input, columns } => match &columns.get(at)?.kind {
                 ExprKind::Column(column) => {
@@ -374,7 +375,7 @@ pub fn cost(plan: &Plan, facts: &Facts<'_>) -> (f64, f64) {
         Plan::Values { rows } => (0.0, ROW * rows.len() as f64),
         Plan::Scan(scan) => scan_cost(scan, facts),
         Plan::Virtual { .. } | Plan::CteScan { .. } | Plan::Functions { .. } => (0.0, ROW * rows(plan, facts)),
-        Plan::Vectors { input } => cost(input, facts),
+        Plan::Vectors { input, .. } => cost(input, facts),
         Plan::Filter { input, .. } => {
             let (startup, total) = cost(input, facts);
             (startup, total + OPERATOR * rows(input, facts))

@@ -23,7 +23,7 @@ fn width(plan: &Plan, facts: &Facts<'_>) -> usize {
         Plan::Filter { input, .. }
         | Plan::Sort { input, .. }
         | Plan::Limit { input, .. }
-        | Plan::Vectors { input }
+        | Plan::Vectors { input, .. }
         | Plan::Lock { input, .. } => width(input, facts),
         Plan::Join(join) if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) => width(&join.left, facts),
         Plan::Join(join) => width(&join.left, facts) + width(&join.right, facts),

@@ -1,7 +1,7 @@
 //! Chooses the operators that run over batches: those that can, where they read so many rows that setting them up pays.
 
-use super::Facts;
 use super::estimate::rows;
+use super::{Facts, column_pruning};
 use crate::env::Vectors;
 use crate::plan::{Expr, ExprKind, Path, Plan, Scan};
 use crate::stack::ensure_stack;
@@ -13,55 +13,74 @@ use std::sync::Arc;
 const LEAST: f64 = 4000.0;
 
 /// The plan, with [`Plan::Vectors`] above what runs over batches.
-pub fn choose(mut plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
-    match vectors {
-        Vectors::Off => plan,
-        _ => ensure_stack(|| {
-            subqueries(&mut plan, vectors, facts);
-            step(plan, vectors, facts)
-        }),
+pub fn choose(plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
+    if vectors == Vectors::Off {
+        return plan;
     }
-}
-
-/// The same in subqueries of expressions that run once.
-fn subqueries(plan: &mut Plan, vectors: Vectors, facts: &Facts<'_>) {
-    plan.each_expression_mut(&mut |expression| {
-        expression.walk_mut(&mut |part| {
-            if let ExprKind::Subquery(subquery) = &mut part.kind
-                && vectorize::runs_once(subquery)
-            {
-                let inner = std::mem::replace(&mut subquery.plan, Arc::new(Plan::Values { rows: Vec::new() }));
-                subquery.plan = Arc::new(choose(Arc::unwrap_or_clone(inner), vectors, facts));
-            }
-        });
-    });
-    if !matches!(plan, Plan::Recursive { .. } | Plan::Lock { .. }) {
-        plan.each_input_mut(&mut |input, deeper| {
-            if deeper == 0 {
-                ensure_stack(|| subqueries(input, vectors, facts));
-            }
-        });
-    }
-}
-
-fn step(mut plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
-    if vectorize::is_root(&plan)
-        && (vectors == Vectors::Force || read(&plan, facts) >= LEAST)
-        && vectorize::is_repeatable(&plan)
-        && vectorize::translate(&plan, None, &mut Planned { facts }).is_some()
-    {
-        return Plan::Vectors { input: Box::new(plan) };
-    }
-    // What is locked is read as it is looked for.
-    if !matches!(plan, Plan::Recursive { .. } | Plan::Lock { .. }) {
-        plan.each_input_mut(&mut |input, deeper| {
-            if deeper == 0 {
-                let inner = std::mem::replace(input, Plan::Values { rows: Vec::new() });
-                *input = ensure_stack(|| step(inner, vectors, facts));
-            }
-        });
+    let mut chooser = Chooser { vectors, facts, has_found: false };
+    let mut plan = chooser.plan(plan);
+    if chooser.has_found {
+        column_pruning::prune(&mut plan, None, facts);
     }
     plan
+}
+
+struct Chooser<'f, 's> {
+    vectors: Vectors,
+    facts: &'f Facts<'s>,
+    /// Whether something runs over batches.
+    has_found: bool,
+}
+
+impl Chooser<'_, '_> {
+    fn plan(&mut self, mut plan: Plan) -> Plan {
+        ensure_stack(|| {
+            self.subqueries(&mut plan);
+            self.step(plan)
+        })
+    }
+
+    /// Chooses in subqueries of expressions that run once.
+    fn subqueries(&mut self, plan: &mut Plan) {
+        plan.each_expression_mut(&mut |expression| {
+            expression.walk_mut(&mut |part| {
+                if let ExprKind::Subquery(subquery) = &mut part.kind
+                    && vectorize::runs_once(subquery)
+                {
+                    let inner = std::mem::replace(&mut subquery.plan, Arc::new(Plan::Values { rows: Vec::new() }));
+                    subquery.plan = Arc::new(self.plan(Arc::unwrap_or_clone(inner)));
+                }
+            });
+        });
+        if !matches!(plan, Plan::Recursive { .. } | Plan::Lock { .. }) {
+            plan.each_input_mut(&mut |input, deeper| {
+                if deeper == 0 {
+                    ensure_stack(|| self.subqueries(input));
+                }
+            });
+        }
+    }
+
+    fn step(&mut self, mut plan: Plan) -> Plan {
+        if vectorize::is_root(&plan)
+            && (self.vectors == Vectors::Force || read(&plan, self.facts) >= LEAST)
+            && vectorize::is_repeatable(&plan)
+            && vectorize::translate(&plan, None, &mut Planned { facts: self.facts }).is_some()
+        {
+            self.has_found = true;
+            return Plan::Vectors { input: Box::new(plan), wanted: None };
+        }
+        // What is locked is read as it is looked for.
+        if !matches!(plan, Plan::Recursive { .. } | Plan::Lock { .. }) {
+            plan.each_input_mut(&mut |input, deeper| {
+                if deeper == 0 {
+                    let inner = std::mem::replace(input, Plan::Values { rows: Vec::new() });
+                    *input = ensure_stack(|| self.step(inner));
+                }
+            });
+        }
+        plan
+    }
 }
 
 /// About how many rows are read below an operator.

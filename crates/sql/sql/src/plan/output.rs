@@ -46,7 +46,7 @@ impl Plan {
             | Plan::Sort { input, .. }
             | Plan::Limit { input, .. }
             | Plan::Distinct { input, .. }
-            | Plan::Vectors { input }
+            | Plan::Vectors { input, .. }
             | Plan::Lock { input, .. } => input.output_types(ctes),
             Plan::Set { left, .. } => left.output_types(ctes),
             Plan::With { queries, body } => body.output_types(&|number| {

@@ -157,6 +157,8 @@ pub enum Plan {
     Vectors {
         /// The plan.
         input: Box<Plan>,
+        /// The columns that anybody looks at; the others may be left NULL. `None`: all.
+        wanted: Option<Vec<usize>>,
     },
     /// FOR UPDATE: owns the rows of these tables by their keys.
     Lock {

@@ -210,7 +210,7 @@ macro_rules! walks {
                     | Plan::Sort { input, .. }
                     | Plan::Limit { input, .. }
                     | Plan::Distinct { input, .. }
-                    | Plan::Vectors { input }
+                    | Plan::Vectors { input, .. }
                     | Plan::Lock { input, .. } => visit(input, 0),
                     Plan::Join(join) => {
                         let deeper = usize::from(join.lateral);

@@ -1,6 +1,6 @@
 //! Building a join's table: threads gather rows and their keys, then make the table together.
 
-use super::{Chains, JoinRule, KeyPart, Table, part_of};
+use super::{Chains, KeyPart, NarrowJoin, Table, part_of};
 use crate::batch::Batch;
 use crate::column::{ABSENT, Column};
 use crate::keys::Keys;
@@ -19,7 +19,7 @@ const MOST: usize = 16;
 
 /// Rows on their way into a table, in the order in which they came.
 pub struct Builder {
-    rule: Arc<JoinRule>,
+    join: Arc<NarrowJoin>,
     chunks: Vec<(Batch, Keys)>,
     bytes: usize,
     rows: usize,
@@ -41,11 +41,11 @@ pub enum Built {
 
 impl Builder {
     /// No rows, of some that were divided so many times. `sharing` counts the builders of the table.
-    pub fn new(rule: Arc<JoinRule>, spilling: Option<Spilling>, level: u32, sharing: &Arc<AtomicUsize>) -> Builder {
+    pub fn new(join: Arc<NarrowJoin>, spilling: Option<Spilling>, level: u32, sharing: &Arc<AtomicUsize>) -> Builder {
         // Relaxed, here and below: a number that orders nothing.
         sharing.fetch_add(1, Relaxed);
         let sharing = sharing.clone();
-        Builder { rule, chunks: Vec::new(), bytes: 0, rows: 0, spilling, level, parts: None, sharing }
+        Builder { join, chunks: Vec::new(), bytes: 0, rows: 0, spilling, level, parts: None, sharing }
     }
 
     /// Adds rows. Those with NULL in their keys have no partner.
@@ -53,14 +53,14 @@ impl Builder {
     /// # Errors
     /// Errors of the keys, and of temporary files.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
-        let (mut keys, mut batch) = (Keys::of(batch, &self.rule.build)?, batch.clone());
+        let (mut keys, mut batch) = (Keys::of(batch, &self.join.rule.build)?, batch.clone());
         let kept: Vec<u32> = (0..batch.rows as u32).filter(|row| !keys.has_null(*row as usize)).collect();
         if kept.is_empty() {
             return Ok(());
         }
         if kept.len() < batch.rows {
             batch = batch.gather(&kept);
-            keys = Keys::of(&batch, &self.rule.build)?;
+            keys = Keys::of(&batch, &self.join.rule.build)?;
         }
         if let Some(parts) = &mut self.parts {
             return parts.add(&batch, &all(&batch), |row| keys.hash(row));
@@ -99,10 +99,10 @@ impl Builder {
     ///
     /// # Errors
     /// 57014 and its kin; errors of temporary files.
-    pub fn finish(rule: &Arc<JoinRule>, mut all: Vec<Builder>, threads: &Threads) -> Result<Built> {
+    pub fn finish(join: &Arc<NarrowJoin>, mut all: Vec<Builder>, threads: &Threads) -> Result<Built> {
         if all.iter().all(|builder| builder.parts.is_none()) {
             let chunks = all.into_iter().flat_map(|builder| builder.chunks).collect::<Vec<_>>();
-            return Ok(Built::Table(Box::new(table(rule, &chunks, threads)?)));
+            return Ok(Built::Table(Box::new(table(join, &chunks, threads)?)));
         }
         let mut parts: Vec<Part> = Vec::new();
         for builder in &mut all {
@@ -124,12 +124,14 @@ fn all(batch: &Batch) -> Vec<u32> {
 }
 
 /// The table of all rows.
-fn table(rule: &Arc<JoinRule>, chunks: &[(Batch, Keys)], threads: &Threads) -> Result<Table> {
+fn table(join: &Arc<NarrowJoin>, chunks: &[(Batch, Keys)], threads: &Threads) -> Result<Table> {
     let rows: usize = chunks.iter().map(|(batch, _)| batch.rows).sum();
     let count = if rows < WORTH_THREADS { 1 } else { threads.count.clamp(1, MOST).next_power_of_two() };
-    let width = rule.built.len();
+    let width = join.rule.built.len();
     let column = |at: usize| {
-        let mut column = Column::new(rule.built[at]);
+        let mut column = Column::new(join.rule.built[at]);
+        // Of the keys the table has a form of its own.
+        let chunks = if join.reads_built(at) { chunks } else { &[] };
         chunks.iter().for_each(|(batch, _)| column.append(&batch.columns[at]));
         Ok(Arc::new(column))
     };
@@ -137,7 +139,7 @@ fn table(rule: &Arc<JoinRule>, chunks: &[(Batch, Keys)], threads: &Threads) -> R
     let columns = together(width, threads, &column)?;
     let part = |number: usize| key_part(chunks, number, count);
     let parts = together(count, threads, &part)?;
-    Ok(Table::of(rule.clone(), parts, columns))
+    Ok(Table::of(join.clone(), parts, columns))
 }
 
 /// The keys of one part, of so many.

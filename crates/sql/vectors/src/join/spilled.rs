@@ -1,6 +1,6 @@
 //! A join of sides that were written away by parts of their keys' hashes.
 
-use super::{Builder, Built, JoinRule, Table};
+use super::{Builder, Built, NarrowJoin, Table};
 use crate::batch::Batch;
 use crate::keys::Keys;
 use crate::spill::{Part, Partitions, Spilling, Stored};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A join, one part of the keys after the other.
 pub struct SpilledJoin {
-    rule: Arc<JoinRule>,
+    join: Arc<NarrowJoin>,
     spilling: Spilling,
     /// The parts of both sides, and how many times they were divided.
     parts: Vec<(Part, Part, u32)>,
@@ -23,14 +23,14 @@ type Batches = Box<dyn Iterator<Item = Result<Batch>> + Send>;
 
 /// The probing side on its way into parts.
 pub struct Probing {
-    rule: Arc<JoinRule>,
+    join: Arc<NarrowJoin>,
     parts: Partitions,
 }
 
 impl Probing {
     /// No rows.
-    pub fn new(rule: Arc<JoinRule>, spilling: &Spilling, level: u32) -> Probing {
-        Probing { rule, parts: Partitions::new(spilling, level) }
+    pub fn new(join: Arc<NarrowJoin>, spilling: &Spilling, level: u32) -> Probing {
+        Probing { join, parts: Partitions::new(spilling, level) }
     }
 
     /// Adds rows.
@@ -38,7 +38,7 @@ impl Probing {
     /// # Errors
     /// Errors of the keys, and of temporary files.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
-        let keys = Keys::of(batch, &self.rule.probe)?;
+        let keys = Keys::of(batch, &self.join.rule.probe)?;
         self.parts.add(batch, &(0..batch.rows as u32).collect::<Vec<_>>(), |row| keys.hash(row))
     }
 
@@ -54,10 +54,10 @@ impl SpilledJoin {
     /// # Errors
     /// Errors of temporary files.
     pub fn new(built: Vec<Part>, probing: Probing, spilling: Spilling) -> Result<SpilledJoin> {
-        let rule = probing.rule.clone();
-        let mut join = SpilledJoin { rule, spilling, parts: Vec::new(), running: None, ready: VecDeque::new() };
-        join.divide(built, probing, 1)?;
-        Ok(join)
+        let (join, parts, ready) = (probing.join.clone(), Vec::new(), VecDeque::new());
+        let mut spilled = SpilledJoin { join, spilling, parts, running: None, ready };
+        spilled.divide(built, probing, 1)?;
+        Ok(spilled)
     }
 
     fn divide(&mut self, built: Vec<Part>, probing: Probing, level: u32) -> Result<()> {
@@ -70,12 +70,12 @@ impl SpilledJoin {
 
     /// Builds the table of a part, or divides the part again.
     fn start(&mut self, (built, probing, level): (Part, Part, u32)) -> Result<()> {
-        let mut builder = Builder::new(self.rule.clone(), Some(self.spilling.clone()), level, &Arc::default());
+        let mut builder = Builder::new(self.join.clone(), Some(self.spilling.clone()), level, &Arc::default());
         built.batches().try_for_each(|batch| builder.add(&batch?))?;
-        match Builder::finish(&self.rule, vec![builder], &Threads::one())? {
+        match Builder::finish(&self.join, vec![builder], &Threads::one())? {
             Built::Table(table) => self.running = Some((table, Box::new(probing.batches()))),
             Built::Parts(built) => {
-                let mut divided = Probing::new(self.rule.clone(), &self.spilling, level);
+                let mut divided = Probing::new(self.join.clone(), &self.spilling, level);
                 probing.batches().try_for_each(|batch| divided.add(&batch?))?;
                 self.divide(built, divided, level + 1)?;
             }

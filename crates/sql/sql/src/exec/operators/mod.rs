@@ -85,7 +85,7 @@ impl Node {
             Plan::Recursive { start, .. } => {
                 Node::Recursive(Box::new(recursive::RecursiveState::new(Node::new(start))))
             }
-            Plan::Vectors { .. } => Node::Vectors(Box::default()),
+            Plan::Vectors { wanted, .. } => Node::Vectors(Box::new(vectors::VectorsState::new(wanted.as_deref()))),
             Plan::Lock { input, .. } => Node::Lock(Box::new(lock::LockState::new(Node::new(input)))),
         }
     }
@@ -136,7 +136,7 @@ impl Node {
             (Node::Recursive(state), Plan::Recursive { number, start, step, distinct }) => {
                 state.next(*number, start, step, *distinct, run)
             }
-            (Node::Vectors(state), Plan::Vectors { input }) => state.next(input, run),
+            (Node::Vectors(state), Plan::Vectors { input, .. }) => state.next(input, run),
             (Node::Lock(state), Plan::Lock { input, tables }) => state.next(input, tables, run),
             _ => Err(out_of_step()),
         }

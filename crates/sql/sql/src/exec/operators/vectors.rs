@@ -20,9 +20,9 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use vectors::Batch;
 use vectors::flow::{Flow, Host, Ledger, Next, Piece, Stop, Work};
 use vectors::spill::{Spilling, TemporaryFiles};
+use vectors::{Batch, Columns};
 
 /// Rows of the row executor that become one batch.
 const ROWS: usize = 256;
@@ -30,8 +30,9 @@ const ROWS: usize = 256;
 const LEAST: usize = 1 << 20;
 
 /// The state of operators over batches.
-#[derive(Default)]
 pub struct VectorsState {
+    /// The columns that are looked at; `None`: all.
+    wanted: Option<Columns>,
     bound: Option<usize>,
     running: Option<Running>,
     /// The row executor instead.
@@ -42,6 +43,8 @@ struct Running {
     flow: Flow,
     sources: Vec<SourceState>,
     types: Vec<Type>,
+    /// The columns that the flow's batches have.
+    columns: Columns,
     counters: Vec<(usize, Arc<AtomicU64>)>,
     ledger: Arc<SqlLedger>,
     files: Arc<dyn TemporaryFiles>,
@@ -58,6 +61,12 @@ enum SourceState {
 }
 
 impl VectorsState {
+    /// Nothing has run. Of the plan's columns these are looked at; `None`: all.
+    pub fn new(wanted: Option<&[usize]>) -> VectorsState {
+        let wanted = wanted.map(|wanted| Columns::of(wanted.iter().copied()));
+        VectorsState { wanted, bound: None, running: None, rows: None }
+    }
+
     /// Announces that only the first `rows` will be read.
     pub fn bound(&mut self, rows: usize) {
         self.bound = Some(rows);
@@ -66,7 +75,7 @@ impl VectorsState {
     pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         if self.rows.is_none() && self.running.is_none() {
             let before = run.exec.memory.used();
-            match Running::start(plan, self.bound, run) {
+            match Running::start(plan, self.bound, self.wanted.as_ref(), run) {
                 Ok(Some(running)) => self.running = Some(running),
                 Ok(None) => self.fall_back(plan),
                 Err(stop) => self.stopped(stop, false, plan)?,
@@ -114,7 +123,12 @@ impl VectorsState {
 
 impl Running {
     /// Translates a plan and runs what holds rows to its end; `None` if the row executor has to.
-    fn start(plan: &Plan, bound: Option<usize>, run: &mut Run<'_, '_>) -> Result<Option<Running>, Stop<SqlError>> {
+    fn start(
+        plan: &Plan,
+        bound: Option<usize>,
+        wanted: Option<&Columns>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<Running>, Stop<SqlError>> {
         if !is_root(plan) {
             return Ok(None);
         }
@@ -142,13 +156,15 @@ impl Running {
         });
         let files = run.exec.temporary_files();
         let mut host = SqlHost { run, nodes, sources, ledger: ledger.clone(), files: files.clone() };
-        let started = Flow::start(operator, &mut host);
+        let columns = wanted.cloned().unwrap_or_else(|| Columns::first(types.len()));
+        let started = Flow::start(operator, &columns, &mut host);
         let sources = host.sources;
         match started {
             Ok(flow) => Ok(Some(Running {
                 flow,
                 sources,
                 types,
+                columns,
                 counters,
                 ledger,
                 files,
@@ -177,7 +193,16 @@ impl Running {
         }
         self.has_returned = true;
         self.at += 1;
-        Ok(Some(self.batch.row(self.at - 1, &self.types)))
+        Ok(Some(self.row(self.at - 1)))
+    }
+
+    /// A row of the batch. Columns that nobody looks at are NULL.
+    fn row(&self, at: usize) -> Row {
+        let mut row = vec![Datum::Null; self.types.len()];
+        for (place, column) in self.columns.iter().zip(&self.batch.columns) {
+            row[place] = column.get(at, self.types[place]);
+        }
+        row
     }
 
     /// Says what the operators returned, for EXPLAIN ANALYZE.

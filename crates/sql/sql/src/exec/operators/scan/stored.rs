@@ -14,10 +14,10 @@ use std::sync::Arc;
 use vectors::digits::Digits;
 use vectors::flow::Piece;
 use vectors::texts::{Plain, Texts};
-use vectors::{Batch, Class, Column, Data};
+use vectors::{Batch, Class, Column, Columns, Data};
 
 /// Returns the next rows; `None` behind the last.
-type Columns<'c, E> = dyn Fn() -> Result<Option<Box<dyn Piece>>, E> + Sync + 'c;
+type NextPiece<'c, E> = dyn Fn() -> Result<Option<Box<dyn Piece>>, E> + Sync + 'c;
 
 const FIRST: usize = 64;
 const LARGEST: usize = vectors::BATCH_ROWS;
@@ -36,12 +36,8 @@ pub struct StoredRows {
 
 /// Which columns stored rows have, and where.
 struct Layout {
-    /// Columns of the table.
-    width: usize,
-    /// The column, its type, and its place in what is stored.
-    columns: Vec<(usize, Type, usize)>,
-    /// Stands for each of the others.
-    unused: Arc<Column>,
+    /// For each column of the table that is read, its type and its place in what is stored.
+    columns: Vec<Option<(Type, usize)>>,
 }
 
 /// Stored rows, one behind the other.
@@ -89,7 +85,7 @@ impl StoredRows {
     pub fn share_columns<E>(
         &mut self,
         run: &mut Run<'_, '_>,
-        work: &mut dyn FnMut(&Columns<'_, E>) -> Result<(), E>,
+        work: &mut dyn FnMut(&NextPiece<'_, E>) -> Result<(), E>,
         stop: fn(SqlError) -> E,
     ) -> Option<Result<(), E>> {
         let entries = self.entries.as_ref()?;
@@ -134,12 +130,13 @@ impl Layout {
             None => Some(at),
             Some(asked) => asked.iter().position(|column| usize::from(*column) == at),
         };
-        let column = |(at, column): (usize, &Attribute)| Some((at, column.data_type, place(at)?));
-        Layout {
-            width: all.len(),
-            columns: all.iter().enumerate().filter(|(at, _)| is_used(*at)).filter_map(column).collect(),
-            unused: Arc::new(Column::new(Type::BOOL)),
-        }
+        let column = |(at, column): (usize, &Attribute)| Some((column.data_type, place(at)?));
+        Layout { columns: all.iter().enumerate().map(|of| column(of).filter(|_| is_used(of.0))).collect() }
+    }
+
+    /// The types of columns, and their places in what is stored.
+    fn of(&self, columns: &Columns) -> Result<Vec<(Type, usize)>, Error> {
+        columns.iter().map(|at| self.columns.get(at).copied().flatten().ok_or_else(wrong)).collect()
     }
 }
 
@@ -150,16 +147,16 @@ struct Columnar {
 }
 
 impl Piece for Columnar {
-    fn decode(self: Box<Self>) -> Result<Batch, Error> {
+    fn decode(self: Box<Self>, columns: &Columns) -> Result<Batch, Error> {
         let Columnar { batch, layout } = *self;
-        let mut columns = vec![layout.unused.clone(); layout.width];
         let rows = batch.len();
         let mut vectors: Vec<Option<Vector>> = batch.into_columns().into_iter().map(Some).collect();
-        for (at, data_type, place) in &layout.columns {
-            let vector = vectors.get_mut(*place).and_then(Option::take).ok_or_else(wrong)?;
-            columns[*at] = Arc::new(decode_vector(vector, rows, *data_type)?);
-        }
-        Ok(Batch { rows, columns })
+        let decode = |(data_type, place): (Type, usize)| {
+            let vector = vectors.get_mut(place).and_then(Option::take).ok_or_else(wrong)?;
+            decode_vector(vector, rows, data_type)
+        };
+        let columns = layout.of(columns)?.into_iter().map(decode).collect::<Result<Vec<Column>, Error>>()?;
+        Ok(Batch::new(rows, columns))
     }
 }
 
@@ -246,18 +243,16 @@ fn decimals(vector: &Vector, data_type: Type) -> Option<Data> {
 }
 
 impl Piece for Stored {
-    fn decode(self: Box<Self>) -> Result<Batch, Error> {
+    fn decode(self: Box<Self>, columns: &Columns) -> Result<Batch, Error> {
         let rows = self.ends.len() / 2;
-        let mut columns: Vec<Column> = (0..self.layout.width).map(|_| Column::new(Type::BOOL)).collect();
-        for (at, data_type, _) in &self.layout.columns {
-            columns[*at] = Column::new(*data_type);
-        }
+        let layout = self.layout.of(columns)?;
+        let mut columns: Vec<Column> = layout.iter().map(|(data_type, _)| Column::new(*data_type)).collect();
         for ends in self.ends.chunks_exact(2) {
             let row = RowRef::new(&self.bytes[ends[0]..ends[1]]);
-            let width = if self.layout.columns.is_empty() { 0 } else { row.width() };
-            for (at, data_type, place) in &self.layout.columns {
+            let width = if layout.is_empty() { 0 } else { row.width() };
+            for (column, (data_type, place)) in columns.iter_mut().zip(&layout) {
                 let value = if *place < width { row.get(*place) } else { ValueRef::Null };
-                push(&mut columns[*at], value, *data_type)?;
+                push(column, value, *data_type)?;
             }
         }
         Ok(Batch::new(rows, columns))
@@ -297,7 +292,7 @@ pub struct Decoded {
 }
 
 impl Piece for Decoded {
-    fn decode(self: Box<Self>) -> Result<Batch, Error> {
-        Ok(Batch::from_rows(&self.rows, &self.types))
+    fn decode(self: Box<Self>, columns: &Columns) -> Result<Batch, Error> {
+        Ok(Batch::of_rows(&self.rows, &self.types, columns))
     }
 }

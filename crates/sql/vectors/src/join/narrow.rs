@@ -1,0 +1,76 @@
+//! Joins over the columns that are read: what a row needs to find its partners, and what is shown of both.
+
+use super::{JoinKind, JoinRule};
+use crate::columns::Columns;
+
+/// A join of sides that have only the columns that are read.
+pub struct NarrowJoin {
+    /// The rule, over these columns.
+    pub rule: JoinRule,
+    /// The columns that somebody above reads.
+    pub(super) shown: Sides,
+    /// The columns that the condition is over.
+    pub(super) compared: Sides,
+}
+
+/// Columns of both sides, by their places there.
+pub(super) struct Sides {
+    pub probing: Vec<usize>,
+    pub built: Vec<usize>,
+}
+
+/// The columns that a join reads of both sides.
+pub struct Read {
+    /// Of the probing side.
+    pub probing: Columns,
+    /// Of the built side.
+    pub built: Columns,
+}
+
+impl JoinRule {
+    /// The join that shows these columns of its own, of a probing side of so many columns, and what it reads.
+    pub fn narrow(&self, wanted: &Columns, probing_width: usize) -> (NarrowJoin, Read) {
+        let of_condition = Columns::of_expressions(&self.condition);
+        let shown = match self.kind {
+            JoinKind::Semi | JoinKind::Anti => Read { probing: wanted.clone(), built: Columns::default() },
+            JoinKind::Inner | JoinKind::Outer => self.sides(wanted, probing_width),
+        };
+        let compared = self.sides(&of_condition, probing_width);
+        let read =
+            |(shown, compared): (&Columns, &Columns), keys| shown.and(compared).and(&Columns::of_expressions(keys));
+        let probing = read((&shown.probing, &compared.probing), &self.probe);
+        let built = read((&shown.built, &compared.built), &self.build);
+        let rule = JoinRule {
+            probe: probing.narrow_all(&self.probe),
+            build: built.narrow_all(&self.build),
+            condition: self.condition.as_ref().map(|condition| of_condition.narrow(condition)),
+            built: built.iter().map(|at| self.built[at]).collect(),
+            ..*self
+        };
+        let places = |of: Read| Sides { probing: probing.places(&of.probing), built: built.places(&of.built) };
+        let join = NarrowJoin { rule, shown: places(shown), compared: places(compared) };
+        (join, Read { probing, built })
+    }
+
+    /// Divides columns of a left and a right row side by side.
+    fn sides(&self, columns: &Columns, probing_width: usize) -> Read {
+        let left_width = if self.is_swapped { self.built.len() } else { probing_width };
+        let (left, right) = columns.split(left_width);
+        match self.is_swapped {
+            false => Read { probing: left, built: right },
+            true => Read { probing: right, built: left },
+        }
+    }
+}
+
+impl NarrowJoin {
+    /// Returns whether a column of the built side is read when its table has been built.
+    pub(super) fn reads_built(&self, at: usize) -> bool {
+        self.shown.built.contains(&at) || self.compared.built.contains(&at)
+    }
+
+    /// Returns whether only the probing side's columns are shown.
+    pub(super) fn asks_only(&self) -> bool {
+        matches!(self.rule.kind, JoinKind::Semi | JoinKind::Anti)
+    }
+}
