@@ -143,20 +143,15 @@ impl Run<'_, '_> {
                 let column = ordered(table, condition);
                 column.map(|column| Predicate::Compare(column, Comparison::Equal, Value::Bool(true)))
             }
-            ExprKind::Compare(comparison, left, right) => match (ordered(table, left), ordered(table, right)) {
-                (Some(column), None) => {
-                    let value = self.constant(table, column, right)?;
-                    value.map(|value| Predicate::Compare(column, *comparison, value))
+            ExprKind::Compare(comparison, left, right) => {
+                let with = |column: ColumnOf| compared(table, column, (*comparison, left, right));
+                match (with(ordered), with(numeric), with(date)) {
+                    (Some(of), _, _) => self.ordered_predicate(table, of)?,
+                    (None, Some(of), _) => self.numeric_predicate(of)?,
+                    (None, None, Some(of)) => self.date_predicate(of)?,
+                    (None, None, None) => None,
                 }
-                (None, Some(column)) => {
-                    let value = self.constant(table, column, left)?;
-                    value.map(|value| Predicate::Compare(column, comparison.mirrored(), value))
-                }
-                _ => match self.numeric_predicate(table, *comparison, left, right)? {
-                    Some(found) => Some(found),
-                    None => self.date_predicate(table, *comparison, left, right)?,
-                },
-            },
+            }
             ExprKind::Call(function, arguments) if function.function.name == "~~" => {
                 self.prefix_predicate(table, arguments)?
             }
@@ -226,40 +221,28 @@ impl Run<'_, '_> {
         Ok(prefix.map(|prefix| Predicate::StartsWith(column, prefix)))
     }
 
-    /// A comparison of a column of numerics with one that is constant during the scan.
-    fn numeric_predicate(
+    /// A comparison of a column whose values sort as they are stored.
+    fn ordered_predicate(
         &mut self,
         table: &Table,
-        comparison: Comparison,
-        left: &Expr,
-        right: &Expr,
+        (column, comparison, other): Compared<'_>,
     ) -> Result<Option<Predicate>> {
-        let (column, comparison, constant) = match (numeric(table, left), numeric(table, right)) {
-            (Some(column), None) => (column, comparison, right),
-            (None, Some(column)) => (column, comparison.mirrored(), left),
-            _ => return Ok(None),
-        };
-        let decimal = self.decimal(constant)?;
+        let value = self.constant(table, column, other)?;
+        Ok(value.map(|value| Predicate::Compare(column, comparison, value)))
+    }
+
+    /// A comparison of a column of numerics.
+    fn numeric_predicate(&mut self, (column, comparison, other): Compared<'_>) -> Result<Option<Predicate>> {
+        let decimal = self.decimal(other)?;
         Ok(decimal.map(|decimal| Predicate::CompareDecimal(column, comparison, decimal)))
     }
 
-    /// A comparison of a column of dates with a timestamp that is constant during the scan: of its day, or of the days around it.
-    fn date_predicate(
-        &mut self,
-        table: &Table,
-        comparison: Comparison,
-        left: &Expr,
-        right: &Expr,
-    ) -> Result<Option<Predicate>> {
-        let (column, comparison, constant) = match (date(table, left), date(table, right)) {
-            (Some(column), None) => (column, comparison, right),
-            (None, Some(column)) => (column, comparison.mirrored(), left),
-            _ => return Ok(None),
-        };
-        if !is_fixed(constant) {
+    /// A comparison of a column of dates with a timestamp: of its day, or of the days around it.
+    fn date_predicate(&mut self, (column, comparison, other): Compared<'_>) -> Result<Option<Predicate>> {
+        if !is_fixed(other) {
             return Ok(None);
         }
-        let Datum::Timestamp(micros) = self.evaluate(constant, &[])? else { return Ok(None) };
+        let Datum::Timestamp(micros) = self.evaluate(other, &[])? else { return Ok(None) };
         let (day, is_midnight) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS) == 0);
         let comparison = match comparison {
             comparison if is_midnight => comparison,
@@ -291,6 +274,24 @@ impl Run<'_, '_> {
 
     fn constants(&mut self, table: &Table, column: u16, list: &[Expr]) -> Result<Option<Vec<Value>>> {
         list.iter().map(|expression| self.constant(table, column, expression)).collect()
+    }
+}
+
+/// The column of the table that an expression is, of some form.
+type ColumnOf = fn(&Table, &Expr) -> Option<u16>;
+/// A column, how it is compared, and with what.
+type Compared<'e> = (u16, Comparison, &'e Expr);
+
+/// A comparison with a column on one side, seen from the column.
+fn compared<'e>(
+    table: &Table,
+    column: ColumnOf,
+    (comparison, left, right): (Comparison, &'e Expr, &'e Expr),
+) -> Option<Compared<'e>> {
+    match (column(table, left), column(table, right)) {
+        (Some(column), None) => Some((column, comparison, right)),
+        (None, Some(column)) => Some((column, comparison.mirrored(), left)),
+        _ => None,
     }
 }
 
