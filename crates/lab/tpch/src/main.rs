@@ -33,6 +33,13 @@ struct Arguments {
     /// Runs of each query.
     #[arg(long, default_value_t = 3)]
     repeat: usize,
+    /// Processor time of all threads, the mean of the runs, instead of the least elapsed time: for engines of this process, on a machine
+    /// that is busy. Its unit is 10 ms, of all runs together.
+    #[arg(long)]
+    processor: bool,
+    /// Print the plans instead, for engines of this process.
+    #[arg(long)]
+    explain: bool,
     /// Queries, by number; all if none is given.
     #[arg(long, value_delimiter = ',')]
     query: Vec<usize>,
@@ -97,14 +104,30 @@ fn embedded(
     let mut all = Vec::new();
     for vectors in &arguments.vectors {
         client.run(&format!("SET enable_vectors = {vectors}")).map_err(|error| error.message().to_owned())?;
+        if arguments.explain {
+            explain(&mut client, queries)?;
+            continue;
+        }
         let mut of = Vec::new();
         for (number, query) in queries {
             let run = || client.run(query).map(drop).map_err(|error| format!("query {number}: {}", error.message()));
-            of.push(least(arguments.repeat, run)?);
+            of.push(match arguments.processor {
+                true => processor_mean(arguments.repeat, run)?,
+                false => least(arguments.repeat, run)?,
+            });
         }
         all.push(Times { name: format!("{subject:?} {vectors}"), of });
     }
     Ok(all)
+}
+
+fn explain(client: &mut Client, queries: &[(usize, String)]) -> Result<(), String> {
+    for (number, query) in queries {
+        let plan = client.run(&format!("EXPLAIN {query}"));
+        let plan = plan.map_err(|error| format!("query {number}: {}", error.message()))?;
+        println!("query {number}\n{}", plan.join("\n"));
+    }
+    Ok(())
 }
 
 /// The least time of some runs.
@@ -116,6 +139,23 @@ fn least<E>(repeat: usize, mut run: impl FnMut() -> Result<(), E>) -> Result<Dur
         best = best.min(begun.elapsed());
     }
     Ok(best)
+}
+
+/// The mean processor time of some runs.
+fn processor_mean(repeat: usize, mut run: impl FnMut() -> Result<(), String>) -> Result<Duration, String> {
+    let begun = processor_time()?;
+    let repeat = repeat.max(1);
+    (0..repeat).try_for_each(|_| run())?;
+    Ok((processor_time()? - begun) / repeat as u32)
+}
+
+/// Processor time of this process so far, of threads that have ended, too.
+fn processor_time() -> Result<Duration, String> {
+    let line = std::fs::read_to_string("/proc/self/stat").map_err(|error| format!("/proc/self/stat: {error}"))?;
+    // Behind the name, which may have blanks: the state is the third field, user and system time are the 14th and 15th.
+    let fields = line.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().skip(11).take(2);
+    let ticks = fields.map(|field| field.parse::<u64>().map_err(|error| format!("/proc/self/stat: {error}")));
+    Ok(Duration::from_millis(10 * ticks.sum::<Result<u64, String>>()?))
 }
 
 fn show(queries: &[(usize, String)], all: &[Times]) {
