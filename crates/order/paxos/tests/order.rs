@@ -29,6 +29,11 @@ fn sockets(count: u64) -> (Vec<TcpListener>, Vec<String>) {
     (sockets, addresses)
 }
 
+fn is_admitted(node: &NodeOrder) -> bool {
+    assert!(node.node().failure().is_none(), "{:?}", node.node().failure());
+    node.node().status().is_some_and(|status| status.admitted)
+}
+
 fn disk(seed: u64) -> Arc<SimDisk> {
     Arc::new(SimDisk::new(seed, SimDiskOptions::default()))
 }
@@ -53,6 +58,10 @@ impl Cluster for Replicas {
         let nodes = (0..NODES).map(|_| None).collect();
         let mut replicas = Replicas { sockets, addresses, directory: Directory::new("order"), limits, nodes };
         (0..NODES).for_each(|node| replicas.start_node(node, None));
+        // A new cluster begins when all have met: a test that stops a node at once would wait for it for ever.
+        while !replicas.nodes.iter().flatten().all(is_admitted) {
+            std::thread::yield_now();
+        }
         replicas
     }
 
