@@ -324,7 +324,8 @@ impl Call {
     /// Bytes that it takes, about.
     pub fn memory(&self) -> usize {
         let keys = self.footprint.keys();
-        let outside: usize = keys.iter().map(|entry| entry.key.memory()).sum();
+        let long = self.slots.iter().filter(|slot| !slot.is_short);
+        let outside: usize = long.map(|slot| keys[slot.entry as usize].key.memory()).sum();
         let job = self.job.with_mut(|job| {
             // SAFETY: the call is the caller's own, as only such calls are weighed.
             unsafe { &*job }.as_deref().map_or(0, size_of_val)

@@ -16,7 +16,7 @@ use crate::Shared;
 use crate::call::{Call, Slot};
 use crate::record::Record;
 use crate::version;
-use model::{Error, Limit, LimitKind, Result};
+use model::{Error, Limit, LimitKind, Result, TableId};
 use parts::epoch;
 use parts::memory::Allowance;
 use parts::sync::atomic::Ordering::Relaxed;
@@ -105,9 +105,15 @@ impl Memory {
 impl Shared {
     /// What counts for a call.
     pub fn charge_of(&self, call: &Call) -> Charge {
+        // Neighbours are of the same table.
+        let mut last = (TableId(u32::MAX), 0);
         let placeholder = |slot: &Slot| {
-            let row_bytes = self.tables.get(slot.table).map_or(0, |table| table.row_bytes.load(Relaxed) as usize);
-            version::bytes_with_row(row_bytes) + size_of::<Record>()
+            if last.0 != slot.table {
+                let table = self.tables.get(slot.table);
+                let row_bytes = table.map_or(0, |table| table.row_bytes.load(Relaxed) as usize);
+                last = (slot.table, version::bytes_with_row(row_bytes) + size_of::<Record>());
+            }
+            last.1
         };
         Charge { call: call.memory(), placeholders: call.written().map(placeholder).sum() }
     }

@@ -1,6 +1,6 @@
 //! The memory of one planner's versions: pieces of large chunks, used again by class.
 
-use crate::version::{CLASSES, Version, VersionRef, layout};
+use crate::version::{CLASSES, Version, VersionRef, layout, size_of_class};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -29,7 +29,7 @@ impl Pool {
     /// Memory for a version of a class.
     #[inline]
     pub fn take(&mut self, class: usize) -> NonNull<Version> {
-        self.made += layout(class).size() as isize;
+        self.made += size_of_class(class) as isize;
         match self.free[class].pop() {
             Some(memory) => memory,
             None => self.carve(layout(class)),
@@ -43,7 +43,7 @@ impl Pool {
     #[inline]
     pub unsafe fn give_back(&mut self, version: VersionRef) {
         let class = version.class();
-        self.made -= (layout(class).size() + version.block_bytes(version.content())) as isize;
+        self.made -= (size_of_class(class) + version.block_bytes(version.content())) as isize;
         // SAFETY: the caller's promise.
         self.free[class].push(unsafe { version.end_life() });
     }
@@ -59,6 +59,7 @@ impl Pool {
         let chunk = self.chunks.last().expect("a chunk was added");
         // SAFETY: within the chunk, by the check above; sizes are multiples of the alignment.
         let piece = unsafe { chunk.add(self.used) };
+        debug_assert!(layout.size().is_multiple_of(layout.align()), "the next piece is aligned, too");
         self.used += layout.size();
         piece.cast()
     }

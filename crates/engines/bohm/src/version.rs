@@ -92,7 +92,14 @@ pub(crate) fn class_of(row_bytes: usize) -> usize {
 /// Bytes of a version with room for a row, or with a block for it.
 pub(crate) fn bytes_with_row(row_bytes: usize) -> usize {
     let block_bytes = if row_bytes > LONGEST_INLINE { row_bytes } else { 0 };
-    layout(class_of(row_bytes)).size() + block_bytes
+    size_of_class(class_of(row_bytes)) + block_bytes
+}
+
+/// Bytes of a version of a class.
+#[inline]
+pub(crate) fn size_of_class(class: usize) -> usize {
+    const { assert!(size_of::<Version>().is_multiple_of(GRAIN), "there is no gap behind the head, nor behind the room") };
+    size_of::<Version>() + class * GRAIN
 }
 
 /// Memory of a version of a class.
