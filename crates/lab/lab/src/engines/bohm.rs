@@ -73,7 +73,10 @@ fn options(settings: &Settings) -> Options {
     let (planners, executors) = (planners as usize, executors as usize);
     // What a run prepares waits in the queue. Clients that wait for their tickets never fill it.
     let moves_threads = settings.moves_threads;
-    let options = Options { planners, executors, moves_threads, queue: usize::MAX, ..Options::default() };
+    // Its placeholders count before they are there, so a limit would be reached long before memory is.
+    let memory_bytes = Some(usize::MAX);
+    let options =
+        Options { planners, executors, moves_threads, memory_bytes, queue: usize::MAX, ..Options::default() };
     if !settings.has_small_limits {
         return options;
     }
