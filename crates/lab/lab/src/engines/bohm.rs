@@ -75,8 +75,7 @@ fn options(settings: &Settings) -> Options {
     let moves_threads = settings.moves_threads;
     // Its placeholders count before they are there, so a limit would be reached long before memory is.
     let memory_bytes = Some(usize::MAX);
-    let options =
-        Options { planners, executors, moves_threads, memory_bytes, queue: usize::MAX, ..Options::default() };
+    let options = Options { planners, executors, moves_threads, memory_bytes, queue: usize::MAX, ..Options::default() };
     if !settings.has_small_limits {
         return options;
     }
