@@ -92,7 +92,7 @@ impl Hyper {
             return false;
         }
         let guard = epoch::pin();
-        let Some(table) = self.tables.get(id) else { return true };
+        let Some(table) = self.tables.pinned_even_dropped(id.0, &guard) else { return true };
         let Some(node) = table.index.get(key, &guard) else { return true };
         let (place, node) = (node.place, NodeRef::of(node));
         let (slot, mut freed) = (place.slot as usize, 0);

@@ -75,12 +75,9 @@ impl Hyper {
     /// Undoes what the only open transaction has written.
     pub(super) fn undo_alone(&self, worker: &mut Worker) {
         for (number, write) in worker.writes.iter().enumerate().rev() {
-            let Some(table) = self.tables.get(write.table) else { continue };
+            let Some(table) = self.found_table(write.table) else { continue };
             let mut rows = table.block(write.place.block).write();
-            // Its table may have been dropped and freed.
-            if rows.key(write.place.slot as usize) == Some(&write.key) {
-                worker.replaced.put_back(number, &mut rows, write.place.slot as usize);
-            }
+            worker.replaced.put_back(number, &mut rows, write.place.slot as usize);
         }
         // Not before: a row that was deleted and inserted again has one slot and two entries.
         worker.writes.iter().for_each(|write| self.leave_slot(write));
@@ -88,7 +85,7 @@ impl Hyper {
 
     /// Frees the slot of a row that is gone.
     fn leave_slot(&self, write: &Write) {
-        let Some(table) = self.tables.get(write.table) else { return };
+        let Some(table) = self.found_table(write.table) else { return };
         let slot = write.place.slot as usize;
         let mut rows = table.block(write.place.block).write();
         if rows.key(slot) != Some(&write.key) {

@@ -3,7 +3,6 @@
 use crate::order::Seat;
 use crate::savepoints::Savepoints;
 use crate::skips::Skips;
-use crate::table::Table;
 use crate::worker::{Counts, Worker, count};
 use crate::writer::{Commit, Writer};
 use crate::{Hyper, Reason};
@@ -115,7 +114,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             class: reason.class(),
             rule: reason.rule(),
             explanation: reason.explanation(),
-            table: self.engine.tables.get(table).map(|table| table.schema().clone()),
+            table: self.engine.schema(table),
             target,
             transaction: self.core.name,
             other,
@@ -175,13 +174,6 @@ impl Hyper {
         let slot = self.starts.add()?;
         self.counts().push(counts.clone());
         Some(Box::new(Worker::new(slot, shelf, counts)))
-    }
-
-    /// The table of a number.
-    #[inline]
-    pub(super) fn table(&self, id: TableId) -> Result<&Table> {
-        let table = self.tables.get(id).filter(|table| !table.is_dropped());
-        table.ok_or_else(|| Invalid::UnknownTable { table: format!("number {}", id.0) }.into())
     }
 
     /// Starts a transaction that has not started: from here on it sees what has committed by now (Y2, Y5).

@@ -16,6 +16,7 @@ use crate::read::View;
 use crate::table::Table;
 use model::{Columns, Invalid, LogPosition, Result, RowBuf, TableId};
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
 use wal::redo::{encode_checkpoint_row, encode_checkpoint_start, encode_create};
 use wal::{CheckpointWriter, Pace};
 
@@ -53,7 +54,8 @@ impl Hyper {
         let mut report =
             CheckpointReport { start: writer.start(), tables: tables.len(), ..CheckpointReport::default() };
         writer.write(&record)?;
-        let tables: Vec<&Table> = tables.iter().filter_map(|(_, id)| self.tables.get(*id)).collect();
+        // One that was dropped meanwhile is dropped by the log, too.
+        let tables: Vec<Arc<Table>> = tables.iter().filter_map(|(_, id)| self.counted_table(*id).ok()).collect();
         for table in &tables {
             record.clear();
             encode_create(&mut record, table.id, table.schema());
@@ -62,7 +64,7 @@ impl Hyper {
         let rests_on = AtomicU64::new(0);
         for table in tables {
             for block in 0..table.blocks.count() {
-                write_block(table, block, &rests_on, &mut writer, &mut report)?;
+                write_block(&table, block, &rests_on, &mut writer, &mut report)?;
                 turn.rest();
             }
         }

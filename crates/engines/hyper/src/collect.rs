@@ -8,12 +8,15 @@ use crate::Hyper;
 use crate::undo::Undo;
 use crate::writer::Commit;
 use model::LogPosition;
-use parts::epoch;
+use parts::epoch::{self, Guard};
 use parts::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 /// Writes of a commit that is forgotten at once, and not with those of a later draw.
 const LARGE: usize = 1024;
+
+/// Writes that are collected under one guard.
+const PINNED_WRITES: usize = 64;
 
 /// Bounds on what may be collected. They hold for ever: a late entry among the starts is below its transaction's start (Y5).
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +45,14 @@ impl Hyper {
         collectable: Collectable,
         mut keep: impl FnMut(Option<Box<Undo>>) -> usize,
     ) -> usize {
-        let mut freed = 0;
-        for write in over.iter().flat_map(|commit| &commit.writes) {
+        let (mut freed, mut guard) = (0, epoch::pin());
+        for (number, write) in over.iter().flat_map(|commit| &commit.writes).enumerate() {
             freed += write.memory();
-            let Some(table) = self.tables.get(write.table) else { continue };
+            if number % PINNED_WRITES == PINNED_WRITES - 1 {
+                guard = repinned(guard);
+            }
+            // The transaction that was open here has ended: nothing else keeps the table.
+            let Some(table) = self.tables.pinned_even_dropped(write.table.0, &guard) else { continue };
             let slot = write.place.slot as usize;
             let mut rows = table.block(write.place.block).write();
             if rows.key(slot) != Some(&write.key) {
@@ -107,6 +114,12 @@ impl Hyper {
         self.hurry_log();
         over.len()
     }
+}
+
+/// A new guard in the place of an old one.
+fn repinned(guard: Guard) -> Guard {
+    drop(guard);
+    epoch::pin()
 }
 
 /// Frees a chain. Returns the bytes that it took.

@@ -76,6 +76,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         let log_position = self.core.to_await(&self.engine, position);
         let worker = self.core.worker.take().expect("open: it would be poisoned");
         count(&worker.counts.committed, 1);
+        worker.count_log();
         let at = commit.at;
         self.engine.end(worker, Some(commit));
         Ok(self.engine.committed(at, log_position))
@@ -106,6 +107,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             engine.undo_down_to(&mut worker, 0, None);
         }
         count(&worker.counts.read_only, 1);
+        worker.count_log();
         engine.end(worker, None);
         Ok(engine.committed(start, core.to_await(engine, rests_on)))
     }
@@ -165,12 +167,10 @@ pub(crate) struct RowImages<'e> {
 
 impl Images for RowImages<'_> {
     fn any(&self, accepts: &mut dyn for<'v> FnMut(Values<'v>) -> bool) -> bool {
-        let Some(table) = self.engine.tables.get(self.write.table) else { return false };
+        // A table that the validator has read from, dropped since or not.
+        let Some(table) = self.engine.found_table(self.write.table) else { return true };
         let rows = table.block(self.write.place.block).read();
         let rows: &Rows = &rows;
-        if self.write.place.slot as usize >= rows.slots() {
-            return true; // Freed with its table, since the validator's start has moved behind the drop.
-        }
         // An entry that is not there was undone, if its writer has aborted; nobody else takes it away from a validator.
         let Some((after, before)) = rows.around(self.write.place.slot as usize, self.writer) else { return false };
         let mut accepts_version =

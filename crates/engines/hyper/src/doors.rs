@@ -1,7 +1,6 @@
 //! The doors: open transactions, and bodies that may run again. Declared procedures come by `model::AsDeclared`.
 
 use crate::begin::Transaction;
-use crate::read::View;
 use crate::undo::ColumnSet;
 use crate::{Hyper, Reason};
 use model::{
@@ -9,6 +8,7 @@ use model::{
     LogPosition, Mode, OpenTransaction, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan, ScanEnd, Schema,
     SharedReads, SkipsLocked, Snapshots, Supervised, Supervisor, TableId, Tables, Timestamp, Usage,
 };
+use parts::epoch;
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::promise;
 use parts::sync::atomic::AtomicU64;
@@ -33,8 +33,11 @@ impl<H: Deref<Target = Hyper>> Access for Transaction<H> {
     }
 
     fn prefetch(&mut self, table: TableId, keys: &[Key]) {
-        if let Ok(table) = self.engine.table(table) {
-            keys.chunks(SIDE_BY_SIDE).for_each(|together| table.prefetch(together, ColumnSet::NONE));
+        for together in keys.chunks(SIDE_BY_SIDE) {
+            // The transaction may not have started.
+            let guard = epoch::pin();
+            let Some(table) = self.engine.tables.pinned(table.0, &guard) else { return };
+            table.prefetch(together, ColumnSet::NONE);
         }
     }
 
@@ -176,15 +179,15 @@ impl Tables for Hyper {
     }
 
     fn estimate_keys(&self, table: TableId, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
-        self.table(table).ok()?.index.estimate(lower, upper)
+        self.counted_table(table).ok()?.index.estimate(lower, upper)
     }
 
     fn sample_keys(&self, table: TableId, most: usize) -> Vec<Key> {
-        self.table(table).map(|table| table.index.sample(most)).unwrap_or_default()
+        self.counted_table(table).map(|table| table.index.sample(most)).unwrap_or_default()
     }
 
     fn estimate_bytes(&self, table: TableId) -> Option<u64> {
-        Some(self.table(table).ok()?.estimate_bytes())
+        Some(self.counted_table(table).ok()?.estimate_bytes())
     }
 
     fn transactions(&self) -> Option<Vec<OpenTransaction>> {
@@ -192,7 +195,7 @@ impl Tables for Hyper {
     }
 
     fn versions(&self, table: TableId) -> Option<u64> {
-        Some(self.table(table).ok()?.versions())
+        Some(self.counted_table(table).ok()?.versions())
     }
 
     fn checkpoint(&self) -> Result<()> {
@@ -227,12 +230,8 @@ impl Interactive for Hyper {
             let found = open.read_point(table, key, columns, row)?;
             return Ok(Got { found, log_position: LogPosition::ZERO });
         }
-        let table = self.table(table)?;
-        table.schema().check_key(key)?;
-        table.schema().check_columns(columns)?;
         let rests_on = AtomicU64::new(0);
-        let read = View { rests_on: Some(&rests_on), ..View::newest() }.read(table, key, columns, row);
-        let read = read.expect("it stops nowhere");
+        let read = self.read_newest(table, key, columns, row, &rests_on)?;
         let log_position = match self.options.durability {
             Durability::Fsync => LogPosition::from_raw(rests_on.into_inner()),
             Durability::Async | Durability::None => LogPosition::ZERO,

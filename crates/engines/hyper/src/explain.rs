@@ -26,7 +26,7 @@ impl Hyper {
 
     fn both_sides(&self, log: &PredicateLog, writer: &Arc<Writer>, write: &Write) -> Option<Met> {
         let asked = log.met_by(write, &RowImages { engine: self, writer, write })?;
-        let table = self.tables.get(write.table)?;
+        let table = self.found_table(write.table)?;
         let schema = table.schema();
         let rows = table.block(write.place.block).read();
         let slot = Some(write.place.slot as usize).filter(|&slot| slot < rows.slots())?;

@@ -44,6 +44,24 @@ impl<T> Growing<T> {
     }
 }
 
+impl<T> Growing<T> {
+    /// Shows the values that are set, by number.
+    pub fn each(&self, mut visit: impl FnMut(u32, &T)) {
+        let chunks = self.chunks.iter().filter_map(OnceLock::get);
+        let places = chunks.flat_map(|chunk| chunk.iter());
+        (0..).zip(places).for_each(|(number, place)| {
+            if let Some(value) = place.get() {
+                visit(number, value);
+            }
+        });
+    }
+
+    /// Returns the bytes that the array takes.
+    pub fn bytes(&self) -> usize {
+        self.chunks.iter().filter_map(OnceLock::get).map(|chunk| size_of_val(&**chunk)).sum()
+    }
+}
+
 /// Chunk of a number, and position in it.
 #[inline]
 fn position(number: u32) -> (usize, usize) {

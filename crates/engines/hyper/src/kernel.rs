@@ -1,16 +1,19 @@
 //! The counter, the starts and the status words without rows, for models of all their interleavings (`tests/loom_order.rs`).
 
 use crate::order::{Order, Seat, Starts};
+use crate::tables::{Probe, Tables};
 use crate::undo::Undo;
 use crate::writer::Writer;
 use model::Timestamp;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an engine's transactions share beside rows.
 #[derive(Debug)]
 pub struct Kernel {
     order: Order,
     starts: Starts,
+    tables: Tables<Probe>,
+    freed: Mutex<Vec<Arc<Probe>>>,
 }
 
 /// A version of a row, and its writer.
@@ -20,7 +23,8 @@ pub struct Version(Undo);
 impl Kernel {
     /// A kernel with room for a few transactions, in which nothing has happened.
     pub fn new() -> Kernel {
-        Kernel { order: Order::new(0), starts: Starts::new(1, false) }
+        let (order, starts, tables) = (Order::new(0), Starts::new(1, false), Tables::default());
+        Kernel { order, starts, tables, freed: Mutex::default() }
     }
 
     /// A place among the starts.
@@ -34,6 +38,35 @@ impl Kernel {
     /// Starts a transaction that may validate.
     pub fn start(&self, slot: u64, claims: bool) -> u64 {
         self.starts.start(slot, &self.order, claims, false)
+    }
+
+    /// Adds a table.
+    pub fn add_table(&self, number: u32) {
+        self.tables.set(number, Probe::default());
+    }
+
+    /// Looks for a table and at it, in a transaction that has started. Returns whether it is there.
+    ///
+    /// # Panics
+    /// If it was freed.
+    pub fn look_at_table(&self, number: u32) -> bool {
+        self.tables.look(number)
+    }
+
+    /// Ends a transaction.
+    pub fn leave(&self, slot: u64) {
+        self.starts.leave(slot);
+    }
+
+    /// Drops a table, and frees it if nobody can use it. Returns whether it did.
+    pub fn drop_table(&self, number: u32) -> bool {
+        self.tables.mark_dropped(number);
+        let is_over = self.order.draw() <= self.starts.lowest_first(&self.order);
+        if is_over {
+            let freed = self.tables.free(number);
+            self.freed.lock().unwrap_or_else(PoisonError::into_inner).extend(freed);
+        }
+        is_over
     }
 
     /// Draws a start that is nobody's.

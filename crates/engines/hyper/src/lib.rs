@@ -48,6 +48,7 @@
 //!   not cut off. So a reader learns from chains what its answer rests on, and who reads or overwrites is logged after.
 //! - **Y11** A block keeps each value as it was written, byte for byte, in whatever form its column is held (`store/column.rs`): versions,
 //!   predicates and the log see values only.
+//! - **Y12** A dropped table is freed when every open transaction has first started at or above its drop: none of them has found it.
 //!
 //! # From the paper to code
 //! Neumann, Mühlbauer, Kemper, *Fast Serializable Multi-Version Concurrency Control for Main-Memory Database Systems*,
@@ -101,6 +102,7 @@ mod scan;
 mod skips;
 mod store;
 mod table;
+mod tables;
 mod undo;
 mod view;
 mod wait;
@@ -116,7 +118,6 @@ pub use writer::{Status, StatusWord};
 
 use clock::EngineClock;
 use env::Clock;
-use growing::Growing;
 use model::{AbortClass, Durability, Interactive, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId};
 use order::{Order, Starts};
 use parts::memory::Allowance;
@@ -126,6 +127,7 @@ use parts::wait::WaitTable;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use table::{Layout, Table};
+use tables::Tables;
 use wait::Waits;
 use wal::redo::{encode_create, encode_drop};
 use wal::{CheckpointTurns, Log};
@@ -143,7 +145,7 @@ pub struct Hyper {
     order: Order,
     starts: Starts,
     shelves: Shelves,
-    tables: TablesByNumber,
+    tables: Tables<Table>,
     names: Mutex<Names>,
     /// One at a time frees dropped tables.
     freeing: Mutex<()>,
@@ -166,19 +168,8 @@ pub struct Hyper {
 struct Names {
     listed: Vec<(String, TableId)>,
     next: u32,
-    /// With the timestamp at which each was dropped: whoever started before may still use it.
+    /// With the timestamp at which each was dropped: whoever first started before may still use it (Y12).
     dropped: Vec<(u64, TableId)>,
-}
-
-/// The tables by their numbers, which are not given again. The entry of a dropped table stays, without its rows.
-#[derive(Debug)]
-struct TablesByNumber(Growing<Box<Table>>);
-
-impl TablesByNumber {
-    #[inline]
-    fn get(&self, id: TableId) -> Option<&Table> {
-        self.0.get(id.0).map(|table| &**table)
-    }
 }
 
 /// Numbers of tables, those of dropped ones among them: each takes a place in an array.
@@ -233,7 +224,8 @@ pub struct Options {
     /// Whether versions are whole rows instead of the columns that were changed: for experiments. Default: false.
     pub whole_versions: bool,
     /// Whether there is one version of each row and one transaction at a time, as in the mode that the paper compares with
-    /// (`alone.rs`): a second one is refused by [`LimitKind::Transactions`]. In memory only: for experiments. Default: false.
+    /// (`alone.rs`): a second one is refused by [`LimitKind::Transactions`]. In memory only, and dropped tables are not freed: for
+    /// experiments. Default: false.
     pub single_version: bool,
     /// Whether the nodes of ordered tables hold four entries: for tests, to which splits and merges are then common. Default:
     /// false.
@@ -387,6 +379,10 @@ pub struct Stats {
     pub aborted: [u64; Reason::ALL.len()],
     /// Writes that were tested against predicates.
     pub tested: u64,
+    /// Transactions that committed with predicates in their logs.
+    pub logged: u64,
+    /// Bytes of these logs: keys, columns and comparisons.
+    pub logged_bytes: u64,
     /// Transactions open now.
     pub open: u64,
     /// Transactions that wait for another one now.
@@ -430,7 +426,7 @@ impl Hyper {
             order: Order::new(0),
             starts: Starts::new(options.transactions, options.transaction_age.is_some()),
             shelves: Shelves::new(),
-            tables: TablesByNumber(Growing::default()),
+            tables: Tables::default(),
             names: Mutex::default(),
             freeing: Mutex::default(),
             counts: Mutex::default(),
@@ -483,8 +479,8 @@ impl Hyper {
         let block_rows = self.options.block_rows();
         let meter = self.memory.meter.clone();
         let layout = Layout { schema: Arc::new(schema), by_row, block_rows, whole_versions, has_synopses, meter };
-        let table = Box::new(Table::new(id, layout, self.options.has_small_nodes));
-        self.memory.meter.charge(self.tables.0.set(id.0, table));
+        let table = Table::new(id, layout, self.options.has_small_nodes);
+        self.memory.meter.charge(self.tables.set(id.0, table));
     }
 
     /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is
@@ -499,7 +495,7 @@ impl Hyper {
         let id = names.listed[at].1;
         let position = self.log_definition(|record| encode_drop(record, id))?;
         names.listed.remove(at);
-        self.tables.get(id).expect("a listed table is there").mark_dropped();
+        self.tables.mark_dropped(id.0);
         names.dropped.push((self.order.draw(), id));
         drop(names);
         self.free_dropped();
@@ -514,22 +510,8 @@ impl Hyper {
     /// All tables.
     pub fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {
         let names = self.names();
-        let schema = |id| self.tables.get(id).expect("a listed table is there").schema().clone();
+        let schema = |id: TableId| self.tables.counted(id.0).expect("a listed table is there").schema().clone();
         names.listed.iter().map(|(_, id)| (*id, schema(*id))).collect()
-    }
-
-    /// Frees the rows of dropped tables that nobody uses any more.
-    fn free_dropped(&self) {
-        // Whoever needs the memory waits for the one who is giving it back.
-        let _turn = self.freeing.lock().unwrap_or_else(PoisonError::into_inner);
-        let bound = self.collectable().bound;
-        let mut over = Vec::new();
-        self.names().dropped.retain(|&(at, id)| {
-            let is_over = at <= bound;
-            over.extend(is_over.then_some(id));
-            !is_over
-        });
-        over.into_iter().filter_map(|id| self.tables.get(id)).for_each(Table::clear);
     }
 
     /// Counters since the engine was opened. Looks at every block: for tests and figures.
@@ -539,6 +521,8 @@ impl Hyper {
             read_only: 0,
             aborted: [0; Reason::ALL.len()],
             tested: 0,
+            logged: 0,
+            logged_bytes: 0,
             open: self.shelves.open(),
             asleep: self.waits.len() as u64,
             rows: 0,
@@ -555,12 +539,14 @@ impl Hyper {
             stats.committed += counts.committed.load(Relaxed);
             stats.read_only += counts.read_only.load(Relaxed);
             stats.tested += counts.tested.load(Relaxed);
+            stats.logged += counts.logged.load(Relaxed);
+            stats.logged_bytes += counts.logged_bytes.load(Relaxed);
             for (sum, aborted) in stats.aborted.iter_mut().zip(&counts.aborted) {
                 *sum += aborted.load(Relaxed);
             }
         }
         for (id, _) in self.tables() {
-            let table = self.tables.get(id).expect("a listed table is there");
+            let Ok(table) = self.counted_table(id) else { continue };
             stats.rows += table.len() as u64;
             table.each_block(|rows| {
                 stats.versioned += rows.chains() as u64;
@@ -572,7 +558,7 @@ impl Hyper {
 
     /// The schema of a table that is there.
     pub fn schema(&self, id: TableId) -> Option<Arc<Schema>> {
-        self.tables.get(id).filter(|table| !table.is_dropped()).map(|table| table.schema().clone())
+        self.tables.counted(id.0).map(|table| table.schema().clone())
     }
 
     /// Figures of the log; `None` in memory.

@@ -143,6 +143,8 @@ type Chunk = Box<[CachePadded<Place>]>;
 #[derive(Debug)]
 struct Place {
     entry: AtomicU64,
+    /// A bound on the start that its transaction had first. `Relaxed`: published by the entry, which is stored after it.
+    first: AtomicU64,
     /// Who has it, and since when by the engine's clock: for figures. `Relaxed`: they may be those of the one before.
     name: AtomicU64,
     began: AtomicU64,
@@ -250,7 +252,9 @@ impl Starts {
     /// Enters a transaction, and only then draws its start, or takes the last commit's (Y5).
     #[inline]
     pub fn start(&self, slot: u64, order: &Order, claims: bool, reads_only: bool) -> u64 {
-        self.enter(slot, order.now(), reads_only);
+        let now = order.now();
+        self.place(slot).first.store(now, Relaxed);
+        self.enter(slot, now, reads_only);
         fence_of_loom();
         if claims { order.draw() } else { order.now() }
     }
@@ -276,6 +280,18 @@ impl Starts {
 }
 
 impl Starts {
+    /// The lowest first start of an open transaction, at most the counter, which is read first. Who is doomed runs no statement any more.
+    pub fn lowest_first(&self, order: &Order) -> u64 {
+        let now = order.now();
+        fence_of_loom();
+        let is_open = |place: &&Place| {
+            let is_doomed = || self.has_ages && place.state.load(SeqCst) & DOOMED != 0;
+            place.entry.load(SeqCst) != IDLE && !is_doomed()
+        };
+        // If the place has another transaction by now, then the entry's has ended, and this is the other one's.
+        self.places().filter(is_open).map(|place| place.first.load(Relaxed)).fold(now, u64::min)
+    }
+
     /// Has a slot's next transaction begin, in a statement. Before it enters.
     pub fn take_seat(&self, slot: u64) -> Seat {
         let state = &self.place(slot).state;
@@ -333,7 +349,7 @@ impl Starts {
 impl Place {
     fn new() -> Place {
         let zero = || AtomicU64::new(0);
-        Place { entry: AtomicU64::new(IDLE), name: zero(), began: zero(), state: zero() }
+        Place { entry: AtomicU64::new(IDLE), first: zero(), name: zero(), began: zero(), state: zero() }
     }
 }
 

@@ -5,12 +5,13 @@ use crate::block::{Rows, Version};
 use crate::node::NodeRef;
 use crate::predicates::looked_at;
 use crate::table::Table;
+use crate::tables::unknown;
 use crate::undo::{ColumnSet, Undecided};
 use crate::wait::Refusal;
 use crate::writer::Writer;
 use crate::{Hyper, Validation};
 use model::{Columns, Key, LogPosition, Result, RowBuf, RowRef, TableId};
-use parts::epoch;
+use parts::epoch::{self, Guard};
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::spin::Backoff;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -34,6 +35,17 @@ impl Core {
     pub fn view(&self) -> View<'_> {
         View { start: self.start(), own: self.writer.as_ref(), rests_on: Some(&self.rests_on), stops: self.reads_wait }
     }
+}
+
+/// Why a look for a row found no answer.
+#[derive(Debug)]
+enum Unread {
+    /// The row has another place by now.
+    Moved,
+    /// It was written by somebody who is deciding.
+    Undecided(Undecided),
+    /// It stops there.
+    Refused(Refusal),
 }
 
 impl View<'_> {
@@ -71,41 +83,50 @@ impl View<'_> {
     ) -> std::result::Result<Read, Refusal> {
         let mut backoff = Backoff::new();
         loop {
-            let guard = epoch::pin();
-            let Some(node) = table.index.get(key, &guard) else {
-                row.clear();
-                return Ok(Read { found: false, is_own: false });
-            };
-            let (place, node) = (node.place, NodeRef::of(node));
-            let rows = table.block(place.block).read();
-            let slot = place.slot as usize;
-            if !rows.is_of(slot, node) {
-                drop(rows);
-                backoff.pause();
-                continue;
+            let read = self.read_once(table, key, columns, row, &epoch::pin());
+            match read {
+                Ok(read) => return Ok(read),
+                Err(Unread::Moved) => backoff.pause(),
+                Err(Unread::Undecided(undecided)) => drop(undecided.0.status.decided()),
+                Err(Unread::Refused(refusal)) => return Err(refusal),
             }
-            if let Some(found) = rows.copy_unversioned(slot, columns, row) {
-                return Ok(Read { found, is_own: false });
-            }
-            if self.stops {
-                self.check_free(&rows, slot)?;
-            }
-            let undecided = match self.of(&rows, slot) {
-                Ok(version) => {
-                    let found = version.is_there();
-                    if found {
-                        version.copy(columns, row);
-                    } else {
-                        row.clear();
-                    }
-                    return Ok(Read { found, is_own: rows.is_owned_by(slot, self.own) });
-                }
-                Err(undecided) => undecided,
-            };
-            drop(rows);
-            drop(guard);
-            undecided.0.status.decided();
         }
+    }
+
+    /// The same by one look, which waits for nobody.
+    #[inline]
+    fn read_once(
+        &self,
+        table: &Table,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+        guard: &Guard,
+    ) -> std::result::Result<Read, Unread> {
+        let Some(node) = table.index.get(key, guard) else {
+            row.clear();
+            return Ok(Read { found: false, is_own: false });
+        };
+        let (place, node) = (node.place, NodeRef::of(node));
+        let rows = table.block(place.block).read();
+        let slot = place.slot as usize;
+        if !rows.is_of(slot, node) {
+            return Err(Unread::Moved);
+        }
+        if let Some(found) = rows.copy_unversioned(slot, columns, row) {
+            return Ok(Read { found, is_own: false });
+        }
+        if self.stops {
+            self.check_free(&rows, slot).map_err(Unread::Refused)?;
+        }
+        let version = self.of(&rows, slot).map_err(Unread::Undecided)?;
+        let found = version.is_there();
+        if found {
+            version.copy(columns, row);
+        } else {
+            row.clear();
+        }
+        Ok(Read { found, is_own: rows.is_owned_by(slot, self.own) })
     }
 }
 
@@ -118,6 +139,33 @@ pub(crate) struct Read {
 }
 
 impl Hyper {
+    /// Reads what is committed of a row, without a transaction: the table is looked up again after each wait.
+    pub(super) fn read_newest(
+        &self,
+        id: TableId,
+        key: &[u8],
+        columns: Columns<'_>,
+        row: &mut RowBuf,
+        rests_on: &AtomicU64,
+    ) -> Result<Read> {
+        let view = View { rests_on: Some(rests_on), ..View::newest() };
+        let mut backoff = Backoff::new();
+        loop {
+            let guard = epoch::pin();
+            let table = self.tables.pinned(id.0, &guard).ok_or_else(|| unknown(id))?;
+            table.schema().check_key(key)?;
+            table.schema().check_columns(columns)?;
+            let read = view.read_once(table, key, columns, row, &guard);
+            drop(guard);
+            match read {
+                Ok(read) => return Ok(read),
+                Err(Unread::Moved) => backoff.pause(),
+                Err(Unread::Undecided(undecided)) => drop(undecided.0.status.decided()),
+                Err(Unread::Refused(_)) => unreachable!("it stops nowhere"),
+            }
+        }
+    }
+
     /// The columns that count of a read of these.
     #[inline]
     pub(super) fn counted(&self, columns: ColumnSet) -> ColumnSet {

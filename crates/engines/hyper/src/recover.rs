@@ -6,6 +6,7 @@ use crate::table::Table;
 use crate::{Hyper, MOST_NUMBERS, Options};
 use env::Disk;
 use model::{Invalid, Limit, LimitKind, Malformed, Result, RowKind, RowRef, Schema, TableId};
+use parts::epoch::{self, Guard};
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use smallvec::SmallVec;
@@ -135,13 +136,14 @@ impl Rebuilding<'_> {
     }
 
     /// A table that is not dropped.
-    fn table(&self, id: TableId) -> Option<&Table> {
-        self.engine.tables.get(id).filter(|table| !table.is_dropped())
+    fn table<'g>(&'g self, id: TableId, guard: &'g Guard) -> Option<&'g Table> {
+        self.engine.tables.pinned(id.0, guard)
     }
 
     /// Puts rows in the place of whatever is there under their keys.
     fn replace(&self, group: &mut Group<'_>) {
-        let Some(table) = group.first().and_then(|first| self.table(first.table)) else { return };
+        let guard = epoch::pin();
+        let Some(table) = group.first().and_then(|first| self.table(first.table, &guard)) else { return group.clear() };
         let keys: SmallVec<[&[u8]; SIDE_BY_SIDE]> = group.iter().map(|write| write.key).collect();
         table.prefetch_group(&keys);
         for redo::Write { key, row, .. } in group.drain(..) {
@@ -161,7 +163,7 @@ impl Rebuild for Rebuilding<'_> {
     /// A table that a record has created, unless the checkpoint has it already.
     fn create_table(&self, id: TableId, schema: Schema, _: bool) -> std::result::Result<(), Malformed> {
         let mut names = self.engine.names();
-        if self.engine.tables.get(id).is_some() {
+        if self.engine.tables.was_given(id.0) {
             return Ok(());
         }
         if id.0 >= MOST_NUMBERS {
@@ -175,10 +177,8 @@ impl Rebuild for Rebuilding<'_> {
 
     fn drop_table(&self, id: TableId) {
         self.engine.names().listed.retain(|(_, listed)| *listed != id);
-        if let Some(table) = self.engine.tables.get(id) {
-            table.mark_dropped();
-            table.clear();
-        }
+        self.engine.tables.mark_dropped(id.0);
+        self.engine.free_table(id);
     }
 
     fn reserve(&self, next: TableId) {
@@ -193,7 +193,8 @@ impl Rebuild for Rebuilding<'_> {
         let mut group = Group::new();
         for write in writes {
             let (_, write) = write?;
-            let Some(table) = self.table(write.table) else { continue };
+            let guard = epoch::pin();
+            let Some(table) = self.table(write.table, &guard) else { continue };
             table.schema().check_key(write.key).map_err(|_| Malformed)?;
             if let (RowKind::Typed, Some(row)) = (table.schema().rows(), write.row) {
                 table.schema().check_row(write.key, RowRef::new(row)).map_err(|_| Malformed)?;

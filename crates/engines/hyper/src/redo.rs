@@ -41,11 +41,9 @@ fn in_place<'a>(engine: &Hyper, write: &'a Write, row: &'a mut RowBuf) -> redo::
 /// Copies what stands in place; false and nothing if no row does.
 fn copy_row(engine: &Hyper, write: &Write, row: &mut RowBuf) -> bool {
     row.clear();
-    let Some(table) = engine.tables.get(write.table) else { return false };
+    // Recovery passes over it if its table was dropped.
+    let Some(table) = engine.found_table(write.table) else { return false };
     let rows = table.block(write.place.block).read();
-    if write.place.slot as usize >= rows.slots() {
-        return false; // Freed with its table, since the writer's start has moved behind the drop: recovery passes over it.
-    }
     let newest = rows.newest(write.place.slot as usize);
     if newest.is_there() {
         newest.copy(Columns::All, row);

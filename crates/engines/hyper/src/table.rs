@@ -13,8 +13,8 @@ use parts::index::prefetch::{SIDE_BY_SIDE, prefetch};
 use parts::memory::Meter;
 use parts::sync::Mutex;
 use parts::sync::atomic::{
-    AtomicBool, AtomicU32,
-    Ordering::{Acquire, Relaxed, SeqCst},
+    AtomicU32,
+    Ordering::{Acquire, SeqCst},
 };
 use parts::{CachePadded, threads};
 use smallvec::SmallVec;
@@ -57,8 +57,6 @@ pub(crate) struct Table {
     pub index: Index,
     pub blocks: Blocks,
     inserters: Box<[CachePadded<Mutex<Inserter>>]>,
-    /// Set once. `Relaxed`: a statement that runs at the same time may see either.
-    is_dropped: AtomicBool,
 }
 
 /// Where some threads insert.
@@ -80,19 +78,11 @@ impl Table {
         let index = Index(AnyIndex::metered(&layout.schema, has_small_nodes, &layout.meter));
         let inserters: Box<[CachePadded<Mutex<Inserter>>]> = (0..INSERTERS).map(|_| CachePadded::default()).collect();
         layout.meter.charge(size_of::<Table>() + size_of_val(&*inserters));
-        Table { id, layout, index, blocks: Blocks::default(), inserters, is_dropped: AtomicBool::new(false) }
+        Table { id, layout, index, blocks: Blocks::default(), inserters }
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
         &self.layout.schema
-    }
-
-    pub fn is_dropped(&self) -> bool {
-        self.is_dropped.load(Relaxed)
-    }
-
-    pub fn mark_dropped(&self) {
-        self.is_dropped.store(true, Relaxed);
     }
 
     /// A place that is nobody's. Its block grows here, and not under the latch of a leaf, unless it has shrunk before.
@@ -180,8 +170,7 @@ impl Table {
         }
     }
 
-    /// Frees all rows of a table that nobody uses any more. What is left of it stays counted: the table without rows, and 200 bytes for
-    /// each of its blocks, since a validator may look for a row in any of them.
+    /// Frees all rows of a table that nobody uses any more. The rest of it stays counted until it is dropped.
     pub fn clear(&self) {
         for number in 0..self.blocks.count() {
             let Some(block) = self.blocks.get(number) else { continue };
@@ -250,6 +239,8 @@ impl Drop for Table {
     fn drop(&mut self) {
         // Nobody else has the table, so nobody finds its nodes.
         self.index.0.drain(|node| NodeRef::at(node).free());
+        let blocks = self.blocks.blocks.bytes();
+        self.layout.meter.credit(size_of::<Table>() + size_of_val(&*self.inserters) + blocks);
     }
 }
 

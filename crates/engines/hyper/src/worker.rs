@@ -60,6 +60,9 @@ pub(crate) struct Counts {
     pub aborted: [AtomicU64; Reason::ALL.len()],
     /// Writes of others that were tested against its predicates.
     pub tested: AtomicU64,
+    /// Transactions that committed with predicates, and the bytes of their logs.
+    pub logged: AtomicU64,
+    pub logged_bytes: AtomicU64,
 }
 
 /// Counts more. By the only writer.
@@ -122,6 +125,15 @@ impl Worker {
                 self.made += size_of::<Undo>() as isize;
                 Box::new(Undo::of(writer))
             }
+        }
+    }
+
+    /// Counts the log of predicates of a transaction that commits.
+    #[inline]
+    pub fn count_log(&self) {
+        if !self.log.is_empty() {
+            count(&self.counts.logged, 1);
+            count(&self.counts.logged_bytes, self.log.bytes() as u64);
         }
     }
 

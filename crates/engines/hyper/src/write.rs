@@ -412,11 +412,13 @@ impl Hyper {
     pub(super) fn undo_down_to(&self, worker: &mut Worker, floor: usize, doomed: Option<&Arc<Writer>>) {
         while worker.writes.len() > floor {
             let write = worker.pop().expect("more than the floor");
-            // Of a table that was dropped meanwhile too: its rows live until all have started after that.
-            let Some(table) = self.tables.get(write.table) else { continue };
+            // The table is there even if it was dropped, but the doomed keep nothing alive.
+            let guard = epoch::pin();
+            let Some(table) = self.tables.pinned_even_dropped(write.table.0, &guard) else { continue };
             let mut rows = table.block(write.place.block).write();
             if write.place.slot as usize >= rows.slots() {
-                continue; // Freed with its table, since the start has moved behind the drop.
+                assert!(doomed.is_some(), "Y12");
+                continue;
             }
             let head = rows.head(write.place.slot as usize);
             if doomed.is_some() && !head.is_some_and(|undo| undo.is_of(doomed)) {

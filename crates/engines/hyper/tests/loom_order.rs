@@ -119,6 +119,30 @@ fn a_validator_finds_everybody_since_its_start() {
     }
 }
 
+/// Y12: whoever has started finds a table that nobody frees while it is used, or none.
+#[test]
+fn a_table_is_not_freed_while_it_is_used() {
+    for claims in [false, true] {
+        loom::model(move || {
+            let kernel = Arc::new(Kernel::new());
+            kernel.add_table(0);
+            let user = thread::spawn({
+                let kernel = kernel.clone();
+                move || {
+                    let slot = kernel.slot();
+                    kernel.start(slot, claims);
+                    let is_found = kernel.look_at_table(0);
+                    kernel.leave(slot);
+                    is_found
+                }
+            });
+            kernel.drop_table(0);
+            user.join().unwrap();
+            assert!(kernel.drop_table(0) && !kernel.look_at_table(0), "nobody uses it any more");
+        });
+    }
+}
+
 /// A sleeper sleeps until the writer goes on, whichever way it does. A lost wake-up is a deadlock, which loom reports.
 #[test]
 fn a_sleeper_is_woken() {

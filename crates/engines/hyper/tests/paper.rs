@@ -236,6 +236,8 @@ fn sec_4_4_the_log_of_a_top_customer_is_small() {
     assert!(other.update(table, &key(910), &Delta::new().add(3, 1_000_000)).expect("nobody in the way"));
     other.commit().expect("nobody in the way");
     open.commit().expect("customer 910 has bad credit");
+    let stats = engine.stats();
+    assert_eq!((stats.logged, stats.logged_bytes), (1, bytes as u64), "others have read nothing");
 }
 
 /// Section 2.4: versions go when nobody reads them any more, and no sooner.

@@ -14,6 +14,7 @@
 //! bucket and now and then the allocation of a segment of empty ones. Bucket `n` takes from bucket `n` without its
 //! top bit the entries whose hash has that bit. Segments double in size and never move, so a reader can hold on to a
 //! bucket without a pin, and nothing but overflow blocks is ever retired while the index lives. It never shrinks.
+//! A shard is made for the first key that is put there, or found absent for good, so that a small table has few.
 //!
 //! Invariants:
 //! - **H1** An entry is in the index while its address is in a slot, and it is in the slots of one bucket only, the
@@ -23,6 +24,7 @@
 //!   the bucket's version changes.
 //! - **H3** A bucket never retires, and its address never changes.
 //! - **H4** Addresses of entries fit in 48 bits; the tag is above them, and odd, so that no empty slot matches it.
+//! - **H5** A shard that is not there yet has no entry, no stamp and no count.
 //!
 //! Source: linear hashing is Litwin, "Linear hashing: a new tool for file and table addressing", 1980.
 
@@ -36,7 +38,7 @@ use self::{
     shard::{AssignedBucket, Shard},
 };
 use super::{Entry, Insert, KeyWidth, LeafChange, LeafCount, prefetch::SIDE_BY_SIDE};
-use crate::{epoch::Guard, memory::Meter};
+use crate::{epoch::Guard, memory::Meter, sync::OnceLock};
 use std::{
     hash::{BuildHasher, RandomState},
     ptr::NonNull,
@@ -57,9 +59,12 @@ pub(super) const SHARDS: usize = 64;
 /// Every method that takes a key, if the index is for keys of eight bytes and this one has another length.
 pub struct Hash<E: Entry> {
     hasher: KeyHasher,
-    /// A power of two of them, chosen by the hash's top bits.
-    shards: Box<[Shard<E>]>,
+    /// A power of two of them, chosen by the hash's top bits (H5).
+    shards: Box<[LazyShard<E>]>,
+    meter: Arc<Meter>,
 }
+
+type LazyShard<E> = OnceLock<Box<Shard<E>>>;
 
 /// Hash of a key in one index: the first step of a lookup in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,8 +93,9 @@ impl<E: Entry> Hash<E> {
     pub fn metered(width: KeyWidth, shards: usize, seed: impl Into<Option<u64>>, meter: &Arc<Meter>) -> Self {
         assert!((1..=SHARDS).contains(&shards), "between 1 and {SHARDS} shards");
         let seed = seed.into().unwrap_or_else(|| RandomState::new().hash_one(0_u64));
-        let shards = (0..shards.next_power_of_two()).map(|_| Shard::new(meter.clone())).collect();
-        Self { hasher: KeyHasher::new(width, seed), shards }
+        let shards: Box<[LazyShard<E>]> = (0..shards.next_power_of_two()).map(|_| OnceLock::new()).collect();
+        meter.charge(size_of_val(&*shards));
+        Self { hasher: KeyHasher::new(width, seed), shards, meter: meter.clone() }
     }
 
     /// The entry of `key`, if there is one. Absence is certain for one instant during the call, but leaves no trace:
@@ -97,7 +103,7 @@ impl<E: Entry> Hash<E> {
     #[inline]
     pub fn get<'g>(&self, key: &[u8], guard: &'g Guard) -> Option<&'g E> {
         let probe = self.hasher.probe(key);
-        let shard = self.shard(&probe);
+        let shard = self.shard(&probe)?;
         shard.peek(&probe, guard).or_else(|| shard.find(&probe, guard, None))
     }
 
@@ -106,7 +112,7 @@ impl<E: Entry> Hash<E> {
     #[inline]
     pub fn get_or_stamp<'g>(&self, key: &[u8], at: u64, guard: &'g Guard) -> Option<&'g E> {
         let probe = self.hasher.probe(key);
-        let shard = self.shard(&probe);
+        let shard = self.shard_or_new(&probe);
         shard.peek(&probe, guard).or_else(|| shard.find(&probe, guard, Some(at)))
     }
 
@@ -117,14 +123,14 @@ impl<E: Entry> Hash<E> {
     #[inline]
     pub fn get_or_count<'g>(&self, key: &[u8], guard: &'g Guard) -> Result<&'g E, LeafCount> {
         let probe = self.hasher.probe(key);
-        let shard = self.shard(&probe);
+        let shard = self.shard_or_new(&probe);
         shard.peek(&probe, guard).map_or_else(|| shard.find_or_count(&probe, guard), Ok)
     }
 
     /// The count now of the bucket that `key` is assigned to.
     pub fn count_of(&self, key: &[u8]) -> LeafCount {
         let probe = self.hasher.probe(key);
-        self.shard(&probe).count_of(&probe)
+        self.shard_or_new(&probe).count_of(&probe)
     }
 
     /// Puts the entry that `make` returns under `key`, unless the key is taken or was found absent above `at`.
@@ -147,7 +153,7 @@ impl<E: Entry> Hash<E> {
         make: impl FnOnce() -> NonNull<E>,
     ) -> Insert<'g, E> {
         let probe = self.hasher.probe(key);
-        let shard = self.shard(&probe);
+        let shard = self.shard_or_new(&probe);
         let inserted = shard.insert::<false>((&probe, at), guard, make, &mut |_| {});
         if matches!(inserted, Insert::Inserted(_)) && shard.is_crowded() {
             shard.grow::<false>(&self.hasher, guard, &mut |_| {});
@@ -172,12 +178,13 @@ impl<E: Entry> Hash<E> {
         mut changed: impl FnMut(LeafChange<'_>),
     ) -> Insert<'g, E> {
         let probe = self.hasher.probe(key);
-        let shard = self.shard(&probe);
+        let shard = self.shard_or_new(&probe);
         let mut report = |(before, after), (hash, buckets): (u64, usize)| {
             let home = AssignedBucket::of(hash, buckets);
             let covers = |key: &[u8]| {
                 let other = self.hasher.probe(key);
-                std::ptr::eq(self.shard(&other), shard) && AssignedBucket::of(other.hash, buckets) == home
+                self.number_of(other.hash) == self.number_of(probe.hash)
+                    && AssignedBucket::of(other.hash, buckets) == home
             };
             let covered = |key: Option<&[u8]>| key.is_some_and(covers);
             changed(LeafChange { before: LeafCount(before), after: LeafCount(after), covered: &covered, split: None });
@@ -201,7 +208,7 @@ impl<E: Entry> Hash<E> {
         decide: impl FnOnce(&'g E) -> Option<u64>,
     ) -> Option<NonNull<E>> {
         let probe = self.hasher.probe(key);
-        self.shard(&probe).remove(&probe, guard, decide)
+        self.shard(&probe)?.remove(&probe, guard, decide)
     }
 
     /// Appends the entries of the next few buckets (some hundreds of entries) to `batch`, and returns whether there
@@ -215,7 +222,7 @@ impl<E: Entry> Hash<E> {
 
     /// Returns the number of entries. Exact while no thread inserts or removes.
     pub fn len(&self) -> usize {
-        self.shards.iter().map(Shard::len).sum()
+        self.shards.iter().filter_map(OnceLock::get).map(|shard| shard.len()).sum()
     }
 
     /// Returns whether there are no entries, as exactly as [`Self::len`].
@@ -239,20 +246,20 @@ impl<E: Entry> Hash<E> {
     /// Asks for the bucket of a key.
     #[inline]
     pub fn prefetch_bucket(&self, hash: KeyHash) {
-        self.shard_of(hash.0).prefetch(hash.0);
+        self.shard_of(hash.0).inspect(|shard| shard.prefetch(hash.0));
     }
 
     /// Asks for the first line of the entry that a key may have, whose bucket is near. Looks at no entry.
     #[inline]
     pub fn prefetch_entry(&self, hash: KeyHash) {
-        self.shard_of(hash.0).prefetch_entry(hash.0);
+        self.shard_of(hash.0).inspect(|shard| shard.prefetch_entry(hash.0));
     }
 
     /// As [`Self::get`], with the key's hash.
     #[inline]
     pub fn get_hashed<'g>(&self, key: &[u8], hash: KeyHash, guard: &'g Guard) -> Option<&'g E> {
         let probe = self.hasher.probe_hashed(key, hash.0);
-        let shard = self.shard(&probe);
+        let shard = self.shard(&probe)?;
         shard.peek(&probe, guard).or_else(|| shard.find(&probe, guard, None))
     }
 
@@ -267,25 +274,40 @@ impl<E: Entry> Hash<E> {
         let mut entries = [None; SIDE_BY_SIDE];
         for (entry, key) in entries.iter_mut().zip(keys) {
             let probe = self.hasher.probe(key.as_ref());
-            *entry = self.shard(&probe).peek(&probe, guard);
+            *entry = self.shard(&probe).and_then(|shard| shard.peek(&probe, guard));
         }
         entries.into_iter().flatten().for_each(&mut found);
     }
 
     /// Empties the index and hands every entry to `take`, for the owner to free.
     pub fn drain(&mut self, mut take: impl FnMut(NonNull<E>)) {
-        for shard in &mut self.shards {
-            shard.drain(&mut take);
-        }
+        self.shards.iter_mut().filter_map(OnceLock::get_mut).for_each(|shard| shard.drain(&mut take));
     }
 
     #[inline]
-    fn shard(&self, probe: &Probe<'_>) -> &Shard<E> {
+    fn shard(&self, probe: &Probe<'_>) -> Option<&Shard<E>> {
         self.shard_of(probe.hash)
     }
 
     #[inline]
-    fn shard_of(&self, hash: u64) -> &Shard<E> {
-        &self.shards[shard_of(hash, self.shards.len())]
+    fn shard_of(&self, hash: u64) -> Option<&Shard<E>> {
+        self.shards[self.number_of(hash)].get().map(|shard| &**shard)
+    }
+
+    /// The shard of a key that is put there, or whose absence leaves a trace.
+    #[inline]
+    fn shard_or_new(&self, probe: &Probe<'_>) -> &Shard<E> {
+        self.shards[self.number_of(probe.hash)].get_or_init(|| Box::new(Shard::new(self.meter.clone())))
+    }
+
+    #[inline]
+    fn number_of(&self, hash: u64) -> usize {
+        shard_of(hash, self.shards.len())
+    }
+}
+
+impl<E: Entry> Drop for Hash<E> {
+    fn drop(&mut self) {
+        self.meter.credit(size_of_val(&*self.shards));
     }
 }

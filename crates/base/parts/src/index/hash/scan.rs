@@ -1,6 +1,6 @@
 //! Visits every entry while the index grows.
 
-use super::{super::Entry, shard::Shard};
+use super::{super::Entry, LazyShard, shard::Shard};
 use crate::epoch::Guard;
 
 /// Buckets visited under one guard.
@@ -21,12 +21,16 @@ pub struct HashCursor {
 impl HashCursor {
     pub(super) fn advance<'g, E: Entry>(
         &mut self,
-        shards: &[Shard<E>],
+        shards: &[LazyShard<E>],
         guard: &'g Guard,
         batch: &mut Vec<&'g E>,
     ) -> bool {
         for _ in 0..BUCKETS_PER_BATCH {
             let Some(shard) = shards.get(self.shard) else { return false };
+            let Some(shard) = shard.get() else {
+                *self = Self { shard: self.shard + 1, position: 0 };
+                continue;
+            };
             let visited = visit(shard, self.position.reverse_bits(), guard, batch);
             match self.position.checked_add(visited) {
                 Some(position) => self.position = position,

@@ -32,7 +32,7 @@ pub(super) struct Shard<E: Entry> {
     directory: CachePadded<Directory<E>>,
     /// Written by every insert and removal.
     tally: CachePadded<Tally>,
-    /// Counts the buckets in use. Overflow blocks, a few for each hundred buckets, are not worth it.
+    /// Counts the shard and its buckets in use. Overflow blocks, a few for each hundred buckets, are not worth it.
     meter: Arc<Meter>,
 }
 
@@ -57,7 +57,7 @@ struct Tally {
 
 impl<E: Entry> Shard<E> {
     pub(super) fn new(meter: Arc<Meter>) -> Self {
-        meter.charge(segment_len(0) * size_of::<Bucket<E>>());
+        meter.charge(size_of::<Self>() + segment_len(0) * size_of::<Bucket<E>>());
         let segments = std::array::from_fn(|segment| match segment {
             0 => AtomicPtr::new(allocate(segment_len(0))),
             _ => AtomicPtr::new(ptr::null_mut()),
@@ -325,7 +325,7 @@ impl<E: Entry> Shard<E> {
 impl<E: Entry> Drop for Shard<E> {
     fn drop(&mut self) {
         self.drain(&mut |_| ());
-        self.meter.credit(self.buckets() * size_of::<Bucket<E>>());
+        self.meter.credit(size_of::<Self>() + self.buckets() * size_of::<Bucket<E>>());
         for segment in 0..SEGMENTS {
             let first = self.directory.segments[segment].load(Relaxed);
             if !first.is_null() {
