@@ -99,6 +99,10 @@ impl ReadView for SharedView<'_> {
 }
 
 impl Extremes for SharedView<'_> {
+    fn is_logged(&self) -> bool {
+        self.log.is_some()
+    }
+
     fn extreme(&self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
         let table = self.engine.table(scan.table)?;
         extreme::check(table, scan, of)?;

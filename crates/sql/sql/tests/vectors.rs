@@ -441,6 +441,9 @@ fn explain_names_what_is_logged() {
             assert_eq!(logged(&mut client, least), expect("(a > 10) with b below the least, columns b"));
             let greatest = "SELECT max(x) FROM k";
             assert_eq!(logged(&mut client, greatest), expect("all rows with x above the greatest, columns x"));
+            let both = "SELECT min(b), max(a), min(b) FROM t";
+            let ends = "all rows with b below the least or a above the greatest, columns a, b";
+            assert_eq!(logged(&mut client, both), expect(ends));
             let by_row = "SELECT min(b) FROM t WHERE length(x) > 2";
             assert_eq!(logged(&mut client, by_row), expect("all rows, columns b, x"));
         }

@@ -89,6 +89,9 @@ pub trait ReadView: Sync {
 
 /// Least and greatest values of columns: what is protected is the answer, and not the range that was searched.
 pub trait Extremes {
+    /// Returns whether anything is written down for the transaction. Where it is not, a scan finds values as well, and on several threads.
+    fn is_logged(&self) -> bool;
+
     /// Same as [`crate::Access::extreme`].
     ///
     /// # Errors

@@ -105,7 +105,7 @@ impl Binder<'_, '_> {
             path: Path::All,
             filter: None,
             wanted: None,
-            extreme: None,
+            extremes: Vec::new(),
             with_key,
             for_update: false,
             rules: super::index_rules(self.names, table)?,

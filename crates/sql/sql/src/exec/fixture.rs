@@ -207,7 +207,7 @@ pub fn scan(table: &Arc<Table>) -> Plan {
         path: Path::All,
         filter: None,
         wanted: None,
-        extreme: None,
+        extremes: Vec::new(),
         with_key: false,
         for_update: false,
         rules: IndexRules::default(),

@@ -233,10 +233,14 @@ impl<'c> Describer<'c> {
             1 => texts.concat(),
             _ => format!("({})", texts.join(" AND ")),
         };
-        let beyond = logged.extreme.map_or_else(String::new, |of| {
+        let beyond = logged.extremes.iter().map(|of| {
             let (side, end) = if of.is_greatest { ("above", "greatest") } else { ("below", "least") };
-            format!(" with {} {side} the {end}", scan.table.columns[usize::from(of.column)].name)
+            format!("{} {side} the {end}", scan.table.columns[usize::from(of.column)].name)
         });
+        let beyond = match &beyond.collect::<Vec<String>>()[..] {
+            [] => String::new(),
+            beyond => format!(" with {}", beyond.join(" or ")),
+        };
         let columns = match logged.columns.as_deref() {
             None => "all columns".to_owned(),
             Some([]) => "no columns".to_owned(),

@@ -65,7 +65,7 @@ fn step(plan: Plan, goal: Option<f64>, facts: &Facts<'_>) -> Plan {
             let input = std::mem::replace(&mut aggregation.input, Plan::Values { rows: Vec::new() });
             aggregation.input = match min_max::first_entry(&aggregation, &input, facts) {
                 Some(first) => first,
-                None => min_max::only_extreme(&aggregation, choose(input, None, facts)),
+                None => min_max::only_extremes(&aggregation, choose(input, None, facts)),
             };
             Plan::Aggregate(aggregation)
         }

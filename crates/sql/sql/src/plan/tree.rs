@@ -202,8 +202,9 @@ pub struct Scan {
     pub filter: Option<Expr>,
     /// The columns that anybody looks at; the others may be left NULL. `None`: all.
     pub wanted: Option<Vec<usize>>,
-    /// Column of which only the least or the greatest value is looked at: the scan may return a row with that one alone.
-    pub extreme: Option<model::Extreme>,
+    /// Columns of which only the least or the greatest values are looked at, if there are no others: the scan may return a row for each,
+    /// with that one alone.
+    pub extremes: Vec<model::Extreme>,
     /// Whether the engine's key follows the columns.
     pub with_key: bool,
     /// Whether the rows will be written. Such rows are owned as they are read.

@@ -133,7 +133,7 @@ impl ScanState {
         self.entry_filter = EntryFilter::new(scan);
         if self.ranges.iter().any(|range| matches!(range, Range::Between(entries) if !entries.index)) {
             self.columns = pushed::asked(scan, self.pushed.rest_columns.as_deref());
-            if let Some(batch) = self.pushed.only_extreme(scan, self.columns.as_deref(), run)? {
+            if let Some(batch) = self.pushed.only_extremes(scan, self.columns.as_deref(), run)? {
                 self.batch = batch;
                 self.ranges.clear();
             }

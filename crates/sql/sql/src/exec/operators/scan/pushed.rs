@@ -13,7 +13,7 @@ use crate::storage::{column_type, decimal_of, engine_value_of, is_ordered_as_sto
 use crate::types::{Datum, Type};
 pub(super) use crate::vectorize::conjuncts;
 use model::decimal::Decimal;
-use model::{ColumnType, Columns, Extreme, Predicate, RowBuf, Value};
+use model::{ColumnType, Columns, Extreme, Predicate, RowBuf, Value, ValueRef};
 use std::collections::BTreeSet;
 
 /// Division of a scan's work between engine and operator.
@@ -34,47 +34,59 @@ pub struct Logged {
     pub conjuncts: Vec<usize>,
     /// Columns that it returns; `None`: all.
     pub columns: Option<Vec<u16>>,
-    /// What it looks for, if no other row counts.
-    pub extreme: Option<Extreme>,
+    /// What it looks for, if no other rows count.
+    pub extremes: Vec<Extreme>,
 }
 
 impl Logged {
     pub(in crate::exec) fn of(scan: &Scan, run: &mut Run<'_, '_>) -> Option<Logged> {
         let pushed = run.push_down(scan).ok()?;
-        let extreme = pushed.extreme(scan).filter(|_| run.protects_extremes());
+        let protected = !pushed.extremes(scan).is_empty() && run.protects_extremes();
+        let extremes = if protected { pushed.extremes(scan).to_vec() } else { Vec::new() };
         let Pushed { rest, rest_columns, .. } = pushed;
         let all = scan.filter.as_ref().map_or(0, |filter| conjuncts(filter).len());
         let pushed = (0..all).filter(|at| !rest.contains(at)).collect();
-        Some(Logged { conjuncts: pushed, columns: asked(scan, rest_columns.as_deref()), extreme })
+        Some(Logged { conjuncts: pushed, columns: asked(scan, rest_columns.as_deref()), extremes })
     }
 }
 
 impl Pushed {
     /// What the engine may look for instead of all rows: it evaluates the whole filter.
-    fn extreme(&self, scan: &Scan) -> Option<Extreme> {
-        scan.extreme.filter(|_| self.rest.is_empty())
+    fn extremes<'s>(&self, scan: &'s Scan) -> &'s [Extreme] {
+        if self.rest.is_empty() { &scan.extremes } else { &[] }
     }
 
-    /// The row with the least or greatest value, if no other is looked at, and the engine protects it better than a scan. `None`: the scan
-    /// has to run.
-    pub(super) fn only_extreme(
+    /// Rows with the least or greatest values of columns, if no others are looked at, and the engine protects them better than a scan.
+    /// Each has its one value, so that nothing else of the row is protected. `None`: the scan has to run.
+    pub(super) fn only_extremes(
         &self,
         scan: &Scan,
         asked: Option<&[u16]>,
         run: &mut Run<'_, '_>,
     ) -> Result<Option<Batch>> {
-        let Some(of) = self.extreme(scan) else { return Ok(None) };
+        let (all, width) = (self.extremes(scan), scan.table.columns.len());
+        if all.is_empty() {
+            return Ok(None);
+        }
         let Some(shared) = run.exec.transaction.shared_reads() else { return Ok(None) };
         let view = shared.read_view()?;
-        let Some(extremes) = view.extremes() else { return Ok(None) };
-        let request = model::Scan {
-            filter: self.filter.as_ref(),
-            columns: as_columns(asked),
-            ..model::Scan::table(scan.table.storage.id())
-        };
-        let (mut row, mut batch) = (RowBuf::new(), Batch::default());
-        if let Some(key) = extremes.extreme(&request, of, &mut row)? {
-            batch.push(&key, row.bytes());
+        let Some(extremes) = view.extremes().filter(|extremes| extremes.is_logged()) else { return Ok(None) };
+        let (mut found, mut row, mut batch) = (RowBuf::new(), RowBuf::new(), Batch::default());
+        for &of in all {
+            let request = model::Scan {
+                filter: self.filter.as_ref(),
+                columns: Columns::Some(&[of.column]),
+                ..model::Scan::table(scan.table.storage.id())
+            };
+            if let Some(key) = extremes.extreme(&request, of, &mut found)? {
+                let value = found.row().get(0);
+                let at = |column: usize| if column == usize::from(of.column) { value } else { ValueRef::Null };
+                match asked {
+                    Some(asked) => row.set_values(asked.iter().map(|&column| at(column.into()))),
+                    None => row.set_values((0..width).map(at)),
+                }
+                batch.push(&key, row.bytes());
+            }
         }
         Ok(Some(batch))
     }

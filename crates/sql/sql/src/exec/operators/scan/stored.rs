@@ -30,7 +30,7 @@ pub struct StoredRows {
     asked: Option<Vec<u16>>,
     layout: Arc<Layout>,
     size: usize,
-    /// The only row that counts.
+    /// The only rows that count.
     only: Option<super::Batch>,
 }
 
@@ -52,7 +52,7 @@ impl StoredRows {
     pub fn new(scan: &Scan, pushed: Pushed, run: &mut Run<'_, '_>) -> Result<StoredRows> {
         count_scan(scan, run);
         let asked = pushed::asked(scan, pushed.rest_columns.as_deref());
-        let only = pushed.only_extreme(scan, asked.as_deref(), run)?;
+        let only = pushed.only_extremes(scan, asked.as_deref(), run)?;
         let entries = match run.ranges(scan)?.pop_front() {
             Some(super::Range::Between(entries)) if only.is_none() => Some(entries),
             _ => None,

@@ -124,7 +124,7 @@ fn scan(table: &Arc<Table>, path: Path, filter: Option<Expr>, wanted: Option<Vec
         path,
         filter,
         wanted,
-        extreme: None,
+        extremes: Vec::new(),
         with_key: false,
         for_update: false,
         rules: IndexRules::default(),
