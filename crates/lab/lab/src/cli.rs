@@ -150,9 +150,9 @@ At full scale each point is measured three times. A trial takes about 3.5 s: two
 HyPer's load more, and take up to 20 s. What experiments share is measured once.
 Trials on two cores (on more there are more points):
   vmvcc-silo 30, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48,
-  hyper-scan 72, hyper-synopsis 36, hyper-cycles 48, hyper-dml 72, hyper-tpcc 27, hyper-tatp 27, hyper-threads 48, hyper-logging 18,
+  hyper-scan 72, hyper-synopsis 36, hyper-cycles 48, hyper-dml 72, hyper-tpcc 27, hyper-tatp 27, hyper-threads 48, hyper-logging 93,
   hyper-validation 36, hyper-aborts 36,
-  bohm-stages 3, bohm-10rmw 96, bohm-2rmw8r 42, bohm-theta 84, bohm-long-readers 84, bohm-smallbank 48; all 834, two hours.
+  bohm-stages 3, bohm-10rmw 96, bohm-2rmw8r 42, bohm-theta 84, bohm-long-readers 84, bohm-smallbank 48; all 909, two hours.
 Smoke scale takes seconds, and decides nothing.
 
 Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed (the others have figures, all the same); 2 bad arguments.

@@ -16,7 +16,7 @@ mod worker;
 pub use tally::Tally;
 
 use crate::control::{COUNTING, Control, WARMING};
-use crate::engines::{DoorName, Engine, OnEngine};
+use crate::engines::{DoorName, Engine, OnEngine, PredicateLogs};
 use crate::machine::OtherPrograms;
 use crate::record::{Attempts, Forms, Log};
 use crate::retry::{Retrying, SharedRetrying};
@@ -99,6 +99,8 @@ pub struct Outcome {
     pub other_cores: Option<f64>,
     /// Replaced versions that were still there at the end, if the engine counts them.
     pub kept_versions: Option<u64>,
+    /// What transactions after the load have logged of their reads, if the engine logs predicates.
+    pub predicate_logs: Option<PredicateLogs>,
     /// Nanoseconds that a client takes for a transaction that no engine runs; `None` for a recorded run.
     pub bare_ns: Option<f64>,
     /// Everything that was done, if it was recorded.
@@ -180,11 +182,13 @@ impl<W: Workload> OnEngine for Run<'_, W> {
         let mut samples = Samples::default();
         let mut records = stage.load(&mut samples)?;
         let bare_ns = if self.is_recorded { None } else { Some(bare::ns_per_transaction(&stage, &samples)?) };
+        let logs_before = stage.engine.predicate_logs();
         let performed = match self.door {
             DoorName::Prepared => stage.perform_prepared()?,
             _ => stage.perform()?,
         };
         let (resident_bytes, kept_versions) = (crate::machine::resident_bytes(), stage.engine.kept_versions());
+        let predicate_logs = stage.engine.predicate_logs().zip(logs_before).map(|(now, before)| now.since(before));
         records.extend(performed.records);
         records.extend(stage.audit(&performed.clients)?);
         let Performed { tally, long_tally, other_cores, .. } = performed;
@@ -194,6 +198,7 @@ impl<W: Workload> OnEngine for Run<'_, W> {
             resident_bytes,
             other_cores,
             kept_versions,
+            predicate_logs,
             bare_ns,
             records,
         })

@@ -20,6 +20,7 @@ use doors::{HekatonEngine, HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
 use env::{Clock, RealDisk};
 use hekaton::Hekaton;
+use hyper::Hyper;
 use model::{Declared, Durability, Interactive, LogPosition, Mode, Reexecutable, Registry, Result, Schema, TableId};
 use mvto::Mvto;
 use serde::{Deserialize, Serialize};
@@ -151,6 +152,33 @@ impl Settings {
     }
 }
 
+/// Predicate logs of transactions that committed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PredicateLogs {
+    /// Transactions that logged something.
+    pub transactions: u64,
+    /// Bytes of their logs: keys, columns and comparisons, without what pointers and spare room take.
+    pub bytes: u64,
+}
+
+impl PredicateLogs {
+    /// All since the engine was opened.
+    pub fn of(engine: &Hyper) -> PredicateLogs {
+        let stats = engine.stats();
+        PredicateLogs { transactions: stats.logged, bytes: stats.logged_bytes }
+    }
+
+    /// Those after `before`.
+    pub fn since(self, before: PredicateLogs) -> PredicateLogs {
+        PredicateLogs { transactions: self.transactions - before.transactions, bytes: self.bytes - before.bytes }
+    }
+
+    /// Bytes of one transaction, on average; none if none logged anything.
+    pub fn mean_bytes(self) -> Option<f64> {
+        (self.transactions > 0).then(|| self.bytes as f64 / self.transactions as f64)
+    }
+}
+
 /// What the driver needs of an engine: its doors, and what it counts. A door that an engine does not implement itself is `model`'s
 /// adapter over a stronger one.
 pub trait Engine: Send + Sync + 'static {
@@ -181,6 +209,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Returns the number of replaced versions that are still there, if the engine counts them; none in an engine that keeps one
     /// version.
     fn kept_versions(&self) -> Option<u64> {
+        None
+    }
+
+    /// What transactions that committed have logged of their reads, if the engine logs predicates.
+    fn predicate_logs(&self) -> Option<PredicateLogs> {
         None
     }
 
@@ -324,7 +357,7 @@ fn silo_options(has_small_limits: bool) -> silo::Options {
 }
 
 /// Claims as for `silo`.
-fn hyper_options(settings: &Settings) -> hyper::Options {
+pub(crate) fn hyper_options(settings: &Settings) -> hyper::Options {
     let options = settings.hyper.apply(hyper::Options::default());
     if !settings.has_small_limits {
         return hyper::Options { claims: false, ..options };

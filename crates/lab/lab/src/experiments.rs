@@ -187,6 +187,8 @@ pub enum Measure {
     NanosecondsOf(&'static str, &'static str),
     /// Throughput over that of the bare loop.
     OfBare,
+    /// Bytes of a transaction's log of predicates.
+    LogBytes,
     /// 99.9th percentile of the latency, in milliseconds; logarithmic.
     P999Ms,
     /// Aborted attempts of a hundred.
@@ -205,6 +207,7 @@ impl Measure {
             Measure::RequestsPerS => "requests/s",
             Measure::MillionsPerS(_, name) | Measure::NanosecondsOf(_, name) => name,
             Measure::OfBare => "of the limit",
+            Measure::LogBytes => "bytes",
             Measure::P999Ms => "p99.9, ms",
             Measure::AbortPercent => "aborts, %",
             Measure::Ratio(_) => "ratio of throughputs",

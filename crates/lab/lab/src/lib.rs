@@ -16,6 +16,7 @@
 //!   command line changes. A program without a footprint is [`workloads::mixed`], which measures nothing.
 //! - [`workloads::audit`] checks the whole database after each run, against what the clients' transactions returned.
 //! - [`sums`] adds up a column beside versions: by the engines' scans by column, which are no `Access`.
+//! - [`queries`] runs queries of TPC-H by SQL, with their reads logged and not.
 //! - [`report`] makes rows of the measurements: medians, spread, abort reasons, commit, cores.
 //! - [`record`] writes down every attempt of every client in the form that the crate `check` judges; [`histories`] is the
 //!   command that does nothing else.
@@ -61,6 +62,7 @@ pub mod options;
 pub mod plain_core;
 pub mod plot;
 pub mod processes;
+pub mod queries;
 pub mod record;
 pub mod report;
 pub mod retry;

@@ -53,6 +53,9 @@ pub struct Row {
     pub other_cores: Option<f64>,
     /// Replaced versions that were still there at the end, if the engine counts them: the most of the repeats.
     pub kept_versions: Option<u64>,
+    /// Bytes of a transaction's log of predicates, on average of those that have one: the median of the repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<f64>,
     /// The allocator of the program.
     pub allocator: &'static str,
     /// Isolation level of the transactions.
@@ -136,6 +139,7 @@ impl Row {
             rss_mb: repeats.iter().map(|repeat| repeat.rss_mb).fold(0.0, f64::max),
             other_cores: repeats.iter().filter_map(|repeat| repeat.other_cores).reduce(f64::max),
             kept_versions: repeats.iter().filter_map(|repeat| repeat.kept_versions).max(),
+            log_bytes: median_of_some(repeats.iter().map(|repeat| repeat.log_bytes)),
             allocator: machine::ALLOCATOR,
             isolation: plan.settings.isolation(plan.engine.isolation()),
             durability: plan.durability,

@@ -3,12 +3,13 @@
 //! A process of its own, so that memory in use is that engine's alone, and no run inherits the heap that another has left.
 
 use crate::driver::{Extent, Outcome, Run, Tally};
-use crate::engines::{DoorName, EngineName, OnEngine, Settings, on_engine};
+use crate::engines::{DoorName, EngineName, OnEngine, PredicateLogs, Settings, hyper_options, on_engine};
 use crate::processes::own_program;
-use crate::sums;
 use crate::workloads::{Workload, bank, dml, smallbank, tatp, tpcc, ycsb};
+use crate::{queries, sums};
 use check::{Record, Writer};
 use env::time::Duration;
+use hdrhistogram::Histogram;
 use indicatif::{ProgressBar, ProgressStyle};
 use model::{Durability, Schema};
 use serde::de::DeserializeOwned;
@@ -30,6 +31,11 @@ pub trait Subject: Copy + fmt::Display + Serialize + DeserializeOwned {
     /// # Errors
     /// Errors of opening it and creating tables, for the user.
     fn open<T: OnEngine>(plan: &Plan<Self>, schemas: Vec<Schema>, task: T) -> Result<T::Output, Failure>;
+
+    /// The options of `hyper`, if that is the subject of a plan.
+    fn hyper(_plan: &Plan<Self>) -> Option<hyper::Options> {
+        None
+    }
 }
 
 impl Subject for EngineName {
@@ -39,6 +45,10 @@ impl Subject for EngineName {
 
     fn open<T: OnEngine>(plan: &Plan, schemas: Vec<Schema>, task: T) -> Result<T::Output, Failure> {
         on_engine(plan.engine, &plan.settings, schemas, task).map_err(|error| error.to_string())
+    }
+
+    fn hyper(plan: &Plan) -> Option<hyper::Options> {
+        (plan.engine == EngineName::Hyper).then(|| hyper_options(&plan.settings))
     }
 }
 
@@ -117,6 +127,8 @@ pub enum WorkloadPlan {
     Dml(dml::Parameters),
     /// Sums of a column beside updates.
     Sums(sums::Parameters),
+    /// Queries of SQL.
+    Tpch(queries::Parameters),
     /// Telephone subscribers.
     Tatp(tatp::Parameters),
     /// Orders of a wholesale supplier.
@@ -132,6 +144,7 @@ impl WorkloadPlan {
             WorkloadPlan::Smallbank(_) => smallbank::NAME,
             WorkloadPlan::Dml(_) => dml::NAME,
             WorkloadPlan::Sums(_) => sums::NAME,
+            WorkloadPlan::Tpch(_) => queries::NAME,
             WorkloadPlan::Tatp(_) => tatp::NAME,
             WorkloadPlan::Tpcc(_) => tpcc::NAME,
         }
@@ -145,6 +158,7 @@ impl WorkloadPlan {
             WorkloadPlan::Smallbank(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Dml(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Sums(parameters) => serde_json::to_value(parameters),
+            WorkloadPlan::Tpch(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Tatp(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Tpcc(parameters) => serde_json::to_value(parameters),
         }
@@ -197,6 +211,9 @@ pub struct Measurement {
     pub other_cores: Option<f64>,
     /// Replaced versions that were still there at the end, if the engine counts them.
     pub kept_versions: Option<u64>,
+    /// Bytes of a transaction's log of predicates, on average of those that have one, if the engine logs predicates.
+    #[serde(default)]
+    pub log_bytes: Option<f64>,
     /// Nanoseconds that a client takes for a transaction that no engine runs; none for a recorded run.
     pub bare_ns: Option<f64>,
 }
@@ -248,6 +265,24 @@ impl Figures {
     }
 }
 
+impl Figures {
+    /// One client, of whose transactions each was timed, in nanoseconds.
+    fn of_times(times: &Histogram<u64>, seconds: f64) -> Figures {
+        let quantile_us = |quantile| times.value_at_quantile(quantile) as f64 / 1000.0;
+        Figures {
+            seconds,
+            commits: times.len(),
+            txn_per_s: if seconds > 0.0 { times.len() as f64 / seconds } else { 0.0 },
+            commits_by_kind: BTreeMap::new(),
+            aborts: BTreeMap::new(),
+            p50_us: quantile_us(0.5),
+            p99_us: quantile_us(0.99),
+            p999_us: quantile_us(0.999),
+            timed_every: 1,
+        }
+    }
+}
+
 /// Why a trial has no measurement: a sentence for the user.
 pub type Failure = String;
 
@@ -265,6 +300,7 @@ pub fn perform<S: Subject>(plan: &Plan<S>) -> Result<Measurement, Failure> {
         WorkloadPlan::Smallbank(parameters) => perform_workload(plan, &smallbank::Smallbank::new(parameters.clone())),
         WorkloadPlan::Dml(parameters) => perform_workload(plan, &dml::Dml::new(parameters.clone())),
         WorkloadPlan::Sums(parameters) => perform_sums(plan, parameters),
+        WorkloadPlan::Tpch(parameters) => perform_query(plan, parameters),
         WorkloadPlan::Tatp(parameters) => perform_workload(plan, &tatp::Tatp::new(parameters.clone())),
         WorkloadPlan::Tpcc(parameters) => perform_workload(plan, &tpcc::Tpcc::new(parameters.clone())),
     }
@@ -315,25 +351,34 @@ fn perform_sums<S: Subject>(plan: &Plan<S>, parameters: &sums::Parameters) -> Re
         .map_err(|error| format!("cannot open {}: {error}", plan.engine))?
         .map_err(|error| format!("{} on {}: {error}", plan.workload.name(), plan.engine))?;
     let (sums, seconds) = (outcome.sum_ns.len(), outcome.elapsed.as_secs_f64());
-    let quantile_us = |quantile| outcome.sum_ns.value_at_quantile(quantile) as f64 / 1000.0;
-    let clients = Figures {
-        seconds,
-        commits: sums,
-        txn_per_s: if seconds > 0.0 { sums as f64 / seconds } else { 0.0 },
-        commits_by_kind: BTreeMap::new(),
-        aborts: BTreeMap::new(),
-        p50_us: quantile_us(0.5),
-        p99_us: quantile_us(0.99),
-        p999_us: quantile_us(0.999),
-        timed_every: 1,
-    };
     Ok(Measurement {
-        clients,
+        clients: Figures::of_times(&outcome.sum_ns, seconds),
         long_readers: None,
         rss_mb: outcome.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20),
         other_cores: outcome.other_cores,
         kept_versions: outcome.kept_versions,
+        log_bytes: None,
         bare_ns: Some(outcome.limit.as_nanos() as f64 / sums as f64),
+    })
+}
+
+/// Queries: what takes the place of the bare loop is the same query in a transaction that is not logged.
+fn perform_query<S: Subject>(plan: &Plan<S>, parameters: &queries::Parameters) -> Result<Measurement, Failure> {
+    if plan.history.is_some() {
+        return Err("queries record no history".to_owned());
+    }
+    let options = S::hyper(plan).ok_or_else(|| format!("queries are measured on hyper, and not on {}", plan.engine))?;
+    let outcome = queries::run(options, parameters, plan.extent)
+        .map_err(|error| format!("query {} of TPC-H: {error}", parameters.query))?;
+    let (count, seconds) = (outcome.logged_ns.len(), outcome.elapsed.as_secs_f64());
+    Ok(Measurement {
+        clients: Figures::of_times(&outcome.logged_ns, seconds),
+        long_readers: None,
+        rss_mb: outcome.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20),
+        other_cores: outcome.other_cores,
+        kept_versions: None,
+        log_bytes: outcome.predicate_logs.mean_bytes(),
+        bare_ns: Some(outcome.unlogged.as_nanos() as f64 / count as f64),
     })
 }
 
@@ -350,6 +395,7 @@ fn measurement<S>(plan: &Plan<S>, outcome: &Outcome) -> Measurement {
         rss_mb: outcome.resident_bytes.unwrap_or(0) as f64 / f64::from(1 << 20),
         other_cores: outcome.other_cores,
         kept_versions: outcome.kept_versions,
+        log_bytes: outcome.predicate_logs.and_then(PredicateLogs::mean_bytes),
         bare_ns: outcome.bare_ns,
     }
 }

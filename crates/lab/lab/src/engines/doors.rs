@@ -1,6 +1,6 @@
 //! Each engine's doors: its own where it has them, else an adapter over a stronger one.
 
-use super::Engine;
+use super::{Engine, PredicateLogs};
 use env::Clock;
 use hekaton::Hekaton;
 use hyper::Hyper;
@@ -150,6 +150,10 @@ impl Engine for HyperEngine {
 
     fn kept_versions(&self) -> Option<u64> {
         Some(self.interactive()?.stats().versioned)
+    }
+
+    fn predicate_logs(&self) -> Option<PredicateLogs> {
+        self.interactive().map(PredicateLogs::of)
     }
 }
 

@@ -129,6 +129,7 @@ pub(super) mod tests {
                 rss_mb: 1.0,
                 other_cores,
                 kept_versions,
+                log_bytes: Some(80.0),
                 bare_ns: Some(10.0),
             };
             Figure::new(point, Row::new(&point.plan, &[measurement], None))

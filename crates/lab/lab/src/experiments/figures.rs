@@ -80,6 +80,9 @@ pub struct Figure {
     pub rss_mb: Option<f64>,
     /// Replaced versions that were still there at the end, if the engine counts them.
     pub kept_versions: Option<u64>,
+    /// Bytes of a transaction's log of predicates, on average, if the engine logs predicates.
+    #[serde(default)]
+    pub log_bytes: Option<f64>,
     /// Processors that other programs used.
     pub other_cores: Option<f64>,
     /// Isolation level.
@@ -120,6 +123,7 @@ impl Figure {
             p999_us: row.p999_us,
             rss_mb: Some(row.rss_mb),
             kept_versions: row.kept_versions,
+            log_bytes: row.log_bytes,
             other_cores: row.other_cores,
             isolation: row.isolation.to_owned(),
             durability: format!("{}, {}", row.storage, row.durability.name()),
@@ -214,6 +218,7 @@ impl<'a> Figures<'a> {
                 plot::Point { x: it.x, y, least, greatest }
             }
             Measure::NanosecondsOf(parameter, _) => plot::Point::single(it.x, it.nanoseconds_of(parameter)?),
+            Measure::LogBytes => plot::Point::single(it.x, it.log_bytes?),
             Measure::OfBare => plot::Point::single(it.x, it.of_bare()?),
             Measure::P999Ms => plot::Point::single(it.x, it.p999_us / 1000.0),
             Measure::AbortPercent => plot::Point::single(it.x, it.abort_ratio * 100.0),

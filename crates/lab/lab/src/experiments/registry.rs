@@ -79,7 +79,13 @@ pub const EXPERIMENTS: &[Experiment] = &[
         &THREADS,
         NOT_MEASURED,
     ),
-    sweep(("hyper-logging", Paper::Hyper), "section 4.4", "the cost of logging predicates", &LOGGING, NOT_MEASURED),
+    sweep(
+        ("hyper-logging", Paper::Hyper),
+        "section 4.4",
+        "the cost of logging predicates: TPC-C, TATP, TPC-H by SQL",
+        &LOGGING,
+        NOT_MEASURED,
+    ),
     sweep(
         ("hyper-validation", Paper::Hyper),
         "10b",

@@ -92,6 +92,14 @@ impl Size {
         Size { scale: arguments.scale, repeats, extent: arguments.seconds.map_or(extent, timed) }
     }
 
+    /// Length of a plan's trial. A query takes as long as thousands of other transactions.
+    fn extent_of(&self, plan: &Plan) -> Extent {
+        match (self.extent, &plan.workload) {
+            (Extent::Transactions(_), WorkloadPlan::Tpch(_)) => Extent::Transactions(SMOKE_QUERIES),
+            (extent, _) => extent,
+        }
+    }
+
     /// About how long so many trials take, where that is known before.
     fn cost(&self, trials: usize) -> String {
         /// Start, load and audit of a million rows, on a machine with nothing else to do.
@@ -107,6 +115,9 @@ impl Size {
 
 /// Transactions of a point at smoke scale: a number, so that a busy machine is slow and nothing else.
 const SMOKE_TRANSACTIONS: u64 = 400;
+
+/// The same of queries, each logged and not.
+const SMOKE_QUERIES: u64 = 2;
 
 type Chosen = Vec<(&'static Experiment, &'static Sweep)>;
 
@@ -144,7 +155,7 @@ impl Run {
             // Prepared transactions are not recorded: those of a history are submitted one by one.
             let is_prepared = point.plan.door == DoorName::Prepared;
             let door = if arguments.history.is_some() && is_prepared { DoorName::Batch } else { point.plan.door };
-            Plan { extent: size.extent, history: history(at), door, ..point.plan.clone() }
+            Plan { extent: size.extent_of(&point.plan), history: history(at), door, ..point.plan.clone() }
         };
         let plans = points.points.iter().enumerate().map(plan).collect();
         Run { experiment, sweep, points, plans }
@@ -284,6 +295,9 @@ fn write_details(figures: &[Figure], out: &mut dyn Write) -> io::Result<()> {
         }
         if !it.aborts.is_empty() {
             writeln!(out, "aborts of {name}: {}", counts(&it.aborts))?;
+        }
+        if let Some(bytes) = it.log_bytes {
+            writeln!(out, "predicate log of {name}: {bytes:.0} bytes")?;
         }
         if let Some(rate) = it.long_reader_txn_per_s {
             writeln!(out, "long readers of {name}: {rate:.1} txn/s; aborts: {}", counts(&it.long_reader_aborts))?;

@@ -42,7 +42,8 @@ fn measurement(plan: &Plan) -> Measurement {
         p999_us: 3.0,
         timed_every: 1,
     };
-    Measurement { clients, long_readers: None, rss_mb: 1.0, other_cores: None, kept_versions: None, bare_ns: None }
+    let (kept_versions, log_bytes) = (None, None);
+    Measurement { clients, long_readers: None, rss_mb: 1.0, other_cores: None, kept_versions, log_bytes, bare_ns: None }
 }
 
 /// Threads and seed of a trial.

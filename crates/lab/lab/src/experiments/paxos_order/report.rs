@@ -83,6 +83,7 @@ fn figure(row: &Row) -> Figure {
         p999_us: row.p999_us,
         rss_mb: None,
         kept_versions: None,
+        log_bytes: None,
         other_cores: Some(row.other_cores),
         isolation: "total order".to_owned(),
         durability: subject.durability.to_string(),
