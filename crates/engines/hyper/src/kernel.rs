@@ -5,7 +5,8 @@ use crate::tables::{Probe, Tables};
 use crate::undo::Undo;
 use crate::writer::Writer;
 use model::Timestamp;
-use std::sync::{Arc, Mutex, PoisonError};
+use parts::sync::Mutex;
+use std::sync::{Arc, PoisonError};
 
 /// What an engine's transactions share beside rows.
 #[derive(Debug)]
