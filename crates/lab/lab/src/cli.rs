@@ -246,6 +246,10 @@ pub struct CommonArguments {
     #[arg(long)]
     pub reads_behind: bool,
 
+    /// Nodes of --engine dur
+    #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub nodes: u32,
+
     /// What acknowledgements wait for
     #[arg(long, value_enum, default_value = "none")]
     pub durability: DurabilityName,

@@ -166,6 +166,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
             stages: Stages { planners: common.planners, executors: common.executors },
             moves_threads: common.moves_threads,
             reads_behind: common.reads_behind,
+            nodes: common.nodes,
             ..Settings::default()
         },
         workload: workload.clone(),

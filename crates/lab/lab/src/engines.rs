@@ -3,6 +3,7 @@
 mod bohm;
 mod counters;
 mod doors;
+mod dur;
 mod one_mutex;
 mod redo_log;
 mod shipped;
@@ -15,6 +16,7 @@ pub use redo_log::{RECEIVE, RedoLog, receive};
 pub use variants::{HyperVariant, ValidationName};
 
 use self::bohm::BohmEngine;
+use self::dur::DurEngine;
 use counters::{Counter, LockedCounter};
 use doors::{HekatonEngine, HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
@@ -42,6 +44,8 @@ pub enum EngineName {
     Silo,
     /// Order in advance (BOHM): procedures in batches, no aborts but of wrong guesses, durable
     Bohm,
+    /// Deferred update with parallel speculation (PXDUR): --nodes of an order in one process, in memory
+    Dur,
     /// Strict two-phase locking with wound-wait, in memory
     Twopl,
     /// Optimistic multi-version concurrency control (Hekaton): timestamps from one counter, validated at commit, in memory
@@ -60,7 +64,7 @@ impl EngineName {
                 "strict serializable"
             }
             EngineName::Si => "snapshot isolation, not serializable",
-            EngineName::Silo | EngineName::Bohm => "strict serializable, snapshots serializable",
+            EngineName::Silo | EngineName::Bohm | EngineName::Dur => "strict serializable, snapshots serializable",
         }
     }
 
@@ -71,14 +75,19 @@ impl EngineName {
 
     /// Returns whether transactions can enter it by a door.
     pub fn has_door(self, door: DoorName) -> bool {
-        self != EngineName::Bohm || !matches!(door, DoorName::Interactive | DoorName::Get)
+        !matches!(self, EngineName::Bohm | EngineName::Dur) || !matches!(door, DoorName::Interactive | DoorName::Get)
     }
 
     /// Returns whether it can keep its data on a disk.
     pub fn is_durable(self) -> bool {
         match self {
             EngineName::Mvto | EngineName::Hyper | EngineName::Bohm => true,
-            EngineName::Silo | EngineName::Twopl | EngineName::Hekaton | EngineName::Si | EngineName::Twin => false,
+            EngineName::Silo
+            | EngineName::Dur
+            | EngineName::Twopl
+            | EngineName::Hekaton
+            | EngineName::Si
+            | EngineName::Twin => false,
         }
     }
 }
@@ -90,6 +99,7 @@ impl fmt::Display for EngineName {
             EngineName::Hyper => "hyper",
             EngineName::Silo => "silo",
             EngineName::Bohm => "bohm",
+            EngineName::Dur => "dur",
             EngineName::Twopl => "twopl",
             EngineName::Hekaton => "hekaton",
             EngineName::Si => "si",
@@ -123,6 +133,9 @@ pub struct Settings {
     /// Whether transactions of `bohm` that only read do so behind the last complete batch, in their clients' threads.
     #[serde(default)]
     pub reads_behind: bool,
+    /// Nodes of `dur`; none is one.
+    #[serde(default)]
+    pub nodes: u32,
 }
 
 /// How many threads of `bohm` do what.
@@ -300,6 +313,11 @@ pub fn on_engine<T: OnEngine>(
             let engine = bohm::open(settings, task.procedures(), task.durability())?;
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
             Ok(task.run(BohmEngine::new(engine, settings.reads_behind), tables))
+        }
+        EngineName::Dur => {
+            let engine = DurEngine::open(settings);
+            let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
+            Ok(task.run(engine, tables))
         }
         EngineName::Twopl => {
             let engine = TwoPhaseLocking::new(twopl_options(settings.has_small_limits));
