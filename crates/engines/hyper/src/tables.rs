@@ -69,8 +69,11 @@ impl<T> Tables<T> {
     #[inline]
     pub unsafe fn get(&self, number: u32) -> Option<&T> {
         let (table, is_dropped) = self.at(number)?;
+        if is_dropped {
+            return None;
+        }
         // SAFETY: the caller first started before the table was dropped, since it finds no mark: it is freed after the caller's end (Y12).
-        (!is_dropped).then(|| unsafe { table.as_ref() })
+        Some(unsafe { table.as_ref() })
     }
 
     /// A table, dropped or not, that [`Tables::get`] has found.

@@ -109,7 +109,7 @@ fn ten_thousand_tables_leave_no_memory() {
         let schema = Schema::bytes("t").u64_key().storage(storage).build().expect("a schema");
         let table = engine.create_table(schema).expect("a new table");
         let mut open = begin(&engine, Mode::ReadWrite);
-        (0..3).for_each(|key| put(&mut open, table, key, key.into()).expect("nobody in the way"));
+        (0..3).for_each(|key| put(&mut open, table, key, key).expect("nobody in the way"));
         open.commit().expect("nobody in the way");
         if number % 100 == 0 {
             reader = Some(begin(&engine, Mode::ReadOnly));

@@ -37,6 +37,10 @@ struct Drawn<W: Workload> {
     kind: Option<&'static str>,
 }
 
+/// Transactions as a door for batches takes them, and their kinds.
+type Calls<W> = Vec<(CallOf<W>, Submission)>;
+type Kinds = Vec<Option<&'static str>>;
+
 /// What becomes of a transaction, with its kind.
 type Kinded<T> = (T, Option<&'static str>);
 
@@ -146,8 +150,11 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
             let mut completed = Vec::with_capacity(seat.drawn.len());
             begin.wait();
             let start = Instant::now();
+            let mut has_more = true;
             // Relaxed: nothing but the end of the round depends on it.
-            while !is_over.load(Relaxed) && seat.run_next(&mut completed)? {}
+            while has_more && !is_over.load(Relaxed) {
+                has_more = seat.run_next(&mut completed)?;
+            }
             is_over.store(may_be_cut, Relaxed);
             let end = Instant::now();
             for (completed, kind) in completed {
@@ -197,7 +204,7 @@ impl<E: Engine, W: Workload> Seat<'_, E, W> {
     }
 
     /// Takes so many of what was drawn.
-    fn take(&mut self, count: usize) -> (Vec<(CallOf<W>, Submission)>, Vec<Option<&'static str>>) {
+    fn take(&mut self, count: usize) -> (Calls<W>, Kinds) {
         let retrying = &self.worker.submitted;
         let taken = self.drawn.drain(..count.min(self.drawn.len()));
         let submission = |how| Submission { how, retrying: retrying.clone(), attempts: None };

@@ -100,7 +100,7 @@ impl Binder<'_, '_> {
             is_value: false,
             view: None,
         };
-        let plan = Plan::Scan(Scan {
+        let plan = Plan::from(Scan {
             table: table.clone(),
             path: Path::All,
             filter: None,

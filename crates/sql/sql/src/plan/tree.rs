@@ -53,7 +53,7 @@ pub enum Plan {
         rows: Vec<Vec<Expr>>,
     },
     /// The rows of a table.
-    Scan(Scan),
+    Scan(Box<Scan>),
     /// The rows of a catalog table that is computed.
     Virtual {
         /// Which.
@@ -167,6 +167,12 @@ pub enum Plan {
         /// The tables.
         tables: Vec<RowLock>,
     },
+}
+
+impl From<Scan> for Plan {
+    fn from(scan: Scan) -> Plan {
+        Plan::Scan(Box::new(scan))
+    }
 }
 
 /// A table whose rows FOR UPDATE owns.
