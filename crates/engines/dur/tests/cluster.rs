@@ -13,8 +13,8 @@ use model::history::{Operation, Outcome, Recorder, Transaction};
 use model::{Access, Begin, Committed, Error, Key, Mode, Program, Reexecutable, Result, Storage, TableId};
 use seriatim_dur::{Options, Partition, Window};
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 const NODES: u64 = 3;
@@ -92,15 +92,20 @@ impl Program for Random<'_> {
     }
 }
 
-/// Three nodes with these options, a client or two on each; returns what they saw, and the cluster.
+/// Clients of each node that have not ended.
+type Live = [u64; NODES as usize];
+
+/// Three nodes with these options, two clients on each; returns what they saw, and the cluster. `disturb` is called after each
+/// transaction with their number, by one client at a time.
 fn run(
     options: Vec<Options>,
     crossing: u64,
-    disturb: impl Fn(&Cluster, u64) + Sync,
+    disturb: impl Fn(&Cluster, u64, Live) + Sync,
 ) -> (Vec<Transaction>, Cluster, TableId) {
     let cluster = Cluster::open_with(options);
     let table = cluster.create_table(registers("registers", Storage::Ordered)).expect("a new table");
     let (clock, seed, done) = (MonotonicClock::new(), seeds::fixed(), AtomicU64::new(0));
+    let live = Mutex::new([2; NODES as usize]);
     let client = |number: u64| {
         let (node, node_number) = (&cluster.nodes[(number % NODES) as usize], number % NODES);
         let mut random = Randomness::from_seed(seed ^ number << 32);
@@ -120,9 +125,12 @@ fn run(
             let outcome = Outcome::Committed(committed.serial_point);
             let end_ns = if mode == Mode::Snapshot { u64::MAX } else { clock.now() };
             history.push(Transaction { client: number as u32, start_ns, end_ns, outcome, operations });
-            disturb(&cluster, done.fetch_add(1, Relaxed));
+            let live = live.lock().expect("no client panics");
+            disturb(&cluster, done.fetch_add(1, Relaxed), *live);
         }
         // Who is cut off waits for the others, so the last of them connects it.
+        let mut live = live.lock().expect("no client panics");
+        live[node_number as usize] -= 1;
         (0..NODES).for_each(|node| cluster.sequencer.connect(node));
         history
     };
@@ -170,7 +178,7 @@ fn small() -> Options {
 
 #[test]
 fn clients_of_three_nodes_are_strictly_serializable() {
-    let (history, cluster, table) = run(vec![small(); 3], 100, |_, _| {});
+    let (history, cluster, table) = run(vec![small(); 3], 100, |_, _, _| {});
     assert_same_rows(&cluster, table);
     assert!(cluster.nodes[0].stats().refused > 0, "nodes met");
     judge(history);
@@ -180,12 +188,17 @@ fn clients_of_three_nodes_are_strictly_serializable() {
 #[test]
 fn clients_of_nodes_that_lose_each_other_are_strictly_serializable() {
     let sliding = Options { window: Window::Sliding, speculative: 6, ..small() };
-    let (history, cluster, table) = run(vec![small(), sliding, common::xdur()], 60, |cluster, done| {
+    let (history, cluster, table) = run(vec![small(), sliding, common::xdur()], 60, |cluster, done, live| {
         let node = done / 40 % NODES;
+        let others_go_on = (0..NODES).any(|other| other != node && live[other as usize] > 0);
+        let connect = || (0..NODES).for_each(|node| cluster.sequencer.connect(node));
         match done % 40 {
-            // Two of the three go on, so that this is undone.
-            0 => cluster.sequencer.cut_off(node),
-            15.. => (0..NODES).for_each(|node| cluster.sequencer.connect(node)),
+            // One node at a time, and others undo it.
+            0 if others_go_on => {
+                connect();
+                cluster.sequencer.cut_off(node);
+            }
+            15.. => connect(),
             _ => {}
         }
     });
@@ -200,7 +213,7 @@ fn what_is_skipped_would_have_passed() {
     for crossing in [0, 1, 10, 50] {
         let skips = Options { partition: Some(Arc::new(ByEight)), checks_skips: true, ..small() };
         let validates = Options { skips_validation: false, ..skips.clone() };
-        let (history, cluster, table) = run(vec![skips.clone(), skips, validates], crossing, |_, _| {});
+        let (history, cluster, table) = run(vec![skips.clone(), skips, validates], crossing, |_, _, _| {});
         assert_same_rows(&cluster, table);
         let skipped: Vec<u64> = cluster.nodes.iter().map(|node| node.stats().skipped).collect();
         let committed = cluster.nodes[0].stats().committed;
