@@ -171,6 +171,9 @@ impl Images for RowImages<'_> {
         let Some(table) = self.engine.found_table(self.write.table) else { return true };
         let rows = table.block(self.write.place.block).read();
         let rows: &Rows = &rows;
+        if self.write.place.slot as usize >= rows.slots() {
+            return true; // Undone, and taken off the block's end: the caller finds that its writer has aborted.
+        }
         // An entry that is not there was undone, if its writer has aborted; nobody else takes it away from a validator.
         let Some((after, before)) = rows.around(self.write.place.slot as usize, self.writer) else { return false };
         let mut accepts_version =
