@@ -170,7 +170,7 @@ fn memory_is_accounted_for_while_threads_work() {
     let mut host = numbers(None);
     assert_eq!(rows(distinct(), &mut host).expect("no limit").len(), ROWS as usize);
     let most = host.ledger.most.load(Ordering::Relaxed);
-    assert!(most > ROWS as usize * 16, "{most} bytes for {ROWS} keys");
+    assert!(most > ROWS as usize * 12, "{most} bytes for {ROWS} keys");
     assert!(matches!(rows(distinct(), &mut numbers(Some(most / 4))), Err(Stop::Memory(_))));
 }
 

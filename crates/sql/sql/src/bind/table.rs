@@ -100,7 +100,7 @@ impl Binder<'_, '_> {
             is_value: false,
             view: None,
         };
-        let plan = Plan::from(Scan {
+        let plan = Plan::Scan(Scan {
             table: table.clone(),
             path: Path::All,
             filter: None,

@@ -202,7 +202,7 @@ pub fn equal(left: Expr, right: Expr) -> Expr {
 
 /// A scan of everything.
 pub fn scan(table: &Arc<Table>) -> Plan {
-    Plan::from(Scan {
+    Plan::Scan(Scan {
         table: table.clone(),
         path: Path::All,
         filter: None,

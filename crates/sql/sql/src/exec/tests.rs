@@ -368,7 +368,7 @@ fn table(fixture: &mut Fixture) -> Arc<Table> {
 
 fn at(table: &Arc<Table>, path: Path) -> Plan {
     match scan(table) {
-        Plan::Scan(scan) => Plan::from(Scan { path, ..*scan }),
+        Plan::Scan(scan) => Plan::Scan(Scan { path, ..scan }),
         other => other,
     }
 }
@@ -423,7 +423,7 @@ fn own_writes_are_seen_and_rows_can_be_owned() {
     fixture.fill(&table, vec![vec![Datum::Int4(1000), Datum::Null, Datum::Null]]);
     let condition = compare(Comparison::GreaterOrEqual, column(0), int(599));
     let with_key = match scan(&table) {
-        Plan::Scan(scan) => Plan::from(Scan { filter: Some(condition), with_key: true, for_update: true, ..*scan }),
+        Plan::Scan(scan) => Plan::Scan(Scan { filter: Some(condition), with_key: true, for_update: true, ..scan }),
         other => other,
     };
     assert_eq!(fixture.show(&with_key), r"599|-599|2|\x8000000000000257 1000|||\x80000000000003e8");

@@ -40,7 +40,7 @@ pub fn choose(plan: Plan, goal: Option<f64>, facts: &Facts<'_>) -> Plan {
 fn step(plan: Plan, goal: Option<f64>, facts: &Facts<'_>) -> Plan {
     let descend = |plan: Box<Plan>, goal| Box::new(choose(*plan, goal, facts));
     match plan {
-        Plan::Scan(scan) => Plan::from(with_path(*scan, facts)),
+        Plan::Scan(scan) => Plan::Scan(with_path(scan, facts)),
         Plan::Filter { input, condition } => Plan::Filter { input: descend(input, goal), condition },
         Plan::Project { input, columns } => Plan::Project { input: descend(input, goal), columns },
         Plan::Lock { input, tables } => Plan::Lock { input: descend(input, goal), tables },
@@ -170,7 +170,7 @@ impl<'p> Searchable<'p> {
 fn replace_scan(plan: &mut Plan, scan: Scan) {
     match plan {
         Plan::Project { input, .. } => replace_scan(input, scan),
-        other => *other = Plan::from(scan),
+        other => *other = Plan::Scan(scan),
     }
 }
 
@@ -377,7 +377,7 @@ fn is_search_cheaper(operator: &Join, goal: Option<f64>, facts: &Facts<'_>) -> b
     let columns = operator.equalities.iter().filter_map(below);
     let Some(found) = search_rows(scan, &columns.collect::<Vec<_>>(), facts) else { return false };
     let left = rows(&operator.left, facts).min(goal.unwrap_or(f64::INFINITY));
-    let right = Plan::from(with_path(scan.clone(), facts));
+    let right = Plan::Scan(with_path(scan.clone(), facts));
     let whole = estimate::cost(&right, facts).1 + rows(&right, facts) * BUILD + left * PROBE;
     left * SEARCH * (1.0 + found) <= whole
 }

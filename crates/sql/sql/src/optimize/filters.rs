@@ -23,7 +23,7 @@ fn step(plan: Plan, mut conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Plan {
             all.append(&mut conjuncts);
             push(*input, all, facts)
         }
-        Plan::Scan(scan) => into_scan(*scan, conjuncts),
+        Plan::Scan(scan) => into_scan(scan, conjuncts),
         Plan::Project { input, columns } => {
             let (below, above) = divide(conjuncts, |conjunct| substitute(conjunct, &columns));
             filtered(Plan::Project { input: descend(input, below), columns }, above)
@@ -95,7 +95,7 @@ fn into_scan(mut scan: Scan, conjuncts: Vec<Expr>) -> Plan {
         conjuncts.into_iter().partition(|conjunct| columns_of(conjunct).iter().all(|&column| column < width));
     all.extend(own);
     scan.filter = join(all);
-    filtered(Plan::from(scan), above)
+    filtered(Plan::Scan(scan), above)
 }
 
 fn into_groups(mut aggregation: Aggregation, conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Plan {

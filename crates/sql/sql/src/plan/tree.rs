@@ -45,6 +45,7 @@ pub struct Estimate {
 }
 
 /// A relational operator.
+#[expect(clippy::large_enum_variant, reason = "a plan is made once, and its scans are known by their addresses")]
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// Rows of expressions. `SELECT` without FROM is one empty row.
@@ -53,7 +54,7 @@ pub enum Plan {
         rows: Vec<Vec<Expr>>,
     },
     /// The rows of a table.
-    Scan(Box<Scan>),
+    Scan(Scan),
     /// The rows of a catalog table that is computed.
     Virtual {
         /// Which.
@@ -167,12 +168,6 @@ pub enum Plan {
         /// The tables.
         tables: Vec<RowLock>,
     },
-}
-
-impl From<Scan> for Plan {
-    fn from(scan: Scan) -> Plan {
-        Plan::Scan(Box::new(scan))
-    }
 }
 
 /// A table whose rows FOR UPDATE owns.

@@ -132,7 +132,7 @@ fn scan(table: &Arc<Table>, path: Path, filter: Option<Expr>, wanted: Option<Vec
 }
 
 fn pushed(fixture: &mut Fixture, scan: &Scan) -> (Option<String>, usize) {
-    let mut cursor = Cursor::new(Arc::new(Plan::from(scan.clone())));
+    let mut cursor = Cursor::new(Arc::new(Plan::Scan(scan.clone())));
     let pushed = fixture.with(|exec| Run { exec, scope: &mut cursor.scope }.push_down(scan)).expect("no error");
     (pushed.filter.map(|filter| filter.to_string()), pushed.rest.len())
 }
@@ -197,11 +197,11 @@ fn filters_select_what_an_operator_above_would() {
     let mut selected = 0;
     for filter in filters {
         for path in [Path::All, by_index()] {
-            let plain = Plan::from(scan(&table, path.clone(), None, None));
+            let plain = Plan::Scan(scan(&table, path.clone(), None, None));
             let ids = |input| Plan::Project { input: Box::new(input), columns: vec![column(0), column(8), column(2)] };
             let expected = fixture.show(&ids(fixture::filter(plain, filter.clone())));
             for wanted in [None, Some(vec![0, 2, 8])] {
-                let shown = fixture.show(&ids(Plan::from(scan(&table, path.clone(), Some(filter.clone()), wanted))));
+                let shown = fixture.show(&ids(Plan::Scan(scan(&table, path.clone(), Some(filter.clone()), wanted))));
                 assert_eq!(shown, expected, "{filter:?}");
             }
             selected += expected.split(' ').count();
@@ -216,7 +216,7 @@ fn a_scan_that_finds_nothing_can_be_cancelled() {
     let mut fixture = Fixture::new();
     let table = table(&mut fixture);
     let none = fixture::compare(Comparison::Less, column(0), value(0, Datum::Int4(-1)));
-    let plan = Plan::from(scan(&table, Path::All, Some(none), None));
+    let plan = Plan::Scan(scan(&table, Path::All, Some(none), None));
     assert_eq!(fixture.show(&plan), "");
     fixture.cancel();
     assert_eq!(fixture.try_rows(&plan).expect_err("cancelled").code(), "57014");
