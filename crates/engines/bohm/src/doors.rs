@@ -68,7 +68,7 @@ impl Declared for Bohm {
     /// A callback on a ticket is called by a thread that executes: it must not submit, since it may wait for room that
     /// it makes itself.
     ///
-    /// At the limit on memory a procedure that may need more is refused before it has a place: [`Options::memory_bytes`].
+    /// At the limit on memory a procedure that may need more is refused before it has a place: [`crate::Options::memory_bytes`].
     fn submit<P: Procedure>(&self, procedure: P, how: Begin, retry: Box<dyn Retry + Send>) -> Ticket<P> {
         let mut with = Submission::default();
         let (call, ticket) = self.prepare(procedure, how, retry, &mut with);

@@ -10,8 +10,8 @@
 //!
 //! Invariants:
 //! - I1 The file of an image is durable, its name too, before there is an image of it; so a record that names the file may be written.
-//! - I2 A file is removed when no image of it is left, unless it is to be kept ([`Image::keep`]): the journal keeps those that its records
-//!   need. What a crash leaves behind is removed at the next opening ([`ImageStore::open`]).
+//! - I2 A file is removed when no image of it is left, unless it is to be kept (`Image::keep`): the journal keeps those that its records
+//!   need. What a crash leaves behind is removed at the next opening (`ImageStore::open`).
 //! - I3 Bytes of a file that are not those written are noticed at the latest when its last byte is read: the reader fails.
 
 use std::fmt;
