@@ -88,28 +88,40 @@ fn a_log_that_stands_still_does_not_keep_the_server_from_stopping() {
 
 const CANCELLED: &str = "E[ERROR 57014 canceling statement due to user request] Z[I]";
 
-/// A stage whose log has a small buffer, which is full; and a session whose statement waits for room in it.
-fn waiting_for_space(sql: &str) -> (Stage, Client, Client) {
-    let stage = stage_with(|options| options.log.buffer_bytes = 16 << 10);
-    let (mut watcher, mut filler) = (stage.server.client(), stage.server.client());
+/// Fills the log from a session of its own, until a statement does not come through.
+fn fill(stage: &Stage) -> (u32, thread::JoinHandle<Client>) {
+    let mut filler = stage.server.client();
     filler.query("set synchronous_commit = off");
-    assert_eq!(watcher.query("create table wide (t text)"), "C[CREATE TABLE] Z[I]");
-    stage.gate.0.shut();
+    let process = filler.key.0;
     let filling = thread::spawn(move || {
         while filler.query("insert into wide values (repeat('x', 4000))") == "C[INSERT 0 1] Z[I]" {}
         filler
     });
-    // Before that, a full buffer has room again in a moment.
+    (process, filling)
+}
+
+/// A stage whose log has a small buffer, which is full; and a session whose statement waits for room in it.
+fn waiting_for_space(sql: &str) -> (Stage, Client, Client) {
+    let stage = stage_with(|options| options.log.buffer_bytes = 16 << 10);
+    let mut watcher = stage.server.client();
+    assert_eq!(watcher.query("create table wide (t text)"), "C[CREATE TABLE] Z[I]");
+    let of = |process: u32| format!("select wait_event from pg_stat_activity where pid = {process}");
+    stage.gate.0.shut();
+    let (_, first) = fill(&stage);
     stage.gate.0.await_writer();
-    until(&mut watcher, "select count(*) from pg_stat_activity where wait_event = 'WALWrite'", "D[1]");
+    // Who waited before the writer stood still may have room again. Who waits now has none until the gate opens.
+    let (process, second) = fill(&stage);
+    until(&mut watcher, &of(process), "D[WALWrite]");
     let mut waiter = stage.server.client();
     waiter.query("set synchronous_commit = off");
     waiter.send(&query(sql));
-    let of_waiter = format!("select wait_event from pg_stat_activity where pid = {}", waiter.key.0);
-    until(&mut watcher, &of_waiter, "D[WALWrite]");
-    let fillers = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'WALWrite' and pid <> ";
-    watcher.query(&format!("{fillers}{}", waiter.key.0));
-    drop(filling.join().unwrap());
+    until(&mut watcher, &of(waiter.key.0), "D[WALWrite]");
+    let fillers = "select pid from pg_stat_activity where wait_event = 'WALWrite' and pid <> ";
+    until(&mut watcher, &format!("select count(*) from ({fillers}{}) f", waiter.key.0), "D[2]");
+    watcher.query(&format!("select pg_cancel_backend(pid) from ({fillers}{}) f", waiter.key.0));
+    for filling in [first, second] {
+        drop(filling.join().unwrap());
+    }
     (stage, watcher, waiter)
 }
 
