@@ -283,6 +283,11 @@ pub enum Fault {
     ReadOnly,
     /// The database was closed.
     Closed,
+    /// A replica has not caught up with the others within the time that it may take. Nothing was changed.
+    Behind {
+        /// What it waited for, and how long.
+        detail: String,
+    },
     /// Another checkpoint is being written.
     CheckpointRunning,
     /// The data directory is open already, in this process or another one.
@@ -373,7 +378,7 @@ impl Error {
                 Fault::Corruption { .. } => "XX001",
                 Fault::NewerFormat { .. } => "0A000",
                 Fault::ReadOnly => "25006",
-                Fault::Closed => "57P03",
+                Fault::Closed | Fault::Behind { .. } => "57P03",
                 Fault::CheckpointRunning | Fault::Locked { .. } => "55006",
                 Fault::Clock { .. } => "58000",
                 Fault::Disk { .. } => "58030",
@@ -663,6 +668,12 @@ impl fmt::Display for Fault {
             Fault::NewerFormat { detail } => write!(f, "data directory of a newer version: {detail}"),
             Fault::ReadOnly => f.write_str("the database was opened read-only"),
             Fault::Closed => f.write_str("the database was closed"),
+            Fault::Behind { detail } => {
+                write!(
+                    f,
+                    "this node has not caught up with the others, nothing was changed: {detail}; try again, or on another node"
+                )
+            }
             Fault::CheckpointRunning => f.write_str("another checkpoint is being written"),
             Fault::Locked { detail, .. } => write!(f, "data directory in use: {detail}"),
             Fault::Clock { detail } => write!(f, "clock fault: {detail}"),

@@ -70,6 +70,12 @@ pub struct Schema {
 type FormerIndexes = (u16, Vec<u8>);
 
 impl Schema {
+    /// The same rows under another name, stored in the order of their keys.
+    #[must_use]
+    pub fn ordered_as(&self, name: impl Into<String>) -> Schema {
+        Schema { name: name.into(), storage: Storage::Ordered, ..self.clone() }
+    }
+
     /// A table of byte-string keys and byte-string rows.
     pub fn bytes(name: impl Into<String>) -> SchemaBuilder {
         SchemaBuilder::new(name.into(), RowKind::Bytes)

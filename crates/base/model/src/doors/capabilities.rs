@@ -155,6 +155,18 @@ pub trait Tables {
     /// All tables.
     fn tables(&self) -> Vec<(TableId, Arc<crate::Schema>)>;
 
+    /// Returns whether other processes write this store too: what this one did not make may be another one's.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a table that no definition names was left behind by a process that has ended, so that this one may drop it. Asked
+    /// when a database is opened.
+    fn is_left_over(&self, table: TableId) -> bool {
+        let _ = table;
+        true
+    }
+
     /// Returns the engine's resource use, if it is counted.
     fn usage(&self) -> Option<Usage> {
         None
