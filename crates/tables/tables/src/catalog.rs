@@ -8,9 +8,9 @@
 
 use crate::definition::{DefinedType, Namespace, Oid, Relation, Storage};
 use crate::shared::{POSTGRES, catalog_name};
-use crate::transact::{find, transact};
+use crate::transact::{find, find_or_create, is_shared, transact};
 use crate::types::{Modifier, Type};
-use model::{Access, Columns, Fault, Key, Mode, Result, RowBuf, RowRef, Scan, Schema, Store, TableId};
+use model::{Access, Columns, Fault, Key, Mode, Result, RowBuf, RowRef, Scan, Store, TableId};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
 use std::fmt;
@@ -194,10 +194,7 @@ where
     /// # Errors
     /// Errors of the engine.
     pub fn open(engine: &dyn Store) -> Result<Catalog<T, M>> {
-        match Catalog::find(engine) {
-            Some(catalog) => Ok(catalog),
-            None => Ok(Catalog::over(engine.create_table(Schema::bytes(CATALOG).build()?)?)),
-        }
+        Ok(Catalog::over(find_or_create(engine, CATALOG)?))
     }
 
     /// The catalog of a database, made and begun if the database has none yet: those that every engine has get theirs when they
@@ -206,10 +203,11 @@ where
     /// # Errors
     /// Errors of the engine.
     pub fn open_in(engine: &dyn Store, database: Oid) -> Result<Catalog<T, M>> {
-        if let Some(catalog) = Catalog::find_in(engine, database) {
+        if let Some(catalog) = Catalog::find_in(engine, database).filter(|_| !is_shared(engine)) {
             return Ok(catalog);
         }
-        let catalog = Catalog::over(engine.create_table(Schema::bytes(catalog_name(database)).build()?)?);
+        // Another process may have made the table, and not begun the catalog.
+        let catalog = Catalog::over(find_or_create(engine, &catalog_name(database))?);
         transact(engine, Mode::ReadWrite, |access| catalog.begin(access))?;
         Ok(catalog)
     }

@@ -2,13 +2,13 @@
 //!
 //! Values come from a block whose end was made durable, by a small transaction of its own, before the first of them is given
 //! (`numbers.rs` for what only counts up, `counter.rs` for users' sequences). A crash loses what remained of the block; a
-//! clean stop gives it back.
+//! clean stop gives it back. Processes that share a store draw from the same states, each its own blocks.
 
 use crate::counter::Counter;
 use crate::definition::{Oid, Relation, Sequence};
 use crate::numbers::Numbers;
-use crate::transact::{find, transact, transact_as};
-use model::{Access, Begin, Durability, Key, LogPosition, Mode, Result, RowRef, Scan, Schema, Store, TableId};
+use crate::transact::{find, find_or_create, transact, transact_as};
+use model::{Access, Begin, Durability, Key, LogPosition, Mode, Result, Scan, Store, TableId};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -81,10 +81,7 @@ impl Sequences {
     /// # Errors
     /// Errors of the engine.
     pub fn open(engine: Arc<dyn Store>) -> Result<Sequences> {
-        let table = match find(&*engine, SEQUENCES) {
-            Some(table) => table,
-            None => engine.create_table(Schema::bytes(SEQUENCES).build()?)?,
-        };
+        let table = find_or_create(&*engine, SEQUENCES)?;
         Ok(Sequences {
             engine,
             table,
@@ -174,10 +171,8 @@ impl Sequences {
         for numbers in lock(&self.row_numbers).values() {
             lock(numbers).give_back(access, self.table)?;
         }
-        for (key, row) in lock(&self.counters).values().filter_map(|counter| lock(counter).exact()) {
-            access.put(self.table, &key, RowRef::new(&row))?;
-        }
-        Ok(())
+        let counters = lock(&self.counters);
+        counters.values().try_for_each(|counter| lock(counter).give_back(access, self.table))
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::catalog::{CATALOG, Catalog};
 use crate::definition::{Oid, Relation, Storage};
 use crate::storage::storages;
-use crate::transact::{find, transact, transact_unawaited};
+use crate::transact::{find, find_or_create, transact, transact_unawaited};
 use crate::types::{Modifier, Type};
 use model::{Access, Columns, Fault, Key, LogPosition, Mode, Result, RowBuf, RowRef, Scan, Schema, Store, TableId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -240,7 +240,7 @@ impl SharedCatalog {
     pub fn open(engine: &dyn Store) -> Result<SharedCatalog> {
         let shared = match SharedCatalog::find(engine) {
             Some(shared) => shared,
-            None => match engine.create_table(Schema::bytes(SHARED).build()?) {
+            None => match find_or_create(engine, SHARED) {
                 Err(model::Error::Fault(Fault::DiskFull { .. })) => return Ok(SharedCatalog { table: None }),
                 made => SharedCatalog { table: Some(made?) },
             },
@@ -273,7 +273,11 @@ impl SharedCatalog {
         }
     }
 
+    /// Writes what a fresh shared catalog has, unless another process has just done so.
     fn begin(&self, access: &mut dyn Access) -> Result<()> {
+        if self.form(access)?.is_some() {
+            return Ok(());
+        }
         access.put(self.table()?, FORM_KEY, RowRef::new(FORM))?;
         self.put_role(access, &RoleDefinition::built_in())?;
         DatabaseDefinition::built_in().iter().try_for_each(|database| self.put_database(access, database))

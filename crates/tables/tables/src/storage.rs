@@ -8,8 +8,8 @@ use crate::catalog::Catalog;
 use crate::definition::{KeyForm, Oid, Relation, Storage};
 use crate::sequences::{Exhausted, Sequences, forget_all_but};
 use crate::shared::{POSTGRES, SharedCatalog, catalog_of};
-use crate::transact::{transact, transact_unawaited};
-use model::{ColumnType, Mode, Result, Schema, SchemaBuilder, Store, Supervisor};
+use crate::transact::{is_left_over, is_shared, transact, transact_unawaited};
+use model::{ColumnType, Mode, Result, Schema, SchemaBuilder, Store, Supervisor, TableId};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -172,14 +172,24 @@ where
             Some(database) => !databases.contains(&database),
             None => relation_of(schema.name()).is_some() && !named.contains(&id.0),
         };
-        if is_left {
+        if is_left && is_left_over(engine, id) {
             engine.drop_table(schema.name())?;
         }
     }
-    forget_all_but(engine, &relations)
+    // In a shared store a state may be of a sequence whose definition another process is about to commit.
+    if is_shared(engine) { Ok(()) } else { forget_all_but(engine, &relations) }
 }
 
-/// Brings a catalog to its present form, without temporary relations. Returns the others.
+/// Whether a temporary relation is of a session that has ended with its process. In a shared store its engine tables say whose it was.
+fn has_ended<T, M>(engine: &dyn Store, relation: &Relation<T, M>) -> bool {
+    let mut storages = storages(relation).peekable();
+    if is_shared(engine) && storages.peek().is_none() {
+        return false;
+    }
+    storages.all(|storage| is_left_over(engine, TableId(storage.table)))
+}
+
+/// Brings a catalog to its present form, without temporary relations of ended sessions. Returns the others.
 fn clean_catalog<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>) -> Result<Vec<Relation<T, M>>>
 where
     T: Clone + Serialize + DeserializeOwned,
@@ -189,7 +199,7 @@ where
         catalog.begin(access)?;
         let all = catalog.relations(access)?;
         let (temporary, kept): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|relation| relation.schema().starts_with(TEMPORARY));
+            all.into_iter().partition(|it| it.schema().starts_with(TEMPORARY) && has_ended(engine, it));
         temporary.iter().try_for_each(|relation| catalog.remove(access, relation))?;
         Ok(kept)
     })

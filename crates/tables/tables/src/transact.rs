@@ -2,7 +2,10 @@
 
 use env::Retries;
 use model::retry::{self, Failure};
-use model::{Abort, AbortClass, Access, Begin, Error, Finish, LogPosition, Mode, Result, RetryPolicy, Store, TableId};
+use model::{
+    Abort, AbortClass, Access, Begin, Error, Finish, Invalid, LogPosition, Mode, Result, RetryPolicy, Schema, Store,
+    TableId,
+};
 
 /// Runs `body` in a transaction of its own, again after conflicts, and returns once it is durable. Work of the layer itself
 /// that remains undone is done when the database is opened next.
@@ -63,4 +66,27 @@ fn into_failure(error: Error) -> Failure<Error, Error> {
 /// The engine table of this name.
 pub(crate) fn find(store: &dyn Store, name: &str) -> Option<TableId> {
     store.tables().into_iter().find(|(_, schema)| schema.name() == name).map(|(id, _)| id)
+}
+
+/// The engine table of this name, of byte strings, made where it is missing: by this process, or by another one at the same time.
+pub(crate) fn find_or_create(store: &dyn Store, name: &str) -> Result<TableId> {
+    if let Some(table) = find(store, name) {
+        return Ok(table);
+    }
+    match store.create_table(Schema::bytes(name).build()?) {
+        Err(Error::Invalid(Invalid::TableExists { table })) => {
+            find(store, name).ok_or(Error::Invalid(Invalid::TableExists { table }))
+        }
+        made => made,
+    }
+}
+
+/// Whether other processes write the store too.
+pub(crate) fn is_shared(store: &dyn Store) -> bool {
+    Store::ddl(store).is_some_and(model::Tables::is_shared)
+}
+
+/// Whether an engine table that no definition names may be dropped by this process.
+pub(crate) fn is_left_over(store: &dyn Store, table: TableId) -> bool {
+    Store::ddl(store).is_none_or(|tables| tables.is_left_over(table))
 }
