@@ -27,14 +27,24 @@ pub const FLOORS: &[Floor] = &[
     Floor { name: "order", code: &["base", "net", "order"], tests: &[] },
     // No engine knows another. A replicated one stands on the network, and may stand on a total order.
     Floor { name: "engines", code: &["base", "net", "order"], tests: &["engines/conformance"] },
+    // A store over any engine's store and any order: it names neither, except in its tests.
+    Floor {
+        name: "replication",
+        code: &["base", "order", "replication"],
+        tests: &["tables", "engines", "engines/conformance", "sql"],
+    },
     // Over `Interactive`: no engine, except in its tests.
     Floor { name: "sql", code: &["base", "tables", "sql"], tests: &["engines"] },
     Floor {
         name: "product",
-        code: &["base", "tables", "engines", "net", "order", "sql", "product"],
+        code: &["base", "tables", "engines", "net", "order", "replication", "sql", "product"],
         tests: &["product"],
     },
-    Floor { name: "lab", code: &["base", "tables", "engines", "net", "order", "sql", "lab"], tests: &["product"] },
+    Floor {
+        name: "lab",
+        code: &["base", "tables", "engines", "net", "order", "replication", "sql", "lab"],
+        tests: &["product"],
+    },
     Floor { name: "examples", code: &["base", "product"], tests: &[] },
     // Prints the proved core, and runs it beside the oracle; never in a node.
     Floor { name: "proofs", code: &["base", "order"], tests: &[] },
@@ -58,7 +68,11 @@ pub const RESERVED: &[Reserved] = &[
         floors: &["engines/conformance", "order", "product", "lab"],
         why: "no engine knows its judges",
     },
-    Reserved { package: "seriatim-parts", floors: &["engines"], why: "it holds what several engines share" },
+    Reserved {
+        package: "seriatim-parts",
+        floors: &["engines", "replication"],
+        why: "it holds what several engines share",
+    },
     Reserved {
         package: "seriatim-wal",
         floors: &["engines", "order", "product"],

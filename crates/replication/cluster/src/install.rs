@@ -1,0 +1,179 @@
+//! Fetching the state of another node, in place of one's own.
+//!
+//! It is written into tables of the next generation, beside those that count. One local transaction makes the root name it, once all of
+//! it is there; a stop before that leaves tables that nothing names, and the next life begins again (C5).
+
+use crate::core::{Core, Waiting};
+use crate::deliver::Deliverer;
+use crate::error::{behind, damaged, unknown};
+use crate::load::{self, Loaded};
+use crate::replica::{self, PARTS, TABLES, decode_table, numbers_of, state_key, state_name, table_name};
+use crate::root::Root;
+use crate::states::{Piece, Pieces};
+use crate::status::Doing;
+use env::time::Duration;
+use model::{Access, Committed, Finish, Key, LogPosition, Result, RowRef, Schema, Store, TableId};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use total::{OrderError, Position};
+
+/// How long to wait before the holders are asked again.
+const AGAIN: Duration = Duration::from_millis(100);
+/// Rows that are installed by one local transaction, at most.
+const ROWS_AT_ONCE: usize = 10_000;
+
+/// The parts of a payload of a node that have come.
+pub(crate) fn read_parts(core: &Core, state: TableId, node: u64, life: u64) -> Result<Vec<u8>> {
+    let parts = load::rows_under(&*core.local, state, state_key(PARTS, &[node, life]))?;
+    Ok(parts.concat())
+}
+
+/// Fetches a state that has everything up to `earliest`, and resumes behind it. Returns when that is done, or the node was closed.
+///
+/// # Errors
+/// The local store failed.
+pub(crate) fn fetch(deliverer: &mut Deliverer, earliest: Position, holders: &[u64]) -> Result<()> {
+    let core = deliverer.core.clone();
+    core.progress.set_doing(Doing::FetchingState);
+    let own = core.order.origin().node;
+    // The order may not know who has a state; then whoever has taken part is asked.
+    let known: Vec<u64> = deliverer.lives.keys().copied().filter(|node| *node != own).collect();
+    let asked = if holders.is_empty() { &known[..] } else { holders };
+    loop {
+        for holder in asked {
+            if core.progress.failure().is_some() {
+                return Ok(());
+            }
+            core.expire();
+            let fetched = match receive(deliverer, *holder, earliest) {
+                Ok(fetched) => fetched,
+                Err(error) => {
+                    core.progress.set_trouble(error.to_string());
+                    continue;
+                }
+            };
+            match core.order.resume(fetched) {
+                Ok(()) => return Ok(()),
+                // The order has forgotten more meanwhile: a younger state is needed.
+                Err(OrderError::Missed) => {}
+                Err(error) => return Err(crate::error::order_failed(&error)),
+            }
+        }
+        core.expire();
+        core.progress.wait_stopped(AGAIN);
+        if core.progress.failure().is_some() {
+            return Ok(());
+        }
+    }
+}
+
+/// Receives a state and makes it the one that counts. Returns the position up to which it has everything.
+fn receive(deliverer: &mut Deliverer, holder: u64, earliest: Position) -> Result<Position> {
+    let failed = |error: std::io::Error| behind(format!("node {holder} has no state to send: {error}"));
+    let stream = deliverer.states.fetch(holder, earliest).map_err(failed)?;
+    let mut pieces = Pieces::new(stream)?;
+    let Piece::Head(head) = pieces.read_next()? else { return Err(damaged("what was sent has no head")) };
+    let (complete_to, shared) = *head;
+    if complete_to < earliest || shared.position < deliverer.root.position {
+        return Err(behind(format!("node {holder} is not further itself")));
+    }
+    let root = Root { generation: deliverer.root.generation + 1, ..shared };
+    let core = deliverer.core.clone();
+    // What an earlier attempt has left.
+    replica::drop_others(&*core.local, deliverer.root.generation, |_| true)?;
+    write_tables(&*core.local, &root, &mut pieces)?;
+    let loaded = load::load(&*core.local, root, core.options.limits)?;
+    publish(deliverer, loaded, complete_to)?;
+    Ok(complete_to)
+}
+
+/// Writes what comes into tables of the next generation, to its end.
+fn write_tables(store: &dyn Store, root: &Root, pieces: &mut Pieces) -> Result<()> {
+    let state = store.create_table(Schema::bytes(state_name(root.generation)).build()?)?;
+    let mut tables = BTreeMap::new();
+    let mut total = 0;
+    loop {
+        match pieces.read_next()? {
+            Piece::Head(_) => return Err(damaged("what was sent has two heads")),
+            Piece::Rows(table, rows) => {
+                if table.is_none() {
+                    create_tables(store, root, &rows, &mut tables)?;
+                }
+                let local = table.map_or(Some(state), |table| tables.get(&table).copied());
+                let local = local.ok_or_else(|| damaged("rows of a table that was not named"))?;
+                rows.chunks(ROWS_AT_ONCE).try_for_each(|rows| write_rows(store, local, rows))?;
+                total += rows.len() as u64;
+            }
+            Piece::End(count) if count == total => return Ok(()),
+            Piece::End(_) => return Err(damaged("what was sent lacks rows")),
+        }
+    }
+}
+
+/// Creates the tables that rows of the state table name.
+fn create_tables(
+    store: &dyn Store,
+    root: &Root,
+    rows: &[(Key, Vec<u8>)],
+    tables: &mut BTreeMap<TableId, TableId>,
+) -> Result<()> {
+    for (key, row) in rows.iter().filter(|(key, _)| key.first() == Some(&TABLES)) {
+        let number = numbers_of(key).first().and_then(|number| u32::try_from(*number).ok());
+        let id = TableId(number.ok_or_else(|| damaged("the number of a table"))?);
+        let (_, schema) = decode_table(row).map_err(|_| damaged("a table"))?;
+        tables.insert(id, store.create_table(schema.ordered_as(table_name(root.generation, id)))?);
+    }
+    Ok(())
+}
+
+fn write_rows(store: &dyn Store, table: TableId, rows: &[(Key, Vec<u8>)]) -> Result<()> {
+    let mut transaction = replica::begin_own(store)?;
+    rows.iter().try_for_each(|(key, row)| transaction.put(table, key, RowRef::new(row)))?;
+    transaction.commit().map(drop)
+}
+
+/// Makes a state that is there the one that counts, and answers those whose place it has passed.
+fn publish(deliverer: &mut Deliverer, loaded: Loaded, complete_to: Position) -> Result<()> {
+    let core = deliverer.core.clone();
+    let (root, generation) = (loaded.root, loaded.generation.clone());
+    core.replace(generation.clone(), loaded.window, || {
+        let mut transaction = replica::begin_own(&*core.local)?;
+        replica::put_root(&mut transaction, core.root_table, &root)?;
+        let committed = transaction.commit()?;
+        if core.options.is_durable { core.local.wait_durable(committed.log_position) } else { Ok(()) }
+    })?;
+    (deliverer.root, deliverer.generation) = (root, generation);
+    (deliverer.lives, deliverer.parts) = (loaded.lives, loaded.parts);
+    core.counts.fetched.fetch_add(1, Relaxed);
+    deliverer.show_members();
+    core.progress.set_applied(root.position, root.place);
+    core.progress.set_reached(complete_to);
+    if core.options.is_durable {
+        core.order.keep_from(root.position);
+    }
+    let origin = core.order.origin();
+    let own = deliverer.lives.get(&origin.node).copied().filter(|life| life.life == origin.life);
+    core.progress.set_doing(if own.is_some() { Doing::Serving } else { Doing::CatchingUp });
+    match own {
+        Some(own) => answer_passed(&core, own.submission),
+        // The first payload of this life may have been refused where the state comes from.
+        None => deliverer.announce()?,
+    }
+    // Snapshots that are open go on reading them as long as the store lets them.
+    replica::drop_others(&*core.local, root.generation, |_| true)
+}
+
+/// Answers the own submissions that were delivered to the holder: those of the window have committed, and of others nobody knows.
+fn answer_passed(core: &Core, submission: u64) {
+    for (submission, waiting) in core.take_waiting_up_to(submission) {
+        let found = core.window().find(core.order.origin(), submission).map(|entry| entry.place);
+        match (waiting, found) {
+            (Waiting::Commit { promise, held, .. }, Some(place)) => {
+                drop(held);
+                let log_position = LogPosition::from_raw(place);
+                promise.resolve(Ok(Committed { serial_point: None, log_position }));
+            }
+            (waiting, _) => waiting.refuse(unknown("this node was behind when it was decided")),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a node keeps in memory of its replica, read from the local store.
+
+use crate::codes::position;
+use crate::error::damaged;
+use crate::options::Limits;
+use crate::payload::VERSION;
+use crate::replica::{
+    self, Generation, LIVES, Life, PARTS, TABLES, Table, WINDOW, decode_table, named, numbers_of, position_of,
+    state_name, table_name,
+};
+use crate::root::Root;
+use crate::window::{Entry, Window};
+use model::{Access, Fault, Finish, Key, Malformed, Result, Scan, Store, TableId};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use total::Position;
+
+/// What a node keeps in memory of its replica.
+pub(crate) struct Loaded {
+    pub root: Root,
+    pub generation: Arc<Generation>,
+    pub window: Window,
+    pub lives: BTreeMap<u64, Life>,
+    pub parts: BTreeMap<u64, Vec<(u64, u64)>>,
+}
+
+/// Reads a replica.
+///
+/// # Errors
+/// Errors of the store; it is damaged, or of another version.
+pub(crate) fn load(store: &dyn Store, root: Root, own: Limits) -> Result<Loaded> {
+    let limits = match root.agreed {
+        Some((VERSION, limits)) => limits,
+        None => own,
+        Some((version, _)) => {
+            let detail = format!("the replicated state is of version {version}, and this program's is {VERSION}");
+            return Err(Fault::NewerFormat { detail }.into());
+        }
+    };
+    let state = named(store, &state_name(root.generation)).ok_or_else(|| damaged("it has no table of its state"))?;
+    let mut tables = BTreeMap::new();
+    let mut window = Window::new(limits, root.floor);
+    let (mut lives, mut parts) = (BTreeMap::new(), BTreeMap::<u64, Vec<(u64, u64)>>::new());
+    let locals: BTreeMap<String, TableId> =
+        store.tables().into_iter().map(|(id, schema)| (schema.name().to_owned(), id)).collect();
+    for_each_row(store, state, |key, row| {
+        let numbers = numbers_of(key);
+        let number = |at: usize| numbers.get(at).copied().ok_or_else(|| damaged("a key of its state"));
+        match key.first() {
+            Some(&TABLES) => {
+                let id = TableId(u32::try_from(number(0)?).map_err(|_| damaged("the number of a table"))?);
+                let local =
+                    locals.get(&table_name(root.generation, id)).ok_or_else(|| damaged("a table is missing"))?;
+                let (creator, schema) = decode_table(row).map_err(|_| damaged("a table"))?;
+                tables.insert(id, Arc::new(Table { id, local: *local, schema: Arc::new(schema), creator }));
+            }
+            Some(&WINDOW) => {
+                let entry = Entry::decode(position_of(key)?, row).map_err(|_| damaged("an entry of the window"))?;
+                window.restore(entry);
+            }
+            Some(&LIVES) => {
+                lives.insert(number(0)?, Life::decode(row).map_err(|_| damaged("the life of a node"))?);
+            }
+            Some(&PARTS) => parts.entry(number(0)?).or_default().push((number(1)?, number(2)?)),
+            _ => return Err(damaged("a row of its state")),
+        }
+        Ok(())
+    })?;
+    let generation = Arc::new(Generation::new(root.generation, state, Arc::new(tables)));
+    Ok(Loaded { root, generation, window, lives, parts })
+}
+
+/// Visits all rows of a table of a store that nobody else writes.
+pub(crate) fn for_each_row(
+    store: &dyn Store,
+    table: TableId,
+    mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut transaction = replica::begin_own(store)?;
+    let mut outcome = Ok(());
+    transaction.scan(&Scan::table(table), &mut |item| {
+        outcome = each(item.key, item.row.bytes());
+        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    transaction.abort();
+    outcome
+}
+
+/// The rows under a prefix, in order.
+pub(crate) fn rows_under(store: &dyn Store, table: TableId, prefix: Key) -> Result<Vec<Vec<u8>>> {
+    let mut transaction = replica::begin_own(store)?;
+    let mut rows = Vec::new();
+    transaction.scan(&Scan::table(table).prefix(prefix), &mut |item| {
+        rows.push(item.row.bytes().to_vec());
+        ControlFlow::Continue(())
+    })?;
+    transaction.abort();
+    Ok(rows)
+}
+
+/// Where the order is to be resumed.
+pub(crate) fn start_of(root: Option<Root>) -> Option<Position> {
+    root.map(|root| root.position).filter(|at| *at > Position::default())
+}
+
+/// The first fields of a state: where it ends, and what all nodes have alike of the root.
+pub(crate) fn decode_head(bytes: &[u8]) -> std::result::Result<(Position, Root), Malformed> {
+    let mut from = model::Decoder::new(bytes);
+    let complete_to = position(&mut from)?;
+    let root = Root::decode_shared(0, &mut from)?;
+    from.end()?;
+    Ok((complete_to, root))
+}

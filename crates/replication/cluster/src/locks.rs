@@ -1,0 +1,218 @@
+//! Rows that open transactions of this node have: others of the node queue for them instead of failing at their places in the order.
+//!
+//! Locks decide nothing: what a transaction may do is decided at its place, from what it has read. So they need not be shared by nodes,
+//! and a lock that is lost costs an abort. A row is handed to those that wait in the order in which they came (C8).
+
+use crate::codes::TableKey;
+use crate::error::WaitEnd;
+use env::time::{Duration, Instant};
+use model::{Abort, Supervisor};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+
+/// The locks of a node.
+#[derive(Debug, Default)]
+pub(crate) struct Locks(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    rows: HashMap<TableKey, Row>,
+    /// What each waiting transaction waits for: one row.
+    waits: HashMap<u64, TableKey>,
+}
+
+#[derive(Debug)]
+struct Row {
+    holder: u64,
+    queue: VecDeque<(u64, Arc<Signal>)>,
+}
+
+/// Wakes a waiting transaction.
+#[derive(Debug, Default)]
+struct Signal {
+    is_raised: Mutex<bool>,
+    raised: Condvar,
+}
+
+impl Signal {
+    fn raise(&self) {
+        *self.is_raised.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.raised.notify_one();
+    }
+
+    /// Waits until it is raised, or for so long; takes it back.
+    fn wait(&self, longest: Duration) {
+        let is_raised = self.is_raised.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.raised.wait_timeout_while(is_raised, longest, |is_raised| !*is_raised);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.raise();
+    }
+}
+
+/// How a transaction waits.
+pub(crate) struct Patience<'p> {
+    pub limit: Duration,
+    pub supervisor: Option<&'p dyn Supervisor>,
+    /// The abort with which the wait for a holder would end at its limit.
+    pub abort: &'p dyn Fn(u64) -> Abort,
+}
+
+/// The locks of one transaction. Dropped, they pass to who waits.
+#[derive(Debug)]
+pub(crate) struct Held {
+    locks: Arc<Locks>,
+    owner: u64,
+    rows: Vec<TableKey>,
+}
+
+/// How a row was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    AtOnce,
+    AfterAWait,
+}
+
+impl Locks {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of transactions that wait.
+    pub fn waiting(&self) -> usize {
+        self.lock().waits.len()
+    }
+
+    /// The number of rows that somebody has.
+    pub fn held(&self) -> usize {
+        self.lock().rows.len()
+    }
+}
+
+impl State {
+    /// Whether the holder of a row waits, over others maybe, for what `owner` has.
+    fn closes_a_circle(&self, mut holder: u64, owner: u64) -> bool {
+        // Each transaction waits for one row, so there is one way to go; it ends, since no circle is ever closed (C8).
+        while let Some(row) = self.waits.get(&holder).and_then(|key| self.rows.get(key)) {
+            holder = row.holder;
+            if holder == owner {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn release(&mut self, key: &TableKey, owner: u64) {
+        let row = self.rows.get_mut(key).expect("C8: who releases a row has it");
+        assert_eq!(row.holder, owner, "C8: who releases a row has it");
+        match row.queue.pop_front() {
+            Some((next, signal)) => {
+                row.holder = next;
+                self.waits.remove(&next);
+                signal.raise();
+            }
+            None => _ = self.rows.remove(key),
+        }
+    }
+}
+
+impl Held {
+    pub fn new(locks: &Arc<Locks>, owner: u64) -> Held {
+        Held { locks: locks.clone(), owner, rows: Vec::new() }
+    }
+
+    /// Whether another transaction has a row.
+    pub fn is_taken_from(&self, key: &TableKey) -> bool {
+        self.locks.lock().rows.get(key).is_some_and(|row| row.holder != self.owner)
+    }
+
+    /// Takes a row, after those that came before.
+    ///
+    /// # Errors
+    /// How the wait ended, and who has the row.
+    pub fn take(&mut self, key: &TableKey, patience: &Patience<'_>) -> Result<Taken, (WaitEnd, u64)> {
+        let mut state = self.locks.lock();
+        let Some(row) = state.rows.get(key) else {
+            state.rows.insert(key.clone(), Row { holder: self.owner, queue: VecDeque::new() });
+            self.rows.push(key.clone());
+            return Ok(Taken::AtOnce);
+        };
+        let holder = row.holder;
+        if holder == self.owner {
+            return Ok(Taken::AtOnce);
+        }
+        if state.closes_a_circle(holder, self.owner) {
+            return Err((WaitEnd::Deadlock, holder));
+        }
+        if patience.limit.is_zero() {
+            return Err((WaitEnd::Limit, holder));
+        }
+        let signal = Arc::new(Signal::default());
+        state.rows.get_mut(key).expect("it was just there").queue.push_back((self.owner, signal.clone()));
+        state.waits.insert(self.owner, key.clone());
+        drop(state);
+        self.wait(key, holder, &signal, patience)
+    }
+
+    /// Sleeps until the row is handed over.
+    fn wait(
+        &mut self,
+        key: &TableKey,
+        holder: u64,
+        signal: &Arc<Signal>,
+        patience: &Patience<'_>,
+    ) -> Result<Taken, (WaitEnd, u64)> {
+        let began = Instant::now();
+        if let Some(supervisor) = patience.supervisor {
+            supervisor.wait_begins(&(patience.abort)(holder), Waker::from(signal.clone()));
+        }
+        let _watched = Watched(patience.supervisor);
+        loop {
+            let waited = began.elapsed();
+            let outside = patience.supervisor.and_then(Supervisor::wait_limit);
+            let left = outside.map_or(patience.limit, |outside| outside.min(patience.limit)).saturating_sub(waited);
+            if !left.is_zero() {
+                signal.wait(left);
+            }
+            let mut state = self.locks.lock();
+            let row = state.rows.get_mut(key).expect("C8: a row that somebody waits for is held");
+            if row.holder == self.owner {
+                self.rows.push(key.clone());
+                return Ok(Taken::AfterAWait);
+            }
+            if left.is_zero() {
+                let holder = row.holder;
+                row.queue.retain(|(waiter, _)| *waiter != self.owner);
+                state.waits.remove(&self.owner);
+                let is_interrupted = outside == Some(Duration::ZERO);
+                return Err((if is_interrupted { WaitEnd::Interrupted } else { WaitEnd::Limit }, holder));
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.rows.is_empty() {
+            return;
+        }
+        let mut state = self.locks.lock();
+        for key in &self.rows {
+            state.release(key, self.owner);
+        }
+    }
+}
+
+/// A wait that a supervisor watches, until it is dropped.
+struct Watched<'p>(Option<&'p dyn Supervisor>);
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.0.inspect(|supervisor| supervisor.wait_ends());
+    }
+}

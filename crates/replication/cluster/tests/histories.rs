@@ -1,0 +1,279 @@
+//! Clients on three nodes, whose nodes stop, start again with and without their state, and fall behind: both judges find what was seen
+//! strictly serializable, in the order of the places that the nodes gave.
+
+mod common;
+
+use common::{Kind, Nodes, options, rows};
+use conformance::judges;
+use conformance::registers::{put, registers};
+use env::Randomness;
+use model::history::{Outcome, Recorder, Transaction};
+use model::{
+    Access, Begin, Columns, Committed, Error, Fault, Finish, Interactive, Item, Key, Mode, Result, RowBuf, Scan,
+    SerialPoint, Storage, Store, TableId, Tables,
+};
+use seriatim_cluster::{Cluster, Limits, Options};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Instant;
+use total::OrderLimits;
+
+const KEYS: u64 = 12;
+const CLIENTS: u32 = 4;
+
+/// A committed transaction's place, and whether it wrote.
+type Place = Option<(u64, bool)>;
+
+struct Run {
+    nodes: Mutex<Nodes>,
+    table: TableId,
+    other: TableId,
+    begun: Instant,
+    commits: AtomicU64,
+    is_over: AtomicBool,
+    seen: Mutex<Vec<(Transaction, Place)>>,
+}
+
+impl Run {
+    fn new(kind: Kind, options: Options, limits: OrderLimits) -> Run {
+        let nodes = Nodes::open_with(3, kind, options, limits);
+        let table = nodes.node(0).create_table_unlisted(registers("registers", Storage::Ordered)).expect("a new table");
+        let other = nodes.node(1).create_table_unlisted(registers("other", Storage::Hash)).expect("a new table");
+        nodes.wait();
+        Run {
+            nodes: Mutex::new(nodes),
+            table,
+            other,
+            begun: Instant::now(),
+            commits: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            seen: Mutex::default(),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    /// One of the nodes that run.
+    fn any_node(&self, random: &mut Randomness) -> Arc<Cluster> {
+        let nodes = self.nodes.lock().expect("no panic");
+        let at = random.in_range(0..nodes.nodes.len() as u64) as usize;
+        nodes.nodes.values().nth(at).expect("one runs").clone()
+    }
+
+    /// Runs transactions until the run is over.
+    fn client(&self, client: u32, seed: u64) {
+        let mut random = Randomness::from_seed(seed ^ u64::from(client) << 32);
+        let mut written = u64::from(client) << 32;
+        while !self.is_over.load(SeqCst) {
+            let node = self.any_node(&mut random);
+            let mode = [Mode::ReadWrite, Mode::OwnAtStatement, Mode::OwnAtStatement, Mode::ReadOnly];
+            let mode = mode[random.in_range(0..4) as usize];
+            let start_ns = self.now();
+            let Ok(open) = node.begin_owned(Begin { mode, ..Begin::default() }) else { continue };
+            let mut recorder = Recorder::new(open);
+            let statements = 1 + random.in_range(0..4);
+            let ran = (0..statements).try_for_each(|_| {
+                written += 1;
+                statement(&mut recorder, self.table, &mut random, written, mode == Mode::ReadOnly)
+            });
+            let (open, operations) = recorder.into_parts();
+            let wrote = operations
+                .iter()
+                .any(|it| !matches!(it, model::history::Operation::Read(..) | model::history::Operation::Scan(..)));
+            let ended = ran.and_then(|()| open.commit());
+            let (outcome, place) = outcome_of(ended, wrote);
+            if place.is_some() {
+                self.commits.fetch_add(1, SeqCst);
+            }
+            let transaction = Transaction { client, start_ns, end_ns: self.now(), outcome, operations };
+            self.seen.lock().expect("no panic").push((transaction, place));
+        }
+    }
+
+    /// Waits until so many more have committed.
+    fn let_commit(&self, count: u64) {
+        let until = self.commits.load(SeqCst) + count;
+        while self.commits.load(SeqCst) < until {
+            thread::yield_now();
+        }
+    }
+
+    /// Writes to a table that no history has.
+    fn write_elsewhere(&self, node: u64, count: u64) {
+        let node = self.nodes.lock().expect("no panic").node(node).clone();
+        for key in 0..count {
+            let mut open = node.begin_owned(Begin::default()).expect("room");
+            put(&mut open, self.other, key, key).expect("nobody in the way");
+            open.commit().expect("it has read nothing");
+        }
+    }
+
+    /// Runs clients while `faults` are made, and judges what they saw.
+    fn judge(self, seed: u64, faults: impl FnOnce(&Run)) {
+        let run = &self;
+        thread::scope(|scope| {
+            for client in 0..CLIENTS {
+                scope.spawn(move || run.client(client, seed));
+            }
+            faults(run);
+            run.let_commit(100);
+            run.is_over.store(true, SeqCst);
+        });
+        let nodes = self.nodes.into_inner().expect("no panic");
+        nodes.wait();
+        let states: Vec<_> = nodes.nodes.values().map(|node| rows(node, self.table)).collect();
+        assert!(states.windows(2).all(|pair| pair[0] == pair[1]), "all nodes have the same rows");
+        let history = with_points(self.seen.into_inner().expect("no panic"));
+        let records = judges::records(history, |_| check::KeyForm::Integers);
+        judges::assert_serial(records, &format!("seed {seed}"));
+    }
+}
+
+/// One statement on the registers; each write has a value of its own.
+fn statement(
+    access: &mut impl Access,
+    table: TableId,
+    random: &mut Randomness,
+    value: u64,
+    reads_only: bool,
+) -> Result<()> {
+    let key = Key::from_u64(random.in_range(0..KEYS));
+    let mut row = RowBuf::new();
+    let new = RowBuf::from_bytes(&value.to_be_bytes());
+    match random.in_range(0..if reads_only { 4 } else { 10 }) {
+        0..=2 => access.read(table, &key, Columns::All, &mut row).map(drop),
+        3 => {
+            let scan = Scan::table(table).between(std::ops::Bound::Included(key), std::ops::Bound::Unbounded);
+            let mut left = 1 + random.in_range(0..6);
+            let end = access.scan(&scan, &mut |_: Item<'_>| {
+                left -= 1;
+                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            end.map(drop)
+        }
+        4 | 5 => access.put(table, &key, new.row()),
+        6 | 7 => match access.insert(table, &key, new.row()) {
+            Err(Error::Duplicate(_)) => Ok(()),
+            inserted => inserted,
+        },
+        8 => access.delete(table, &key).map(drop),
+        _ => {
+            access.read_for_update(table, &key, Columns::All, &mut row)?;
+            access.put(table, &key, new.row())
+        }
+    }
+}
+
+fn outcome_of(ended: Result<Committed>, wrote: bool) -> (Outcome, Place) {
+    match ended {
+        Ok(committed) => (Outcome::Committed(None), Some((committed.log_position.to_raw(), wrote))),
+        Err(Error::Fault(Fault::OutcomeUnknown { .. })) => (Outcome::Unknown, None),
+        Err(_) => (Outcome::Aborted, None),
+    }
+}
+
+/// Claims a serial point for each transaction that committed: writers by their places, and behind each its readers as they began.
+fn with_points(mut seen: Vec<(Transaction, Place)>) -> Vec<Transaction> {
+    seen.sort_by_key(|(transaction, place)| place.map(|(place, wrote)| (place, !wrote, transaction.start_ns)));
+    let numbered = (1..).zip(seen);
+    numbered
+        .map(|(point, (mut transaction, place))| {
+            if place.is_some() {
+                transaction.outcome = Outcome::Committed(Some(SerialPoint(point)));
+            }
+            transaction
+        })
+        .collect()
+}
+
+/// Stops a node, and waits until its threads and its clients are gone. Returns its local store.
+fn stop(run: &Run, node: u64) -> Arc<dyn Store> {
+    let (cluster, local) = {
+        let mut nodes = run.nodes.lock().expect("no panic");
+        nodes.sequencer.stop(node);
+        (nodes.nodes.remove(&node).expect("it runs"), nodes.locals[&node].clone())
+    };
+    let mut cluster = Some(cluster);
+    while let Some(held) = cluster.take() {
+        match Arc::try_unwrap(held) {
+            Ok(last) => drop(last),
+            Err(held) => {
+                cluster = Some(held);
+                thread::yield_now();
+            }
+        }
+    }
+    local
+}
+
+fn start(run: &Run, node: u64, local: Arc<dyn Store>) {
+    let cluster = run.nodes.lock().expect("no panic").start(node, local);
+    cluster.wait_until_current(common::PATIENCE).expect("it comes");
+}
+
+/// Limits so small that a node that was away has missed something, and old snapshots are refused.
+fn small() -> (Options, OrderLimits) {
+    let limits = Limits { window_transactions: 40, ..Limits::default() };
+    (Options { limits, part_bytes: 128, ..options() }, OrderLimits { kept_bytes: 4 << 10, ..OrderLimits::default() })
+}
+
+#[test]
+fn clients_of_three_nodes_are_serializable() {
+    for kind in [Kind::Hyper, Kind::Mvto] {
+        Run::new(kind, options(), OrderLimits::default()).judge(1, |run| run.let_commit(2_000));
+    }
+}
+
+#[test]
+fn nodes_that_are_cut_off_lag_and_catch_up() {
+    Run::new(Kind::Hyper, options(), OrderLimits::default()).judge(2, |run| {
+        for round in 0..6 {
+            let sequencer = run.nodes.lock().expect("no panic").sequencer.clone();
+            sequencer.cut_off(round % 3);
+            // Not the clients' commits: those of the node that is cut off wait.
+            run.write_elsewhere((round + 1) % 3, 20);
+            sequencer.connect(round % 3);
+            run.let_commit(100);
+        }
+    });
+}
+
+#[test]
+fn nodes_that_start_again_with_nothing_fetch_a_state() {
+    for kind in [Kind::Hyper, Kind::Mvto] {
+        let (options, limits) = small();
+        Run::new(kind, options, limits).judge(3, |run| {
+            for round in 0..5 {
+                let node = round % 3;
+                stop(run, node);
+                run.let_commit(200);
+                start(run, node, kind.in_memory());
+                let fetched = run.nodes.lock().expect("no panic").node(node).status().fetched;
+                assert!(fetched > 0, "what it missed is not kept");
+                run.let_commit(100);
+            }
+        });
+    }
+}
+
+#[test]
+fn nodes_that_start_again_with_their_state_go_on_with_it() {
+    for kind in [Kind::Hyper, Kind::Mvto] {
+        let limits = Limits { window_transactions: 40, ..Limits::default() };
+        let kept = OrderLimits { kept_bytes: 16 << 20, ..OrderLimits::default() };
+        Run::new(kind, Options { limits, is_durable: true, ..options() }, kept).judge(4, |run| {
+            for round in 0..5 {
+                let node = round % 3;
+                let local = stop(run, node);
+                run.let_commit(50);
+                start(run, node, local);
+                assert_eq!(run.nodes.lock().expect("no panic").node(node).status().fetched, 0, "the order has kept it");
+                run.let_commit(100);
+            }
+        });
+    }
+}

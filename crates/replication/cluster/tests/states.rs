@@ -1,0 +1,234 @@
+//! States that are fetched: whole or not at all, for readers, after faults of the channel and after stops in the middle.
+
+mod common;
+
+use common::{Kind, Nodes, PATIENCE, Pipes, options, rows};
+use conformance::registers::{put, registers};
+use model::{Access, Begin, Finish, Interactive, Mode, Scan, Storage, TableId, Tables};
+use seriatim_cluster::{Cluster, Doing, Options, States, position_of_start};
+use std::collections::BTreeSet;
+use std::io::{self, Cursor, Read};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use total::{OrderLimits, Position, TotalOrder};
+
+const ROWS: u64 = 20_000;
+
+/// Nodes of an order that keeps little, and a table.
+fn nodes(count: u64, kind: Kind, options: Options) -> (Nodes, TableId) {
+    let nodes = Nodes::open_with(count, kind, options, OrderLimits::default());
+    let table = nodes.node(0).create_table_unlisted(registers("registers", Storage::Hash)).expect("a new table");
+    (nodes, table)
+}
+
+/// Writes a value into all rows, in one transaction.
+fn fill(node: &Arc<Cluster>, table: TableId, value: u64) {
+    let mut open = node.begin_owned(Begin::default()).expect("room");
+    (0..ROWS).for_each(|key| put(&mut open, table, key, value).expect("nobody in the way"));
+    open.commit().expect("it has read nothing");
+}
+
+/// A whole state of node 0, as bytes.
+fn state(nodes: &Nodes) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    nodes.node(0).write_state(Position::default(), PATIENCE, &mut bytes).expect("it has one");
+    bytes
+}
+
+/// The rows of a hash table, by the keys that it may have.
+fn values(node: &Arc<Cluster>, table: TableId) -> BTreeSet<Vec<u8>> {
+    let mut open = node.begin_owned(Begin { mode: Mode::ReadOnly, ..Begin::default() }).expect("room");
+    let mut row = model::RowBuf::new();
+    let read = |key: u64| {
+        let found = open.read(table, &key.to_be_bytes(), model::Columns::All, &mut row).expect("it can be read");
+        if found { row.bytes().to_vec() } else { Vec::new() }
+    };
+    (0..ROWS).map(read).collect()
+}
+
+/// A channel with a fault in each of its first states.
+struct Faulty {
+    state: Vec<u8>,
+    asked: AtomicUsize,
+}
+
+impl States for Faulty {
+    fn fetch(&self, _: u64, _: Position) -> io::Result<Box<dyn Read + Send>> {
+        let mut bytes = self.state.clone();
+        let length = bytes.len();
+        match self.asked.fetch_add(1, SeqCst) {
+            0 => return Err(io::Error::other("it cannot be reached")),
+            1 => bytes.truncate(length / 2),
+            2 => bytes[length / 2] ^= 1,
+            3 => bytes.truncate(length - 1),
+            4 => bytes[0] ^= 1,
+            5 => bytes.clear(),
+            _ => {}
+        }
+        Ok(Box::new(Cursor::new(bytes)))
+    }
+}
+
+#[test]
+fn a_state_that_arrives_damaged_is_fetched_again() {
+    for kind in [Kind::Hyper, Kind::Mvto] {
+        let (nodes, table) = nodes(2, kind, options());
+        fill(nodes.node(0), table, 7);
+        nodes.wait();
+        let faulty = Arc::new(Faulty { state: state(&nodes), asked: AtomicUsize::new(0) });
+        let order: Arc<dyn TotalOrder> = Arc::new(nodes.sequencer.join(2, None));
+        let node = Cluster::open(kind.in_memory(), order, faulty.clone(), options()).expect("a good store");
+        node.wait_until_current(PATIENCE).expect("the seventh state is good");
+        assert_eq!((node.status().fetched, faulty.asked.load(SeqCst)), (1, 7));
+        assert_eq!(values(&node, table), BTreeSet::from([7u64.to_be_bytes().to_vec()]));
+        fill(&node, table, 8);
+        nodes.wait();
+        assert_eq!(values(nodes.node(0), table), BTreeSet::from([8u64.to_be_bytes().to_vec()]));
+    }
+}
+
+/// A channel that stops in the middle of a state until it is told to go on, and then fails.
+struct Halting {
+    state: Vec<u8>,
+    reached: Arc<(Mutex<bool>, Condvar)>,
+    go: Arc<(Mutex<bool>, Condvar)>,
+}
+
+struct HaltingRead {
+    left: Cursor<Vec<u8>>,
+    reached: Arc<(Mutex<bool>, Condvar)>,
+    go: Arc<(Mutex<bool>, Condvar)>,
+}
+
+fn raise(flag: &(Mutex<bool>, Condvar)) {
+    *flag.0.lock().expect("no panic") = true;
+    flag.1.notify_all();
+}
+
+fn await_flag(flag: &(Mutex<bool>, Condvar)) {
+    drop(flag.1.wait_while(flag.0.lock().expect("no panic"), |is_raised| !*is_raised).expect("no panic"));
+}
+
+impl Read for HaltingRead {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.left.read(bytes)?;
+        if read == 0 {
+            raise(&self.reached);
+            await_flag(&self.go);
+        }
+        Ok(read)
+    }
+}
+
+impl States for Halting {
+    fn fetch(&self, _: u64, _: Position) -> io::Result<Box<dyn Read + Send>> {
+        let left = Cursor::new(self.state[..self.state.len() * 3 / 4].to_vec());
+        Ok(Box::new(HaltingRead { left, reached: self.reached.clone(), go: self.go.clone() }))
+    }
+}
+
+#[test]
+fn a_node_that_stops_in_the_middle_of_a_state_begins_again() {
+    let (mut nodes, table) = nodes(2, Kind::Hyper, options());
+    fill(nodes.node(0), table, 7);
+    nodes.wait();
+    let (reached, go) = (Arc::default(), Arc::default());
+    let halting = Halting { state: state(&nodes), reached: Arc::clone(&reached), go: Arc::clone(&go) };
+    let local = Kind::Hyper.in_memory();
+    let order: Arc<dyn TotalOrder> = Arc::new(nodes.sequencer.join(2, None));
+    let node = Cluster::open(local.clone(), order, Arc::new(halting), options()).expect("a good store");
+    await_flag(&reached);
+    let half = local.tables().iter().filter(|(_, schema)| schema.name().starts_with("cluster 1 ")).count();
+    assert_eq!((node.status().doing, half), (Doing::FetchingState, 2), "rows of the next state are there");
+    assert!(node.tables().is_empty(), "nobody sees them");
+    nodes.sequencer.stop(2);
+    thread::scope(|scope| {
+        scope.spawn(move || drop(node));
+        raise(&go);
+    });
+    assert_eq!(position_of_start(&*local).expect("a good store"), None, "nothing names it");
+    let node = nodes.start(2, local.clone());
+    node.wait_until_current(PATIENCE).expect("it comes");
+    assert_eq!(values(&node, table), BTreeSet::from([7u64.to_be_bytes().to_vec()]));
+    assert!(
+        local.tables().iter().all(|(_, schema)| !schema.name().starts_with("cluster 0 ")),
+        "the empty state is gone"
+    );
+}
+
+/// Readers of a node that replaces its state see the old one or the new one.
+#[test]
+fn no_reader_sees_half_a_state() {
+    for kind in [Kind::Hyper, Kind::Mvto] {
+        // Readers without barriers, so that they read while the state is fetched.
+        let (mut nodes, table) = nodes(3, kind, Options { staleness: PATIENCE, ..options() });
+        let ordered = nodes.node(0).create_table_unlisted(registers("ordered", Storage::Ordered)).expect("a new table");
+        for table in [table, ordered] {
+            fill(nodes.node(0), table, 0);
+        }
+        nodes.wait();
+        let local = nodes.locals[&2].clone();
+        nodes.stop(2);
+        for value in 1..4 {
+            fill(nodes.node(0), ordered, value);
+        }
+        nodes.node(1).wait_until_current(PATIENCE).expect("it comes");
+        let node = nodes.start(2, local);
+        let is_over = AtomicBool::new(false);
+        let seen = thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let mut seen = BTreeSet::new();
+                while !is_over.load(SeqCst) {
+                    seen.insert(look(&node, ordered));
+                }
+                seen
+            });
+            node.wait_until_current(PATIENCE).expect("it comes");
+            is_over.store(true, SeqCst);
+            reading.join().expect("no panic")
+        });
+        let whole = |value: u64| Some((value, ROWS));
+        assert!(seen.iter().flatten().all(|state| [whole(0), whole(3)].contains(&Some(*state))), "{seen:?}");
+        assert_eq!(look(&node, ordered), whole(3));
+        assert_eq!(node.status().fetched, 1);
+        assert_eq!(rows(&node, ordered), rows(nodes.node(0), ordered));
+    }
+}
+
+/// The one value of all rows, and how many there are. `None`: the table was replaced while it was read.
+fn look(node: &Arc<Cluster>, table: TableId) -> Option<(u64, u64)> {
+    let mut open = node.begin_owned(Begin { mode: Mode::ReadWrite, ..Begin::default() }).expect("room");
+    let mut seen = BTreeSet::new();
+    let mut count = 0;
+    open.scan(&Scan::table(table), &mut |item| {
+        seen.insert(conformance::registers::integer(item.row.bytes()));
+        count += 1;
+        ControlFlow::Continue(())
+    })
+    .ok()?;
+    open.abort();
+    assert_eq!(seen.len(), 1, "rows of two states: {seen:?}");
+    seen.first().map(|value| (*value, count))
+}
+
+#[test]
+fn a_node_without_holders_waits_for_one() {
+    let (mut nodes, table) = nodes(2, Kind::Hyper, options());
+    fill(nodes.node(0), table, 7);
+    nodes.wait();
+    // Nobody can be reached at first.
+    let reachable = std::mem::replace(&mut nodes.pipes, Arc::new(Pipes::default()));
+    let node = nodes.start(2, Kind::Hyper.in_memory());
+    while node.status().doing != Doing::FetchingState {
+        thread::yield_now();
+    }
+    let states = nodes.pipes.clone();
+    drop(reachable);
+    for other in [0, 1] {
+        states.enter(other, nodes.node(other));
+    }
+    node.wait_until_current(PATIENCE).expect("it finds one");
+    assert_eq!(values(&node, table).len(), 1);
+}
