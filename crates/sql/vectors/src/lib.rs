@@ -4,7 +4,7 @@
 //! values of one attribute in a form that loops are quick over, an [`expression`] is computed by a kernel where there is one and by the
 //! row executor's own function, lane by lane, where there is none. [`aggregate`] groups by hashing, [`join`] hashes one side, [`sort`]
 //! sorts; [`flow`] puts them together, moves batches through them, and runs what stands between two operators that hold rows
-//! ([`flow::Stage`]) on several threads. [`keys`] has the form in which values are equal, [`spill`] the files to which operators write what
+//! on several threads. [`keys`] has the form in which values are equal, [`spill`] the files to which operators write what
 //! they cannot hold.
 //!
 //! The crate does not depend on plans, catalog or transactions: rows come from a [`flow::Host`], memory is granted by it.
