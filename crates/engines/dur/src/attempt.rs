@@ -2,7 +2,8 @@
 //! and notes both for certification.
 
 use crate::Core;
-use crate::object::{Active, Object, Row, Step, View};
+use crate::object::{Active, Met, Object, Row, Step, View};
+use crate::options::Policy;
 use crate::store::{KeyRange, Table};
 use crate::turn::{Place, Seen, Turn};
 use model::{
@@ -16,7 +17,10 @@ use std::sync::Arc;
 /// One run of a body.
 pub(crate) struct Attempt<'e> {
     core: &'e Core,
+    /// Its turn; none yet where it gets one when it commits ([`Policy::ConflictAware`]).
     turn: Turn,
+    /// What it has met, under [`Policy::ConflictAware`]: it must run again.
+    pub(crate) met: Option<Met>,
     /// The place up to which everything was applied when it began.
     base: Place,
     pub(crate) entries: BTreeMap<(TableId, Key), Entry>,
@@ -53,10 +57,13 @@ pub(crate) struct ScannedRange {
 
 impl<'e> Attempt<'e> {
     pub fn new(core: &'e Core, turn: Turn, draws: Option<Draws>, is_read_only: bool) -> Attempt<'e> {
-        core.slots.begin(turn);
+        if core.speculates() {
+            core.slots.begin(turn);
+        }
         Attempt {
             core,
             turn,
+            met: None,
             base: core.applied(),
             entries: BTreeMap::new(),
             ranges: Vec::new(),
@@ -78,6 +85,11 @@ impl<'e> Attempt<'e> {
         self.turn
     }
 
+    /// Gives it the turn in which it commits.
+    pub fn set_turn(&mut self, turn: Turn) {
+        self.turn = turn;
+    }
+
     pub fn base(&self) -> Place {
         self.base
     }
@@ -88,14 +100,14 @@ impl<'e> Attempt<'e> {
 
     /// Ends what it has in objects and ranges, all but what was installed.
     pub fn leave(&mut self) {
-        let active = self.active();
+        let (active, speculates) = (self.active(), self.core.speculates());
         for id in std::mem::take(&mut self.entered) {
             if let Ok(table) = self.core.tables.find(id) {
                 table.ranges.leave(self.turn);
             }
         }
         for ((id, _), entry) in std::mem::take(&mut self.entries) {
-            if entry.object.leave(active) {
+            if !speculates || entry.object.leave(active) {
                 self.core.sweep(id, entry.object);
             }
         }
@@ -116,7 +128,7 @@ impl<'e> Attempt<'e> {
         let abort = Abort {
             class: AbortClass::ReadWrite,
             rule: "overtaken",
-            explanation: "an earlier transaction wrote what this one had read or owned: it runs again",
+            explanation: "an earlier transaction wrote what this one had read or owned, or will write it: it runs again",
             table,
             target: Target::Key(object.key.clone()),
             transaction: self.turn.timestamp(),
@@ -126,6 +138,21 @@ impl<'e> Attempt<'e> {
         let error = Error::from(abort);
         self.poison = Some(error.clone());
         error
+    }
+
+    /// Notes that an object is held.
+    #[cold]
+    fn meet(&mut self, object: &Object, met: Met) -> Error {
+        self.met = Some(met);
+        self.abort(object)
+    }
+
+    /// Reads an object, as the policy says.
+    fn view(&mut self, object: &Object) -> Result<View> {
+        match self.core.options.policy {
+            Policy::Speculative => self.pass(object, |active| object.read(active)),
+            Policy::ConflictAware => object.read_committed().map_err(|met| self.meet(object, met)),
+        }
     }
 
     /// Repeats a step on an object until no earlier owner is in the way.
@@ -160,7 +187,7 @@ impl<'e> Attempt<'e> {
         if let Some((_, row)) = &self.entries[&place].read {
             return Ok(row.clone());
         }
-        let View { row, seen, rests_on } = self.pass(&object, |active| object.read(active))?;
+        let View { row, seen, rests_on } = self.view(&object)?;
         self.rests_on.extend(rests_on);
         let entry = self.entries.get_mut(&place).expect("it was entered");
         entry.read = Some((seen, row.clone()));
@@ -182,6 +209,9 @@ impl<'e> Attempt<'e> {
             return Err(Invalid::ReadOnly.into());
         }
         let object = self.enter(table, key)?;
+        if !self.core.speculates() {
+            return object.check(None).map_err(|met| self.meet(&object, met));
+        }
         self.pass(&object, |active| object.own(active))?;
         table.ranges.abort_later(self.turn, key, &self.core.slots);
         Ok(())
@@ -223,8 +253,10 @@ impl<'e> Attempt<'e> {
             (self.ranges.len() + self.entries.len()) as u64 + 1,
         )?;
         let range = KeyRange { lower: scan.lower.clone(), upper: scan.upper.clone() };
-        table.ranges.enter(self.turn, range.clone());
-        self.entered.push(table.id);
+        if self.core.speculates() {
+            table.ranges.enter(self.turn, range.clone());
+            self.entered.push(table.id);
+        }
         Ok((table, range))
     }
 }

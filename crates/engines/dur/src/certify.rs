@@ -6,6 +6,7 @@
 
 use crate::Core;
 use crate::contention::Contentions;
+use crate::host::Step;
 use crate::object::Version;
 use crate::payload::{CROSSES, Record};
 use crate::turn::{OriginId, Place, Seen, Turn, Writer};
@@ -46,14 +47,15 @@ impl Certifier {
         if !skips || core.options.checks_skips {
             let own = core.origins.intern(origin);
             let lives: Vec<OriginId> = record.lives.iter().map(|life| core.origins.intern(*life)).collect();
-            let conflict = validate(core, record, own, &lives);
+            let reads = record.reads.len() + record.ranges.len();
+            let conflict = core.metered.step(Step::Certify, reads, || validate(core, record, own, &lives));
             assert!(!skips || conflict.is_none(), "D7: what is skipped would have passed");
             if let Some(conflict) = conflict {
                 self.contentions.note_abort(origin, place);
                 return Err(conflict);
             }
         }
-        apply(core, record, origin, place);
+        core.metered.step(Step::Apply, record.writes.len(), || apply(core, record, origin, place));
         if let Some(partition) = core.options.partition.as_deref().filter(|_| crosses) {
             for (table, key, _) in &record.writes {
                 self.contentions.note_write(partition.home(*table, key), origin, place);

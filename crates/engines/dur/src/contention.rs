@@ -19,8 +19,8 @@ use total::Origin;
 
 /// Which node each object belongs to: the same on all nodes, for ever.
 pub trait Partition: Debug + Send + Sync {
-    /// The home of a key.
-    fn home(&self, table: TableId, key: &[u8]) -> u64;
+    /// The home of a key. `None`: it is at home on every node, for those that only read it. Who writes it crosses.
+    fn home(&self, table: TableId, key: &[u8]) -> Option<u64>;
 
     /// The home of all keys of a range; `None` if they may have several.
     fn home_of_range(&self, table: TableId, lower: &Bound<Key>, upper: &Bound<Key>) -> Option<u64>;
@@ -28,7 +28,11 @@ pub trait Partition: Debug + Send + Sync {
 
 /// The contentions, by node.
 #[derive(Debug, Default)]
-pub(crate) struct Contentions(BTreeMap<u64, Contention>);
+pub(crate) struct Contentions {
+    by_node: BTreeMap<u64, Contention>,
+    /// The last place at which a transaction committed a write to an object that is at home everywhere.
+    everywhere: Place,
+}
 
 #[derive(Debug, Default)]
 struct Contention {
@@ -39,14 +43,14 @@ struct Contention {
 
 impl Contentions {
     fn raise(&mut self, node: u64, place: Place) -> &mut Contention {
-        let contention = self.0.entry(node).or_default();
+        let contention = self.by_node.entry(node).or_default();
         contention.place = place;
         contention
     }
 
     /// A transaction of a life was delivered.
     pub fn note_life(&mut self, origin: Origin, place: Place) {
-        if self.0.get(&origin.node).is_none_or(|contention| contention.life != origin.life) {
+        if self.by_node.get(&origin.node).is_none_or(|contention| contention.life != origin.life) {
             self.raise(origin.node, place).life = origin.life;
         }
     }
@@ -57,14 +61,17 @@ impl Contentions {
     }
 
     /// A transaction committed a write to an object of a home.
-    pub fn note_write(&mut self, home: u64, origin: Origin, place: Place) {
-        if home != origin.node {
-            self.raise(home, place);
+    pub fn note_write(&mut self, home: Option<u64>, origin: Origin, place: Place) {
+        match home {
+            None => self.everywhere = place,
+            Some(home) if home != origin.node => _ = self.raise(home, place),
+            Some(_) => {}
         }
     }
 
     /// Returns whether a transaction that began at `base` cannot have met a conflict.
     pub fn may_skip(&self, origin: Origin, base: Place, crosses: bool) -> bool {
-        !crosses && self.0.get(&origin.node).is_some_and(|contention| contention.place <= base)
+        let is_behind = |contention: &Contention| contention.place <= base;
+        !crosses && self.everywhere <= base && self.by_node.get(&origin.node).is_some_and(is_behind)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Core;
 use crate::certify::Certifier;
+use crate::host::Step;
 use crate::payload::{self, Payload, Record};
 use crate::turn::Place;
 use bytes::Bytes;
@@ -68,7 +69,7 @@ impl Core {
         let told = self.line.fail(error, &unknown);
         let jobs = self.queue.close();
         self.tell(told);
-        jobs.into_iter().for_each(|job| job.complete(Err(error.clone())));
+        jobs.into_iter().chain(self.line.unpark(None)).for_each(|job| job.complete(Err(error.clone())));
         self.definitions.fail(error);
         self.reached.wake();
     }
@@ -102,7 +103,8 @@ impl Deliverer<'_> {
 
     fn take_payload(&mut self, delivered: &Delivered) -> Result<(), Error> {
         let detail = || format!("a payload of node {} of another version", delivered.origin.node);
-        let payload = payload::decode(&delivered.payload).map_err(|_| Fault::NewerFormat { detail: detail() })?;
+        let decode = || payload::decode(&delivered.payload).map_err(|_| Fault::NewerFormat { detail: detail() });
+        let payload = self.core.metered.step(Step::Decode, delivered.payload.len(), decode)?;
         match payload {
             Payload::Transactions(records) => {
                 records.iter().for_each(|record| self.take_record(record, delivered.origin));
@@ -130,8 +132,13 @@ impl Deliverer<'_> {
         core.counts.count_decision(decided.is_ok());
         if origin == core.origins.own() {
             let decision = decided.map(|()| self.place).map_err(|conflict| conflict.into_error(core, record.turn));
-            let told = core.line.deliver(record.turn, decision, core);
-            core.tell(told);
+            core.metered.step(Step::Deliver, 1, || {
+                let told = core.line.deliver(record.turn, decision, core);
+                core.tell(told);
+            });
+            if !core.speculates() {
+                core.run_again(core.line.unpark(Some(record.turn)));
+            }
         }
     }
 }

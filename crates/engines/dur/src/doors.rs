@@ -28,8 +28,12 @@ impl<O: TotalOrder + 'static> Dur<O> {
             return done.map_err(Failure::Final);
         }
         let is_read_only = matches!(how.mode, Mode::ReadOnly | Mode::Snapshot);
-        let turn = self.core.line.admit(&self.core.slots)?;
-        let (returned, decision) = self.core.execute_program(turn, program, how.draws, is_read_only);
+        let (returned, decision) = if self.core.speculates() {
+            let turn = self.core.line.admit(&self.core.slots)?;
+            self.core.execute_program(turn, program, how.draws, is_read_only)
+        } else {
+            self.core.execute_held_program(program, how.draws, is_read_only)?
+        };
         let place = decision.wait()?;
         returned.map(|output| (output, committed(place))).map_err(Failure::Final)
     }
@@ -40,6 +44,25 @@ impl<O: TotalOrder + 'static> Dur<O> {
         let serial_point = Some(snapshot.serial_point()?);
         let outcome = program.run(&mut snapshot);
         Some(outcome.map(|output| (output, Committed { serial_point, log_position: LogPosition::ZERO })))
+    }
+}
+
+impl<O: TotalOrder + 'static> Dur<O> {
+    /// Queues a program, to be executed by the threads of the node: as [`Declared::submit`], without a footprint. Snapshots are read in
+    /// place.
+    pub fn enqueue<P>(&self, mut program: P, how: Begin, mut retry: Box<dyn Retry + Send>) -> Ticket<P>
+    where
+        P: Program<Output: Send + 'static, Error: Send + 'static> + Send + 'static,
+    {
+        if how.mode == Mode::Snapshot {
+            return Pending::ready(self.execute(&mut program, how, &mut *retry));
+        }
+        let (promise, ticket) = promise();
+        let job: Box<dyn Job> = Box::new(Task::new(program, how, retry, promise));
+        for late in self.core.queue.submit([job]) {
+            late.complete(Err(self.core.failure()));
+        }
+        ticket
     }
 }
 
@@ -73,7 +96,7 @@ impl<O: TotalOrder + 'static> Declared for Dur<O> {
                 continue;
             }
             let (promise, ticket) = promise();
-            jobs.push(Box::new(Task::new(procedure, how, retry, promise)));
+            jobs.push(Box::new(Task::new(FootprintChecked::new(procedure), how, retry, promise)));
             tickets.push(ticket);
         }
         for late in self.core.queue.submit(jobs) {

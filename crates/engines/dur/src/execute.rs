@@ -1,9 +1,11 @@
 //! Execution: a body in its turn, again and again until no earlier turn has overtaken it; then its speculative commit.
 
 use crate::Core;
-use crate::attempt::{Attempt, check_limit};
+use crate::attempt::{Attempt, Entry, check_limit};
+use crate::host::Step;
 use crate::job::Job;
 use crate::line::{Outcome, Ready, Told};
+use crate::options::Policy;
 use crate::payload::{self, CROSSES};
 use crate::turn::{Place, Turn};
 use model::{Error, LimitKind, Pending, Program, Result};
@@ -39,17 +41,20 @@ impl<'e> InTurn<'e> {
         let core = self.attempt.core();
         let (active, turn) = (self.attempt.active(), self.attempt.turn());
         let flags = if core.is_local(&self.attempt) { 0 } else { CROSSES };
-        let encoded = payload::encode(&self.attempt, flags, |origin| core.origins.get(origin));
+        let accessed = self.attempt.entries.len();
+        let encoded = core
+            .metered
+            .step(Step::Encode, accessed, || payload::encode(&self.attempt, flags, |origin| core.origins.get(origin)));
         if let Err(error) = check_limit(LimitKind::WriteSetBytes, core.payload_limit, encoded.len() as u64) {
-            let rests_on = std::mem::take(&mut self.attempt.rests_on);
             drop(self);
-            return Ok(vec![(
-                Ready { turn, encoded, writes: vec![], rests_on, outcome, is_doomed: false },
-                Err(error),
-            )]);
+            return Ok(vec![(Ready::without_effect(turn, outcome), Err(error))]);
         }
         let mut outcome = Some(outcome);
-        let committed = core.line.commit(active, || {
+        if core.metered.0.is_some() {
+            // The step begins when the turn has come.
+            core.line.await_turn_only(active);
+        }
+        let install = || {
             let mut writes = Vec::new();
             for entry in self.attempt.entries.values_mut() {
                 if let Some(row) = entry.write.take() {
@@ -61,8 +66,9 @@ impl<'e> InTurn<'e> {
             self.has_ended = true;
             let rests_on = std::mem::take(&mut self.attempt.rests_on);
             let outcome = outcome.take().expect("it is taken once");
-            Ready { turn, encoded, writes, rests_on, outcome, is_doomed: false }
-        });
+            Ready { turn, encoded, writes, rests_on, holds: false, outcome, is_doomed: false }
+        };
+        let committed = core.metered.step(Step::Commit, accessed, || core.line.commit(active, install));
         match committed {
             Ok(refused) => Ok(refused.into_iter().map(|(ready, error)| (ready, Err(error))).collect()),
             Err(()) => {
@@ -84,13 +90,22 @@ impl Drop for InTurn<'_> {
 
 impl Core {
     /// Whether everything that an attempt accesses is at home on this node.
-    fn is_local(&self, attempt: &Attempt<'_>) -> bool {
+    pub fn is_local(&self, attempt: &Attempt<'_>) -> bool {
         let Some(partition) = self.options.partition.as_deref() else { return false };
         let own = self.origins.own().node;
-        attempt.entries.keys().all(|(table, key)| partition.home(*table, key) == own)
+        let is_local = |(table, key): &(_, model::Key), entry: &Entry| match partition.home(*table, key) {
+            None => entry.write.is_none(),
+            home => home == Some(own),
+        };
+        attempt.entries.iter().all(|(place, entry)| is_local(place, entry))
             && attempt.ranges.iter().all(|scanned| {
                 partition.home_of_range(scanned.table, &scanned.range.lower, &scanned.range.upper) == Some(own)
             })
+    }
+
+    /// Whether transactions have turns before they execute, and read speculative versions.
+    pub fn speculates(&self) -> bool {
+        self.options.policy == Policy::Speculative
     }
 
     /// Executes a procedure in its turn.
@@ -143,9 +158,7 @@ impl Core {
                 (Outcome::Caller(promise), decision) => promise.resolve(decision),
                 (Outcome::Queued(mut job), Err(conflict)) if conflict.is_retryable() => {
                     job.set_conflict(conflict);
-                    if let Some(late) = self.queue.submit_again(job) {
-                        late.complete(Err(self.failure()));
-                    }
+                    self.run_again([job]);
                 }
                 (Outcome::Queued(job), decision) => job.complete(decision),
             }

@@ -1,19 +1,20 @@
-//! Procedures of any type behind one interface, with their tickets; and the queue that they wait in.
+//! Programs of any type behind one interface, with their tickets; and the queue that they wait in.
 
 use crate::Core;
 use crate::attempt::Attempt;
+use crate::host::{Bell, Threads};
 use crate::turn::Place;
 use model::{
-    Abort, AbortClass, Begin, Committed, Completed, Draws, Error, FootprintChecked, LogPosition, Mode, Procedure,
-    Program, Result, Retry, Target, Timestamp,
+    Abort, AbortClass, Begin, Committed, Completed, Draws, Error, LogPosition, Mode, Program, Result, Retry, Target,
+    Timestamp,
 };
 use parts::promise::Promise;
-use parts::sync::{Condvar, Mutex, MutexGuard};
+use parts::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-/// A procedure that is to be executed.
+/// A program that is to be executed.
 pub(crate) trait Job: Send {
     /// Runs the body. Returns whether it wants to commit; what it returned is kept until [`Job::complete`].
     fn run(&mut self, attempt: &mut Attempt<'_>) -> bool;
@@ -35,9 +36,9 @@ pub(crate) trait Job: Send {
     fn is_read_only(&self) -> bool;
 }
 
-/// A procedure with its ticket.
-pub(crate) struct Task<P: Procedure> {
-    procedure: FootprintChecked<P>,
+/// A program with its ticket.
+pub(crate) struct Task<P: Program> {
+    program: P,
     how: Begin,
     retry: Box<dyn Retry + Send>,
     failed: u32,
@@ -46,16 +47,15 @@ pub(crate) struct Task<P: Procedure> {
     promise: Promise<Completed<P>>,
 }
 
-impl<P: Procedure> Task<P> {
-    pub fn new(procedure: P, how: Begin, retry: Box<dyn Retry + Send>, promise: Promise<Completed<P>>) -> Task<P> {
-        let procedure = FootprintChecked::new(procedure);
-        Task { procedure, how, retry, failed: 0, conflict: None, outcome: None, promise }
+impl<P: Program> Task<P> {
+    pub fn new(program: P, how: Begin, retry: Box<dyn Retry + Send>, promise: Promise<Completed<P>>) -> Task<P> {
+        Task { program, how, retry, failed: 0, conflict: None, outcome: None, promise }
     }
 }
 
-impl<P: Procedure> Job for Task<P> {
+impl<P: Program<Output: Send, Error: Send> + Send> Job for Task<P> {
     fn run(&mut self, attempt: &mut Attempt<'_>) -> bool {
-        let run = catch_unwind(AssertUnwindSafe(|| self.procedure.run(attempt)));
+        let run = catch_unwind(AssertUnwindSafe(|| self.program.run(attempt)));
         let outcome = run.unwrap_or_else(|_| Err(panicked().into()));
         let wants_commit = outcome.is_ok();
         self.outcome = Some(outcome);
@@ -117,8 +117,8 @@ fn panicked() -> Error {
 /// The queue of requests (Figure 3.1).
 pub(crate) struct Queue {
     state: Mutex<State>,
-    work: Condvar,
-    room: Condvar,
+    work: Bell,
+    room: Bell,
     limit: usize,
 }
 
@@ -131,8 +131,8 @@ struct State {
 }
 
 impl Queue {
-    pub fn new(limit: usize) -> Queue {
-        Queue { state: Mutex::default(), work: Condvar::new(), room: Condvar::new(), limit }
+    pub fn new(limit: usize, threads: Option<&Arc<dyn Threads>>) -> Queue {
+        Queue { state: Mutex::default(), work: Bell::new(threads), room: Bell::new(threads), limit }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -145,14 +145,14 @@ impl Queue {
         let mut late = Vec::new();
         for job in jobs {
             while state.jobs.len() >= self.limit && !state.is_closed {
-                state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.room.wait(&self.state, state);
             }
             if state.is_closed {
                 late.push(job);
                 continue;
             }
             state.jobs.push_back(job);
-            self.work.notify_one();
+            self.work.ring_one();
         }
         late
     }
@@ -164,7 +164,7 @@ impl Queue {
             return Some(job);
         }
         state.again.push_back(job);
-        self.work.notify_one();
+        self.work.ring_one();
         None
     }
 
@@ -179,10 +179,10 @@ impl Queue {
                 return Some(job);
             }
             if let Some(job) = state.jobs.pop_front() {
-                self.room.notify_one();
+                self.room.ring_one();
                 return Some(job);
             }
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.work.wait(&self.state, state);
         }
     }
 
@@ -190,8 +190,8 @@ impl Queue {
     pub fn close(&self) -> Vec<Box<dyn Job>> {
         let mut state = self.lock();
         state.is_closed = true;
-        self.work.notify_all();
-        self.room.notify_all();
+        self.work.ring();
+        self.room.ring();
         let State { jobs, again, .. } = &mut *state;
         again.drain(..).chain(jobs.drain(..)).collect()
     }
@@ -203,6 +203,10 @@ impl Core {
         while let Some(mut job) = self.queue.take() {
             if !job.may_run() {
                 job.give_up();
+                continue;
+            }
+            if !self.speculates() {
+                self.execute_held_job(job);
                 continue;
             }
             let admitted = self.line.admit(&self.slots);

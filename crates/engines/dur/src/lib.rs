@@ -24,6 +24,10 @@
 //!
 //! With [`Options::speculative`] 1 this is XDUR: one transaction after the other, without conflicts among them, and without parallelism.
 //!
+//! With [`Policy::ConflictAware`] transactions have no turns while they execute: they read committed rows, hold what they write until it
+//! is delivered, and run again when they meet what is held (`held.rs`). Programs that conflict should be executed on one node, where
+//! their rows are at home. It is the thesis' competitor.
+//!
 //! # Certification
 //! A read names the writer of the version that was read, speculative or committed. At its place the read holds if the committed
 //! version has that writer. A transaction of this node that is refused takes back its speculative versions, and those that rest on it
@@ -49,6 +53,7 @@
 //! - **D7** What is applied without validation would have passed.
 //! - **D8** A range that was read holds if each row that was seen in it holds, and it has as many rows as then.
 //! - **D9** A snapshot reads the versions of one place, which are kept until it ends.
+//! - **D10** What is held has one holder, which releases it when it is delivered. Who holds something has met nothing that is held.
 //!
 //! # Where they are asserted
 //! In constant time, in all builds where nothing else is said.
@@ -64,9 +69,9 @@
 //! | D7 | `certify.rs` `decide`, with [`Options::checks_skips`] | `cluster`; `forget_who_crosses` |
 //! | D8 | by `certify.rs` `validate` | `paper`, `cluster`; `skip_validation`, `count_no_rows` |
 //! | D9 | by the latch of `snapshot.rs` | `snapshots`; `forget_what_snapshots_read` |
+//! | D10 | `object.rs` `hold`, `release` | `held`, `cluster`; `write_what_is_held` |
 //!
 //! # What is deliberately absent
-//! - Conflict-aware load balancing (the thesis' competitor): transactions that lock, and read committed rows only.
 //! - A state on a disk, and fetching it from another node: a node begins with the first payload of the order, and one for which the
 //!   order does not keep what it missed stops with a named error.
 //! - Open transactions ([`model::Interactive`]): a turn must not wait for a client.
@@ -85,6 +90,7 @@
 //! | 3.1, certification | `certify.rs` | `cluster` |
 //! | 3.1.2, conflict map | `line.rs` `cascade` | `paper`: `a_remote_conflict_cascades_before_the_order` |
 //! | 3.1.3, contention maps | `contention.rs` | `cluster`: `what_is_skipped_would_have_passed` |
+//! | 4, conflict-aware load balancing | `held.rs` | `held` |
 //!
 //! *Deviations* (decisions 0140 and 0141): the pseudo-code is corrected where it contradicts its text: a writer aborts the later owner
 //! that it replaces; invalidation begins behind the writer's own slot; waits end when the owner is gone. A version names its writer,
@@ -100,6 +106,8 @@ mod contention;
 mod deliver;
 mod doors;
 mod execute;
+mod held;
+mod host;
 mod job;
 mod line;
 mod object;
@@ -114,13 +122,15 @@ mod store;
 mod turn;
 
 pub use contention::Partition;
+pub use host::{Meter, Step, Threads};
 pub use line::Window;
-pub use options::{Options, Stats};
+pub use options::{Options, Policy, Stats};
 
 use env::time::Duration;
+use host::Metered;
 use job::Queue;
 use line::Line;
-use model::{Error, Fault, Result, Schema, TableId};
+use model::{Error, Fault, Pending, Result, Schema, TableId};
 use object::Object;
 use options::Counts;
 use origins::Origins;
@@ -161,6 +171,7 @@ pub(crate) struct Core {
     definitions: Definitions,
     reached: Reached,
     counts: Counts,
+    metered: Metered,
 }
 
 /// Room for a payload's own bytes, and the length of a record.
@@ -178,9 +189,10 @@ impl<O: TotalOrder + 'static> Dur<O> {
         let core = Arc::new(Core {
             payload_limit: payload_bytes.saturating_sub(PAYLOAD_OVERHEAD),
             tables: Tables::new(options.tables),
-            slots: Slots::new(options.speculative),
-            line: Line::new(options.window, options.pending, options.payloads),
-            queue: Queue::new(options.queue),
+            slots: Slots::new(options.speculative, options.threads.as_ref()),
+            line: Line::new(options.window, options.pending, options.payloads, options.threads.as_ref()),
+            queue: Queue::new(options.queue, options.threads.as_ref()),
+            metered: Metered(options.meter.clone()),
             origins: Origins::new(order.origin()),
             snapshots: Snapshots::default(),
             applied: AtomicU64::new(0),
@@ -190,14 +202,18 @@ impl<O: TotalOrder + 'static> Dur<O> {
             options,
         });
         let mut threads = Vec::new();
+        let mut spawn = |body: Box<dyn FnOnce() + Send>| match &core.options.threads {
+            None => threads.push(thread::spawn(move || stop_on_panic(body))),
+            Some(simulated) => simulated.spawn(body),
+        };
         for _ in 0..core.options.executors {
             let core = core.clone();
-            threads.push(thread::spawn(move || stop_on_panic(|| core.execute_queue())));
+            spawn(Box::new(move || core.execute_queue()));
         }
         let (proposer, proposing) = (core.clone(), order.clone());
-        threads.push(thread::spawn(move || stop_on_panic(|| proposer.propose(&*proposing))));
+        spawn(Box::new(move || proposer.propose(&*proposing)));
         let (deliverer, delivering) = (core.clone(), order.clone());
-        threads.push(thread::spawn(move || stop_on_panic(|| deliverer.deliver(&*delivering))));
+        spawn(Box::new(move || deliverer.deliver(&*delivering)));
         Dur { core, order, threads: Mutex::new(threads) }
     }
 
@@ -206,6 +222,11 @@ impl<O: TotalOrder + 'static> Dur<O> {
     /// # Errors
     /// [`model::Invalid::TableExists`], [`model::LimitKind::Tables`]; the node has stopped.
     pub fn create_table(&self, schema: Schema) -> Result<TableId> {
+        self.define_table(schema).wait()
+    }
+
+    /// As [`Dur::create_table`], without waiting.
+    pub fn define_table(&self, schema: Schema) -> Pending<Result<TableId>> {
         let (request, created) = self.core.definitions.request();
         let payload = payload::encode_definition(request, &schema);
         if let Err(error) = self.core.hand_in(&*self.order, payload.into()) {
@@ -214,7 +235,7 @@ impl<O: TotalOrder + 'static> Dur<O> {
         if let Some(error) = self.core.line.failure() {
             self.core.definitions.fail(&error);
         }
-        created.wait()
+        created
     }
 
     /// The table of a name, as far as this node has applied the order.

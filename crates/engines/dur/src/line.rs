@@ -8,13 +8,15 @@
 //! One latch. Who holds it finds each transaction of this node in one of these stages; so an abort that cascades misses none (D6).
 
 use crate::Core;
+use crate::host::{Bell, Threads};
+use crate::job::Job;
 use crate::object::{Active, Object};
 use crate::slots::Slots;
 use crate::turn::{Place, Turn};
 use model::{Error, Result};
 use parts::promise::Promise;
-use parts::sync::{Condvar, Mutex, MutexGuard};
-use std::collections::VecDeque;
+use parts::sync::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 
 /// How transactions are admitted.
@@ -34,6 +36,8 @@ pub(crate) struct Ready {
     pub encoded: Vec<u8>,
     /// Objects that it has written.
     pub writes: Vec<Arc<Object>>,
+    /// Whether it holds them until it is delivered.
+    pub holds: bool,
     /// Whose speculative rows it has read.
     pub rests_on: Vec<Turn>,
     pub outcome: Outcome,
@@ -46,15 +50,15 @@ pub(crate) enum Outcome {
     /// A caller that waits: its place, or the conflict.
     Caller(Promise<Result<Place>>),
     /// A procedure of the queue.
-    Queued(Box<dyn crate::job::Job>),
+    Queued(Box<dyn Job>),
 }
 
 pub(crate) struct Line {
     state: Mutex<State>,
     /// For those that wait for admission.
-    room: Condvar,
+    room: Bell,
     /// For the thread that proposes.
-    work: Condvar,
+    work: Bell,
     window: Window,
     /// Transactions that were not delivered, beyond which none is admitted.
     limit: usize,
@@ -70,6 +74,10 @@ struct State {
     pending: VecDeque<Ready>,
     in_flight: VecDeque<Ready>,
     payloads: usize,
+    /// The last turn that was delivered.
+    delivered: Turn,
+    /// Procedures that have met a row which is held, by the turn that holds it.
+    parked: BTreeMap<Turn, Vec<Box<dyn Job>>>,
     /// Why the node has stopped.
     failure: Option<Error>,
     crowd: usize,
@@ -80,18 +88,21 @@ struct State {
 pub(crate) type Told = Vec<(Ready, Result<Place>)>;
 
 impl Line {
-    pub fn new(window: Window, limit: usize, payloads: usize) -> Line {
+    pub fn new(window: Window, limit: usize, payloads: usize, threads: Option<&Arc<dyn Threads>>) -> Line {
         let state = State {
             next: Turn(1),
             passed: Turn(0),
             pending: VecDeque::new(),
             in_flight: VecDeque::new(),
             payloads: 0,
+            delivered: Turn(0),
+            parked: BTreeMap::new(),
             failure: None,
             crowd: 0,
             is_awaited: false,
         };
-        Line { state: Mutex::new(state), room: Condvar::new(), work: Condvar::new(), window, limit, payloads }
+        let (room, work) = (Bell::new(threads), Bell::new(threads));
+        Line { state: Mutex::new(state), room, work, window, limit, payloads }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -115,9 +126,88 @@ impl Line {
                 return Ok(turn);
             }
             state.crowd += 1;
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(&self.state, state);
             state.crowd -= 1;
         }
+    }
+
+    /// Waits for room for a transaction that gets its turn when it commits.
+    ///
+    /// # Errors
+    /// The node has stopped.
+    pub fn admit_without_turn(&self) -> Result<()> {
+        self.wait_for(|state| state.undelivered() < self.limit)
+    }
+
+    /// Waits until a turn was delivered.
+    ///
+    /// # Errors
+    /// The node has stopped.
+    pub fn await_delivery(&self, turn: Turn) -> Result<()> {
+        self.wait_for(|state| state.delivered >= turn)
+    }
+
+    fn wait_for(&self, is_true: impl Fn(&State) -> bool) -> Result<()> {
+        let mut state = self.lock();
+        loop {
+            if let Some(error) = &state.failure {
+                return Err(error.clone());
+            }
+            if is_true(&state) {
+                return Ok(());
+            }
+            state.crowd += 1;
+            state = self.room.wait(&self.state, state);
+            state.crowd -= 1;
+        }
+    }
+
+    /// Gives a transaction its turn, in which it is pending, if `hold` says that nothing is in its way. What is held is held under the
+    /// latch: all that it writes, or nothing (D10).
+    ///
+    /// # Errors
+    /// What it has met.
+    pub fn commit_held<E>(
+        &self,
+        hold: impl FnOnce(Turn) -> std::result::Result<Ready, E>,
+    ) -> std::result::Result<Option<(Ready, Error)>, E> {
+        let mut state = self.lock();
+        let turn = state.next;
+        let ready = hold(turn)?;
+        (state.next, state.passed) = (turn.next(), turn);
+        match state.failure.clone() {
+            Some(error) => {
+                ready.release();
+                Ok(Some((ready, error)))
+            }
+            None => {
+                state.pending.push_back(ready);
+                self.wake_proposer(&mut state);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Keeps a procedure until a turn is delivered. Returns it if that is over, or the node has stopped.
+    pub fn park(&self, job: Box<dyn Job>, behind: Turn) -> Option<Box<dyn Job>> {
+        let mut state = self.lock();
+        if state.delivered >= behind || state.failure.is_some() {
+            return Some(job);
+        }
+        state.parked.entry(behind).or_default().push(job);
+        None
+    }
+
+    /// Takes the procedures that are parked behind a turn or an earlier one; behind any, without.
+    pub fn unpark(&self, delivered: Option<Turn>) -> Vec<Box<dyn Job>> {
+        let mut state = self.lock();
+        let later = delivered.map_or_else(BTreeMap::new, |turn| state.parked.split_off(&turn.next()));
+        std::mem::replace(&mut state.parked, later).into_values().flatten().collect()
+    }
+
+    /// Waits until all earlier turns have passed: they have, until this one does.
+    pub fn await_turn_only(&self, active: Active<'_>) {
+        drop(self.await_turn(active));
     }
 
     /// Waits until all earlier turns have passed.
@@ -176,13 +266,13 @@ impl Line {
         drop(state);
         active.slots.wake(active.turn.next());
         if crowd > 0 {
-            self.room.notify_all();
+            self.room.ring();
         }
     }
 
     fn wake_proposer(&self, state: &mut State) {
         if std::mem::take(&mut state.is_awaited) {
-            self.work.notify_one();
+            self.work.ring_one();
         }
     }
 
@@ -198,7 +288,7 @@ impl Line {
                 break;
             }
             state.is_awaited = true;
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.work.wait(&self.state, state);
         }
         let mut taken = 0;
         while taken < most {
@@ -226,6 +316,8 @@ impl Line {
         let Some(ready) = state.in_flight.pop_front() else { return Told::new() };
         assert!(ready.turn == turn, "D6: transactions of a node are delivered by their turns");
         assert!(!ready.is_doomed || decision.is_err(), "D6: what rests on an aborted one aborts");
+        state.delivered = turn;
+        ready.release();
         let mut told = Told::new();
         match &decision {
             Ok(_) => {}
@@ -235,7 +327,7 @@ impl Line {
         let has_crowd = state.crowd > 0;
         drop(state);
         if has_crowd {
-            self.room.notify_all();
+            self.room.ring();
         }
         told
     }
@@ -250,8 +342,8 @@ impl Line {
         self.wake_proposer(&mut state);
         drop(state);
         if is_first {
-            self.room.notify_all();
-            self.work.notify_all();
+            self.room.ring();
+            self.work.ring();
         }
         let told = in_flight.into_iter().map(|ready| (ready, Err(unknown.clone())));
         told.chain(pending.into_iter().map(|ready| (ready, Err(error.clone())))).collect()
@@ -324,6 +416,19 @@ impl ConflictMap {
 }
 
 impl Ready {
+    /// One that is not proposed.
+    pub fn without_effect(turn: Turn, outcome: Outcome) -> Ready {
+        let (encoded, writes, rests_on) = (Vec::new(), Vec::new(), Vec::new());
+        Ready { turn, encoded, writes, holds: false, rests_on, outcome, is_doomed: false }
+    }
+
+    /// Ends what it holds.
+    fn release(&self) {
+        if self.holds {
+            self.writes.iter().for_each(|object| object.release(self.turn));
+        }
+    }
+
     fn withdraw(&self, core: &Core) {
         self.writes.iter().for_each(|object| object.withdraw(self.turn, &core.slots));
     }

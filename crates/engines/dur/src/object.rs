@@ -31,7 +31,7 @@ struct State {
     older: Vec<Version>,
     /// Of transactions of this node that have committed speculatively and were not delivered, by their turns.
     speculative: Vec<Speculative>,
-    /// The active transaction that will write it.
+    /// The active transaction that will write it; where rows are held, the one on its way that will.
     owner: Option<Turn>,
     /// Active transactions that have read it, by the bits of their slots.
     readers: u64,
@@ -62,6 +62,15 @@ pub(crate) struct View {
     /// Whose speculative row it is: the reader aborts with it for sure. Who reads a speculative deletion does not: another
     /// transaction may delete the row meanwhile.
     pub rests_on: Option<Turn>,
+}
+
+/// Why a transaction that holds what it writes must run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Met {
+    /// This one holds an object until it is delivered.
+    Held(Turn),
+    /// A committed version was replaced since it was read.
+    Changed,
 }
 
 /// A step of a transaction on an object.
@@ -140,6 +149,32 @@ impl Object {
         state.is_vacant()
     }
 
+    /// Reads the committed version, unless a transaction on its way holds the object.
+    pub fn read_committed(&self) -> Result<View, Met> {
+        let state = self.lock();
+        state.owner.map_or(Ok(()), |holder| Err(Met::Held(holder)))?;
+        Ok(state.committed.view())
+    }
+
+    /// Checks that nobody holds the object, and that its committed version is what was seen.
+    pub fn check(&self, seen: Option<Seen>) -> Result<(), Met> {
+        let state = self.lock();
+        state.owner.map_or(Ok(()), |holder| Err(Met::Held(holder)))?;
+        if seen.is_none_or(|seen| state.committed.seen() == seen) { Ok(()) } else { Err(Met::Changed) }
+    }
+
+    /// Holds the object until [`Object::release`]. Who holds has the latch of the line, and has checked.
+    pub fn hold(&self, turn: Turn) {
+        let before = self.lock().owner.replace(turn);
+        assert!(before.is_none(), "D10: one transaction holds an object");
+    }
+
+    /// Ends [`Object::hold`].
+    pub fn release(&self, turn: Turn) {
+        let before = self.lock().owner.take();
+        assert!(before == Some(turn), "D10: who releases an object holds it");
+    }
+
     /// The committed version.
     pub fn committed(&self) -> Version {
         self.lock().committed.clone()
@@ -147,11 +182,7 @@ impl Object {
 
     /// Returns whether the committed version is what a transaction has seen.
     pub fn is_still(&self, seen: Seen) -> bool {
-        let state = self.lock();
-        match seen {
-            Seen::Absent => state.committed.row.is_none(),
-            Seen::Row(writer) => state.committed.row.is_some() && state.committed.writer == Some(writer),
-        }
+        self.lock().committed.seen() == seen
     }
 
     /// Applies a write that was certified. `own`: the transaction is of this life, so that readers may have seen its version
@@ -209,6 +240,19 @@ impl Object {
     }
 }
 
+impl Version {
+    fn seen(&self) -> Seen {
+        match (&self.row, self.writer) {
+            (Some(_), Some(writer)) => Seen::Row(writer),
+            _ => Seen::Absent,
+        }
+    }
+
+    fn view(&self) -> View {
+        View { row: self.row.clone(), seen: self.seen(), rests_on: None }
+    }
+}
+
 impl State {
     /// Whether an earlier owner is to be waited for. The wait ends when the owner leaves, and when the waiter is aborted.
     fn pass_owner<T>(&mut self, active: Active<'_>) -> Option<Step<T>> {
@@ -228,12 +272,7 @@ impl State {
             let seen = if row.is_some() { Seen::Row(writer) } else { Seen::Absent };
             return View { row: row.clone(), seen, rests_on: row.as_ref().map(|_| *turn) };
         }
-        let Version { row, writer, .. } = &self.committed;
-        let seen = match (row, writer) {
-            (Some(_), Some(writer)) => Seen::Row(*writer),
-            _ => Seen::Absent,
-        };
-        View { row: row.clone(), seen, rests_on: None }
+        self.committed.view()
     }
 
     fn leave(&mut self, active: Active<'_>) {

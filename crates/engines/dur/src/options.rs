@@ -1,14 +1,29 @@
 //! The knobs and the counters.
 
 use crate::contention::Partition;
+use crate::host::{Meter, Threads};
 use crate::line::Window;
 use crate::slots::MOST_SLOTS;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
+/// What the transactions of a node do while others are on their way through the order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// They read what earlier ones have written speculatively (PXDUR; XDUR with [`Options::speculative`] 1).
+    #[default]
+    Speculative,
+    /// They read committed rows only, and run again when they meet a row that one on its way will write (conflict-aware load
+    /// balancing, the thesis' competitor). Turns, [`Options::speculative`] and [`Options::window`] have no effect. Source: thesis,
+    /// chapter 4.
+    ConflictAware,
+}
+
 /// The knobs. Every limit ends in a named error, or in a wait for room.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What transactions may read. Nodes may differ. Default: [`Policy::Speculative`].
+    pub policy: Policy,
     /// Threads that execute procedures of the queue. Programs are executed by their callers. Default: 4.
     pub executors: usize,
     /// Transactions that execute at a time (the thesis' `MaxSpec`): 1 to 64. With 1, each reads what the one before has written
@@ -45,11 +60,16 @@ pub struct Options {
     pub skips_validation: bool,
     /// Whether those are validated all the same, and the process stops if one would not have passed: for tests. Default: false.
     pub checks_skips: bool,
+    /// Threads that the node runs on instead of the operating system's: for simulations. Default: none.
+    pub threads: Option<Arc<dyn Threads>>,
+    /// Who is told of the steps of transactions: for simulations and measurements. Default: none.
+    pub meter: Option<Arc<dyn Meter>>,
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options {
+            policy: Policy::Speculative,
             executors: 4,
             speculative: 4,
             window: Window::Sets,
@@ -67,6 +87,8 @@ impl Default for Options {
             partition: None,
             skips_validation: true,
             checks_skips: false,
+            threads: None,
+            meter: None,
         }
     }
 }
@@ -94,7 +116,8 @@ pub struct Stats {
     pub refused: u64,
     /// Of those that committed, how many were not validated.
     pub skipped: u64,
-    /// Attempts of this node that an earlier turn, or a transaction of another node, has overtaken.
+    /// Attempts of this node that an earlier turn, or a transaction of another node, has overtaken; and those that met a row that is
+    /// held, or have read what was changed before they held theirs.
     pub overtaken: u64,
     /// Transactions that were aborted before they were proposed, since one that they rest on was refused.
     pub cascaded: u64,

@@ -3,14 +3,15 @@
 //! A slot is used by one transaction at a time. Its word names the transaction, so that whoever finds the slot's bit in the
 //! readers of an object compares turns: no bit of an earlier transaction can be taken for one of a later (D1).
 
+use crate::host::{Bell, Threads};
 use crate::turn::Turn;
 use parts::CachePadded;
+use parts::sync::Mutex;
 use parts::sync::atomic::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
-use parts::sync::{Condvar, Mutex};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// Active transactions at most: the readers of an object are bits of one word.
 pub(crate) const MOST_SLOTS: usize = 64;
@@ -27,14 +28,14 @@ const SEALED: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Slots(Box<[CachePadded<Slot>]>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
     /// Turn and status. Publishes nothing else: what an abort is for is under the latch of an object.
     word: AtomicU64,
     /// Counts wake-ups. A waiter reads it before it looks at what it waits for, and sleeps while it stays the same.
     woken: AtomicU64,
     sleep: Mutex<()>,
-    changed: Condvar,
+    changed: Bell,
 }
 
 /// A count of wake-ups: the waiter has looked after it.
@@ -42,9 +43,13 @@ struct Slot {
 pub(crate) struct Signal(u64);
 
 impl Slots {
-    pub fn new(count: usize) -> Slots {
+    pub fn new(count: usize, threads: Option<&Arc<dyn Threads>>) -> Slots {
         assert!((1..=MOST_SLOTS).contains(&count), "the readers of an object are bits of one word");
-        Slots((0..count).map(|_| CachePadded::default()).collect())
+        let slot = |_| {
+            let (word, woken) = (AtomicU64::new(0), AtomicU64::new(0));
+            CachePadded::new(Slot { word, woken, sleep: Mutex::default(), changed: Bell::new(threads) })
+        };
+        Slots((0..count).map(slot).collect())
     }
 
     pub fn len(&self) -> u64 {
@@ -116,7 +121,7 @@ impl Slots {
         let slot = self.slot(turn);
         let mut guard = slot.sleep.lock().unwrap_or_else(PoisonError::into_inner);
         while slot.woken.load(Acquire) == signal.0 {
-            guard = slot.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            guard = slot.changed.wait(&slot.sleep, guard);
         }
     }
 
@@ -161,6 +166,6 @@ impl Slot {
     fn wake(&self) {
         self.woken.fetch_add(1, AcqRel);
         drop(self.sleep.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_all();
+        self.changed.ring();
     }
 }

@@ -11,7 +11,7 @@ use conformance::seeds;
 use env::{Clock, MonotonicClock, Randomness};
 use model::history::{Operation, Outcome, Recorder, Transaction};
 use model::{Access, Begin, Committed, Error, Key, Mode, Program, Reexecutable, Result, Storage, TableId};
-use seriatim_dur::{Options, Partition, Window};
+use seriatim_dur::{Options, Partition, Policy, Window};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -23,19 +23,20 @@ const KEYS: u64 = 8;
 /// Transactions of each client.
 const TURNS: u64 = 600;
 
-/// Each node has eight keys.
+/// Each node has eight keys, and eight are at home everywhere.
 #[derive(Debug)]
 struct ByEight;
 
 impl Partition for ByEight {
-    fn home(&self, _: TableId, key: &[u8]) -> u64 {
-        Key::to_u64(key).expect("an integer") / KEYS
+    fn home(&self, _: TableId, key: &[u8]) -> Option<u64> {
+        let home = Key::to_u64(key).expect("an integer") / KEYS;
+        (home < NODES).then_some(home)
     }
 
     fn home_of_range(&self, table: TableId, lower: &Bound<Key>, upper: &Bound<Key>) -> Option<u64> {
         let (Bound::Included(lower), Bound::Included(upper)) = (lower, upper) else { return None };
         let home = self.home(table, lower);
-        (home == self.home(table, upper)).then_some(home)
+        home.filter(|_| home == self.home(table, upper))
     }
 }
 
@@ -56,7 +57,11 @@ struct Random<'r> {
 impl Random<'_> {
     fn key(&mut self) -> u64 {
         let within = self.random.in_range(0..KEYS);
-        if self.random.chance(self.crossing, 100) { self.random.in_range(0..NODES * KEYS) } else { self.first + within }
+        if self.random.chance(self.crossing, 100) {
+            self.random.in_range(0..(NODES + 1) * KEYS)
+        } else {
+            self.first + within
+        }
     }
 
     fn step(&mut self, mut access: &mut impl Access, number: u64) -> Result<()> {
@@ -184,11 +189,22 @@ fn clients_of_three_nodes_are_strictly_serializable() {
     judge(history);
 }
 
+#[test]
+fn clients_of_nodes_that_hold_what_they_write_are_strictly_serializable() {
+    let options = Options { policy: Policy::ConflictAware, ..small() };
+    let (history, cluster, table) = run(vec![options; 3], 30, |_, _, _| {});
+    assert_same_rows(&cluster, table);
+    let stats = cluster.nodes[0].stats();
+    assert!(stats.refused > 0 && stats.overtaken > 0 && stats.cascaded == 0, "{stats:?}");
+    judge(history);
+}
+
 /// Nodes are cut off and come back, each for a while that others' transactions measure.
 #[test]
 fn clients_of_nodes_that_lose_each_other_are_strictly_serializable() {
     let sliding = Options { window: Window::Sliding, speculative: 6, ..small() };
-    let (history, cluster, table) = run(vec![small(), sliding, common::xdur()], 60, |cluster, done, live| {
+    let holds = Options { policy: Policy::ConflictAware, ..small() };
+    let (history, cluster, table) = run(vec![holds, sliding, common::xdur()], 60, |cluster, done, live| {
         let node = done / 40 % NODES;
         let others_go_on = (0..NODES).any(|other| other != node && live[other as usize] > 0);
         let connect = || (0..NODES).for_each(|node| cluster.sequencer.connect(node));
@@ -213,7 +229,8 @@ fn what_is_skipped_would_have_passed() {
     for crossing in [0, 1, 10, 50] {
         let skips = Options { partition: Some(Arc::new(ByEight)), checks_skips: true, ..small() };
         let validates = Options { skips_validation: false, ..skips.clone() };
-        let (history, cluster, table) = run(vec![skips.clone(), skips, validates], crossing, |_, _, _| {});
+        let holds = Options { policy: Policy::ConflictAware, ..skips.clone() };
+        let (history, cluster, table) = run(vec![skips, holds, validates], crossing, |_, _, _| {});
         assert_same_rows(&cluster, table);
         let skipped: Vec<u64> = cluster.nodes.iter().map(|node| node.stats().skipped).collect();
         let committed = cluster.nodes[0].stats().committed;

@@ -1,8 +1,9 @@
-//! The battery that every engine passes, on one node that executes one transaction at a time, on one that executes many, and on three.
+//! The battery that every engine passes, on one node that executes one transaction at a time, on one that executes many, and on three,
+//! by each policy.
 
 mod common;
 
-use common::{Many, OneAtATime, ThreeInSets, ThreeSliding};
+use common::{Many, OneAtATime, ThreeConflictAware, ThreeInSets, ThreeSliding};
 
 conformance::battery! {
     OneAtATime: procedures programs tickets;
@@ -44,4 +45,12 @@ mod three_sliding {
     conformance::battery!(@procedures ThreeSliding);
     conformance::battery!(@programs ThreeSliding);
     conformance::battery!(@tickets ThreeSliding);
+}
+
+mod three_conflict_aware {
+    use super::ThreeConflictAware;
+
+    conformance::battery!(@procedures ThreeConflictAware);
+    conformance::battery!(@programs ThreeConflictAware);
+    conformance::battery!(@tickets ThreeConflictAware);
 }

@@ -1,9 +1,10 @@
-//! Simulated clusters: everything from one seed, in virtual time, on one thread. For replicas of any protocol.
+//! Simulated clusters: everything from one seed, in virtual time, one step at a time. For replicas of any protocol.
 //!
 //! - [`event_queue`]: [`EventQueue`], virtual time: future events and their times.
 //! - [`network`]: [`SimNetwork`], packets between nodes: delays, losses, duplicates, broken connections, cuts.
 //! - [`clock`]: [`DriftingClock`], which starts anywhere and runs fast or slow.
 //! - [`cluster`]: [`run`](cluster::run) executes one event after another for the [`Replicas`] in a [`World`].
+//! - [`threads`]: [`Schedule`], programs with threads in virtual time, on machines with cores.
 //! - [`trace`]: record of a run: always a digest, the steps in words on request; and [`demand!`](crate::demand), which ends
 //!   the run.
 //!
@@ -21,12 +22,14 @@ pub mod clock;
 pub mod cluster;
 pub mod event_queue;
 pub mod network;
+pub mod threads;
 pub mod trace;
 
 pub use clock::DriftingClock;
 pub use cluster::{Replicas, World};
 pub use event_queue::EventQueue;
 pub use network::{Delay, NetworkCounts, NetworkOptions, Packet, SimNetwork};
+pub use threads::Schedule;
 pub use trace::{Outcome, Tally, Trace, Violation};
 
 use env::Randomness;

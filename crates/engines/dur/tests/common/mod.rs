@@ -7,7 +7,7 @@ pub mod cluster;
 use cluster::Cluster;
 use conformance::{Fixture, Knobs, Procedures, Programs};
 use model::{Result, Schema, TableId};
-use seriatim_dur::{Options, Window};
+use seriatim_dur::{Options, Policy, Window};
 use std::sync::Arc;
 
 /// One node, one transaction at a time: XDUR.
@@ -21,6 +21,14 @@ pub struct ThreeInSets;
 
 /// Three nodes with a sliding window.
 pub struct ThreeSliding;
+
+/// Three nodes that hold what they write, with small limits.
+pub struct ThreeConflictAware;
+
+/// One executing thread, no speculation.
+pub fn conflict_aware() -> Options {
+    Options { policy: Policy::ConflictAware, executors: 1, ..Options::default() }
+}
 
 /// One executing thread, one transaction at a time.
 pub fn xdur() -> Options {
@@ -85,4 +93,5 @@ macro_rules! fixture {
 fixture!(OneAtATime, 1, xdur());
 fixture!(Many, 1, Options { executors: 6, speculative: 5, window: Window::Sliding, ..Options::default() });
 fixture!(ThreeInSets, 3, small());
+fixture!(ThreeConflictAware, 3, Options { policy: Policy::ConflictAware, ..small() });
 fixture!(ThreeSliding, 3, Options { window: Window::Sliding, speculative: 8, ..small() });
