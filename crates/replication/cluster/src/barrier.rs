@@ -17,6 +17,8 @@ pub(crate) struct Barriers {
 struct State {
     /// The number of the barrier that was begun last.
     begun: u64,
+    /// Callers that sleep.
+    waiting: usize,
     /// Whether it is under way.
     is_running: bool,
     /// The number of the last one that ended, and how.
@@ -48,7 +50,7 @@ impl Barriers {
                 state.begun += 1;
                 state.is_running = true;
                 drop(state);
-                let ended = order.barrier(longest.saturating_sub(asked.elapsed()));
+                let ended = barrier(order, longest, asked);
                 state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.is_running = false;
                 state.ended = Some((state.begun, ended));
@@ -59,7 +61,25 @@ impl Barriers {
             if left.is_zero() {
                 return Err(failed(&OrderError::TimedOut, longest));
             }
+            state.waiting += 1;
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state.waiting -= 1;
+        }
+    }
+
+    /// The number of callers that wait for the barrier of another one.
+    #[cfg(test)]
+    fn waiting(&self) -> usize {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).waiting
+    }
+}
+
+/// A barrier of the order, once there is room for one.
+fn barrier(order: &dyn TotalOrder, longest: Duration, asked: Instant) -> std::result::Result<Position, OrderError> {
+    loop {
+        match order.barrier(longest.saturating_sub(asked.elapsed())) {
+            Err(OrderError::Busy) => _ = order.room(longest.saturating_sub(asked.elapsed()))?,
+            ended => return ended,
         }
     }
 }
@@ -68,5 +88,79 @@ fn failed(error: &OrderError, longest: Duration) -> model::Error {
     match error {
         OrderError::TimedOut | OrderError::Busy => behind(format!("the order did not answer within {longest:.1?}")),
         error => order_failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+    use std::thread;
+    use total::{Capabilities, Event, Origin, Room};
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// An order whose barriers end when the test says so, at positions that count them.
+    struct Held {
+        begun: SyncSender<()>,
+        ends: Mutex<(Receiver<()>, u64)>,
+    }
+
+    impl TotalOrder for Held {
+        fn barrier(&self, _: Duration) -> std::result::Result<Position, OrderError> {
+            self.begun.send(()).expect("the test listens");
+            let mut ends = self.ends.lock().expect("no panic");
+            ends.0.recv().expect("the test ends it");
+            ends.1 += 1;
+            Ok(Position { instance: ends.1, index: 0 })
+        }
+
+        fn origin(&self) -> Origin {
+            Origin { node: 0, life: 1 }
+        }
+
+        fn capabilities(&self) -> Capabilities {
+            Capabilities { payload_bytes: 1, has_cheap_barrier: true }
+        }
+
+        fn propose(&self, _: Bytes) -> std::result::Result<u64, OrderError> {
+            Err(OrderError::Busy)
+        }
+
+        fn room(&self, _: Duration) -> std::result::Result<Room, OrderError> {
+            Err(OrderError::TimedOut)
+        }
+
+        fn deliver(&self, _: &mut Vec<Event>, _: usize, _: Duration) -> std::result::Result<(), OrderError> {
+            Err(OrderError::TimedOut)
+        }
+
+        fn keep_from(&self, _: Position) {}
+
+        fn resume(&self, _: Position) -> std::result::Result<(), OrderError> {
+            Ok(())
+        }
+    }
+
+    /// Who asks while a barrier is under way gets the next one: what was acknowledged in between may not be before the first.
+    #[test]
+    fn who_asks_later_shares_the_next_one() {
+        let ((begun, begins), (end, ends)) = (sync_channel(9), sync_channel(9));
+        let (order, barriers) = (Held { begun, ends: Mutex::new((ends, 0)) }, Barriers::default());
+        thread::scope(|scope| {
+            let first = scope.spawn(|| barriers.ask(&order, LONG));
+            begins.recv().expect("it asks");
+            let later: Vec<_> = (0..3).map(|_| scope.spawn(|| barriers.ask(&order, LONG))).collect();
+            while barriers.waiting() < 3 {
+                thread::yield_now();
+            }
+            // As many as there are callers may be needed: each that asks only now gets one that was begun after that.
+            (0..4).for_each(|_| end.send(()).expect("the order listens"));
+            assert_eq!(first.join().expect("no panic").expect("it ends").instance, 1);
+            for later in later {
+                assert!(later.join().expect("no panic").expect("it ends").instance >= 2);
+            }
+        });
     }
 }

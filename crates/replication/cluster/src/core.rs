@@ -114,7 +114,7 @@ impl Core {
             root_table,
             generation: RwLock::new(generation),
             window: Mutex::new(window),
-            progress: Progress::new(root.position, root.place),
+            progress: Progress::new(root.base(), root.place),
             barriers: Barriers::default(),
             locks: Arc::default(),
             proposed: Mutex::default(),
@@ -156,7 +156,7 @@ impl Core {
         let root = replica::read_root(&mut local, self.root_table)?;
         let root = root.ok_or_else(|| crate::error::damaged("it has no position"))?;
         assert_eq!(root.generation, generation.number, "C5: a snapshot is of the state that counts");
-        Ok(Snapshot { local, base: root.position, place: root.place, tables: generation.tables() })
+        Ok(Snapshot { local, base: root.base(), place: root.place, tables: generation.tables() })
     }
 
     /// Waits until the state has everything that was acknowledged anywhere before the call (C6).

@@ -130,7 +130,7 @@ impl Deliverer {
     }
 
     fn take(&mut self, delivered: &Delivered) -> Result<()> {
-        if delivered.position <= self.root.position {
+        if Some(delivered.position) <= self.root.position {
             return Ok(()); // The state has it.
         }
         let newer = |_| {
@@ -144,7 +144,7 @@ impl Deliverer {
             self.flush()?;
         }
         self.batch.is_begun = true;
-        self.root.position = delivered.position;
+        self.root.position = Some(delivered.position);
         self.batch.bytes += delivered.payload.len();
         if let Payload::Hello { version, limits, start } = payload {
             return self.begin_life(delivered, (version, limits), start);
@@ -245,16 +245,18 @@ impl Deliverer {
         self.batch.answers.push((waiting, answer));
     }
 
-    fn certify(&mut self, delivered: &Delivered, proposal: Proposal) -> std::result::Result<(), Conflict> {
+    fn certify(&mut self, delivered: &Delivered, proposal: Proposal) -> std::result::Result<(), Box<Conflict>> {
         let Proposal { base, read_set, writes } = proposal;
         let tables = self.generation.tables();
+        // Under one latch with the entry: who looks at the window is before this transaction or behind it.
+        let mut window = self.core.window();
+        window.set_place(self.root.place);
         let used =
             read_set.points.iter().map(|(table, _)| table).chain(read_set.ranges.iter().map(|range| &range.table));
         let mut used = used.chain(writes.iter().map(|((table, _), _)| table));
         if let Some(dropped) = used.find(|table| !tables.contains_key(*table)) {
             return Err(Conflict::dropped(*dropped));
         }
-        let mut window = self.core.window();
         window.check(&read_set, base)?;
         let entry = Entry {
             position: delivered.position,
@@ -378,7 +380,7 @@ impl Deliverer {
         let log_position = self.apply()?;
         let batch = std::mem::take(&mut self.batch);
         self.show_members();
-        self.core.progress.set_applied(self.root.position, self.root.place);
+        self.core.progress.set_applied(self.root.base(), self.root.place);
         for (waiting, answer) in batch.answers {
             let Waiting::Commit { promise, held, .. } = waiting else {
                 unreachable!("only transactions are in a batch")
@@ -422,7 +424,7 @@ impl Deliverer {
             return Ok(());
         }
         self.undurable += bytes;
-        let (order, position) = (self.core.order.clone(), self.root.position);
+        let (order, position) = (self.core.order.clone(), self.root.base());
         if self.undurable > self.core.options.undurable_bytes {
             self.core.local.wait_durable(log_position)?;
             self.undurable = 0;

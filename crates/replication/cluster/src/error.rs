@@ -17,52 +17,52 @@ pub(crate) struct Conflict {
 }
 
 impl Conflict {
-    pub fn key_changed((table, key): crate::codes::TableKey, other: u64) -> Conflict {
-        Conflict {
+    pub fn key_changed((table, key): crate::codes::TableKey, other: u64) -> Box<Conflict> {
+        Box::new(Conflict {
             class: AbortClass::ReadWrite,
             rule: "key-changed",
             explanation: "a transaction that was ordered before changed a row that this one had read",
             table: Some(table),
             target: Target::Key(key),
             other: Some(other),
-        }
+        })
     }
 
-    pub fn range_changed(table: TableId, target: Target, other: u64) -> Conflict {
-        Conflict {
+    pub fn range_changed(table: TableId, target: Target, other: u64) -> Box<Conflict> {
+        Box::new(Conflict {
             class: AbortClass::ReadWrite,
             rule: "range-changed",
             explanation: "a transaction that was ordered before wrote into a range that this one had read",
             table: Some(table),
             target,
             other: Some(other),
-        }
+        })
     }
 
-    pub fn too_old() -> Conflict {
-        Conflict {
+    pub fn too_old() -> Box<Conflict> {
+        Box::new(Conflict {
             class: AbortClass::ReadWrite,
             rule: "snapshot-too-old",
             explanation: "the transaction has read a state so old that later writes are not remembered for its certification",
             table: None,
             target: Target::None,
             other: None,
-        }
+        })
     }
 
-    pub fn dropped(table: TableId) -> Conflict {
-        Conflict {
+    pub fn dropped(table: TableId) -> Box<Conflict> {
+        Box::new(Conflict {
             class: AbortClass::Definition,
             rule: "table-dropped",
             explanation: "a table that this transaction has used was dropped before its place in the order",
             table: Some(table),
             target: Target::None,
             other: None,
-        }
+        })
     }
 
     /// The wait for the holder of a row of this node ended without it.
-    pub fn waited(why: WaitEnd, (table, key): crate::codes::TableKey, other: u64) -> Conflict {
+    pub fn waited(why: WaitEnd, (table, key): crate::codes::TableKey, other: u64) -> Box<Conflict> {
         let (class, rule, explanation) = match why {
             WaitEnd::Deadlock => (
                 AbortClass::Priority,
@@ -78,7 +78,8 @@ impl Conflict {
                 (AbortClass::Interrupted, "interrupted", "the wait for the transaction that has the row was ended")
             }
         };
-        Conflict { class, rule, explanation, table: Some(table), target: Target::Key(key), other: Some(other) }
+        let (table, target, other) = (Some(table), Target::Key(key), Some(other));
+        Box::new(Conflict { class, rule, explanation, table, target, other })
     }
 
     /// The abort of a transaction.

@@ -146,10 +146,10 @@ fn publish(deliverer: &mut Deliverer, loaded: Loaded, complete_to: Position) -> 
     (deliverer.lives, deliverer.parts) = (loaded.lives, loaded.parts);
     core.counts.fetched.fetch_add(1, Relaxed);
     deliverer.show_members();
-    core.progress.set_applied(root.position, root.place);
+    core.progress.set_applied(root.base(), root.place);
     core.progress.set_reached(complete_to);
     if core.options.is_durable {
-        core.order.keep_from(root.position);
+        core.order.keep_from(root.base());
     }
     let origin = core.order.origin();
     let own = deliverer.lives.get(&origin.node).copied().filter(|life| life.life == origin.life);

@@ -1,10 +1,10 @@
 //! A replicated store: on each node a local store, and between them a total order in which transactions are certified.
 //!
 //! # The idea
-//! A transaction runs on one node, on a snapshot of the local store, with its own writes before it. What it has read (its
-//! *read set*: keys, absent ones too, and ranges as far as scans went) and written is then proposed to the order. Each node
-//! *certifies* it when it is delivered: it commits if nothing of its read set was written since its snapshot. One thread of each node
-//! does this, in the order, and is the only one that writes the local store; so all nodes apply the same transactions.
+//! A transaction runs on one node, on a snapshot of the local store, with its own writes before it. What it has read (its *read
+//! set*: keys, absent ones too, and ranges as far as scans went) and written is then proposed to the order. Each node *certifies*
+//! it when it is delivered: it commits if nothing of its read set was written since its snapshot. One thread of each node does
+//! this, in the order, and is the only one that writes the local store; so all nodes apply the same transactions.
 //!
 //! ```text
 //!   session   snapshot at position 7, reads, own writes
@@ -19,24 +19,26 @@
 //! It is an [`model::Interactive`] over any [`model::Store`] and any [`total::TotalOrder`]: SQL runs on it unchanged.
 //!
 //! # The promise
-//! Strictly serializable. A transaction that writes has its place as serial point, and is answered when it is delivered and applied here, so a
-//! session reads its own writes. One that may write, and did not, is checked at COMMIT against a *barrier*: a position at or behind all that
-//! was acknowledged anywhere. One that can only read begins behind a barrier, and always commits. [`Options::staleness`] lets
-//! [`model::Mode::Snapshot`] read a state of up to that age without a barrier. A transaction that may write reads a state that may be old until
-//! it commits: what it shows before its COMMIT, and what it shows if it is rolled back, may be so. A duplicate key is reported behind a barrier.
+//! Strictly serializable. A transaction that writes has its place as serial point, and is answered when it is delivered and applied
+//! here, so a session reads its own writes. One that may write, and did not, is checked at COMMIT against a *barrier*: a position
+//! at or behind all that was acknowledged anywhere. One that can only read begins behind a barrier, and always commits.
+//! [`Options::staleness`] lets [`model::Mode::Snapshot`] read a state of up to that age without a barrier. A transaction that may
+//! write reads a state that may be old until it commits: what it shows before its COMMIT, and what it shows if it is rolled back,
+//! may be so. A duplicate key is reported behind a barrier.
 //!
 //! What was acknowledged is as durable as the order. The local log only says where the order has to deliver again from.
 //!
 //! # Invariants
 //! - **C1** The local store has the effects of the places up to the one that its root names, and of no other.
-//! - **C2** Whether a transaction commits depends on its payload, its place and the window alone, and the window on what was delivered: the same on
-//!   every node, in every life, after every fetched state. The window in memory is never older than the local store.
+//! - **C2** Whether a transaction commits depends on its payload, its place and the window alone, and the window on what was
+//!   delivered: the same on every node, in every life, after every fetched state. The window in memory is never older than the
+//!   local store.
 //! - **C3** Places are applied in their order.
 //! - **C4** The window forgets by a rule that looks at its entries alone, and who has read before it is refused.
 //! - **C5** A state that is fetched counts once all of it is there, for all readers at once.
 //! - **C6** A reader's barrier is begun after the reader asked.
-//! - **C7** A payload of a life counts from its first payload on until that of a later life of its node. What an earlier life of *this* node has left
-//!   is removed, and nothing of others.
+//! - **C7** A payload of a life counts from its first payload on until that of a later life of its node. What an earlier life of
+//!   *this* node has left is removed, and nothing of others.
 //! - **C8** A row is had by one transaction of a node at a time, and no circle of them waits.
 //! - **C9** An answer follows the application here.
 //!
@@ -53,13 +55,14 @@
 //! | C9 | by `deliver.rs` `flush` | `strictness`; `answer_before_applying` |
 //!
 //! # Limits
-//! [`Options`] and [`Limits`]. A payload longer than [`Options::part_bytes`] is proposed in parts. A transaction that waits longer than
-//! [`Options::catch_up`] for the node to catch up fails with [`model::Fault::Behind`], and nothing was changed; one that is proposed and not delivered
-//! within [`Options::answer`] with [`model::Fault::OutcomeUnknown`].
+//! [`Options`] and [`Limits`]. A payload longer than [`Options::part_bytes`] is proposed in parts. A transaction that waits longer
+//! than [`Options::catch_up`] for the node to catch up fails with [`model::Fault::Behind`], and nothing was changed; one that is
+//! proposed and not delivered within [`Options::answer`] with [`model::Fault::OutcomeUnknown`].
 //!
 //! # What is deliberately absent
 //! - Locks between nodes: transactions of two nodes that write the same row meet in certification.
-//! - Speculation on transactions that were not delivered, and predicates in place of ranges: see the engine `dur` and decision 0147.
+//! - Speculation on transactions that were not delivered, and predicates in place of ranges: see the engine `dur` and decision
+//!   0147.
 //! - Reads from several threads, by column, and SKIP LOCKED ([`model::Finish::shared_reads`], [`model::Finish::skips_locked`]).
 //! - Serial points: a place is not one of a reader. [`model::Committed::log_position`] counts places.
 //! - Channels: a [`States`] is the caller's.
@@ -139,6 +142,10 @@ impl Cluster {
             id == generation.state || tables.values().any(|table| table.local == id)
         })?;
         let core = Arc::new(Core::new((local, order), options, root_table, root, generation, window));
+        if core.options.is_durable {
+            // Before the first delivery: an order keeps nothing for a node that has said nothing.
+            core.order.keep_from(root.base());
+        }
         let deliverer = Deliverer::new(core.clone(), states, root, lives, parts);
         deliverer.announce()?;
         let thread = thread::Builder::new().name("deliver".to_owned()).spawn(move || stop_on_panic(|| deliverer.run()));
@@ -156,7 +163,8 @@ impl Cluster {
         self.core.catch_up().map(drop)
     }
 
-    /// Writes the state of this node, for another one that fetches it ([`States::fetch`]): of one snapshot, in pieces, while the node goes on.
+    /// Writes the state of this node, for another one that fetches it ([`States::fetch`]): of one snapshot, in pieces, while the node
+    /// goes on.
     ///
     /// # Errors
     /// The node has no state up to `at_least` within `longest`; `out` failed.

@@ -101,7 +101,7 @@ pub(crate) fn rows_under(store: &dyn Store, table: TableId, prefix: Key) -> Resu
 
 /// Where the order is to be resumed.
 pub(crate) fn start_of(root: Option<Root>) -> Option<Position> {
-    root.map(|root| root.position).filter(|at| *at > Position::default())
+    root.and_then(|root| root.position)
 }
 
 /// The first fields of a state: where it ends, and what all nodes have alike of the root.

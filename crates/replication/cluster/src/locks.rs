@@ -216,3 +216,90 @@ impl Drop for Watched<'_> {
         self.0.inspect(|supervisor| supervisor.wait_ends());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Conflict;
+    use model::{Key, TableId, Timestamp};
+    use std::thread;
+
+    fn row(key: u64) -> TableKey {
+        (TableId(1), Key::from_u64(key))
+    }
+
+    fn abort(holder: u64) -> Abort {
+        Conflict::waited(WaitEnd::Limit, row(0), holder).abort(Timestamp(0), |_| None)
+    }
+
+    fn take(held: &mut Held, key: u64, limit: Duration) -> Result<Taken, (WaitEnd, u64)> {
+        held.take(&row(key), &Patience { limit, supervisor: None, abort: &abort })
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn await_waiting(locks: &Locks, count: usize) {
+        while locks.waiting() < count {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_row_is_handed_over_in_the_order_of_the_waits() {
+        let locks = Arc::new(Locks::default());
+        let mut first = Held::new(&locks, 1);
+        assert_eq!(take(&mut first, 7, Duration::ZERO), Ok(Taken::AtOnce));
+        assert_eq!(take(&mut first, 7, Duration::ZERO), Ok(Taken::AtOnce), "it has it");
+        assert!(!first.is_taken_from(&row(7)));
+        let order = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for owner in 2..5 {
+                let (locks, order) = (&locks, &order);
+                scope.spawn(move || {
+                    let mut held = Held::new(locks, owner);
+                    assert_eq!(take(&mut held, 7, LONG), Ok(Taken::AfterAWait));
+                    order.lock().expect("no panic").push(owner);
+                });
+                await_waiting(locks, owner as usize - 1);
+            }
+            drop(first);
+        });
+        assert_eq!(*order.lock().expect("no panic"), [2, 3, 4]);
+        assert_eq!((locks.held(), locks.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn who_would_close_a_circle_is_refused() {
+        let locks = Arc::new(Locks::default());
+        let mut all: Vec<Held> = (1..=3).map(|owner| Held::new(&locks, owner)).collect();
+        for (key, held) in (1..).zip(&mut all) {
+            assert_eq!(take(held, key, Duration::ZERO), Ok(Taken::AtOnce));
+        }
+        let (mut third, mut second, mut first) =
+            (all.pop().expect("three"), all.pop().expect("two"), all.pop().expect("one"));
+        thread::scope(|scope| {
+            scope.spawn(move || assert_eq!(take(&mut first, 2, LONG), Ok(Taken::AfterAWait)));
+            await_waiting(&locks, 1);
+            scope.spawn(move || assert_eq!(take(&mut second, 3, LONG), Ok(Taken::AfterAWait)));
+            await_waiting(&locks, 2);
+            assert_eq!(take(&mut third, 1, LONG), Err((WaitEnd::Deadlock, 1)));
+            drop(third);
+        });
+        assert_eq!(locks.held(), 0);
+    }
+
+    #[test]
+    fn who_gives_up_leaves_the_queue() {
+        let locks = Arc::new(Locks::default());
+        let (mut first, mut second) = (Held::new(&locks, 1), Held::new(&locks, 2));
+        assert_eq!(take(&mut first, 7, Duration::ZERO), Ok(Taken::AtOnce));
+        assert!(second.is_taken_from(&row(7)));
+        for limit in [Duration::ZERO, Duration::from_millis(1)] {
+            assert_eq!(take(&mut second, 7, limit), Err((WaitEnd::Limit, 1)));
+        }
+        assert_eq!(locks.waiting(), 0);
+        drop(first);
+        assert_eq!(locks.held(), 0, "nobody was handed it");
+        assert_eq!(take(&mut second, 7, Duration::ZERO), Ok(Taken::AtOnce));
+    }
+}

@@ -90,7 +90,7 @@ pub(crate) fn in_parts(payload: Vec<u8>, longest: usize) -> Vec<Vec<u8>> {
     }
     let chunks = payload.chunks(longest - PART_HEADER);
     let last = chunks.len() - 1;
-    let place = |at: usize| u8::from(at == 0) * FIRST | u8::from(at == last) * LAST;
+    let place = |at: usize| (u8::from(at == 0) * FIRST) | (u8::from(at == last) * LAST);
     chunks.enumerate().map(|(at, chunk)| [&[PART, place(at)], chunk].concat()).collect()
 }
 

@@ -167,9 +167,10 @@ pub(crate) fn find_or_create(store: &dyn Store, schema: Schema) -> Result<TableI
     }
 }
 
-/// Begins a transaction of the replica's own thread, which nothing in the local store can meet.
+/// Begins a transaction of the replica's own thread, which nothing in the local store can meet. Its commit says which position of the local
+/// log is awaited before the order may forget; nobody waits for it before.
 pub(crate) fn begin_own(store: &dyn Store) -> Result<Box<dyn model::Transaction>> {
-    store.begin(Begin { mode: Mode::ReadWrite, durability: Some(Durability::Async), ..Begin::default() })
+    store.begin(Begin { mode: Mode::ReadWrite, durability: Some(Durability::Fsync), ..Begin::default() })
 }
 
 pub(crate) fn put_root(access: &mut dyn Access, table: TableId, root: &Root) -> Result<()> {

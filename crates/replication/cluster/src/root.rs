@@ -12,8 +12,8 @@ use total::Position;
 pub(crate) struct Root {
     /// Which of the node's states this is: each one that was fetched has the next number. The names of its tables have it.
     pub generation: u64,
-    /// The last place of the order that was applied.
-    pub position: Position,
+    /// The last place of the order that was applied; `None`: nothing was. Orders may count from zero.
+    pub position: Option<Position>,
     /// Transactions that were certified up to there, whether they committed or not.
     pub place: u64,
     /// The number that the next table gets.
@@ -25,6 +25,11 @@ pub(crate) struct Root {
 }
 
 impl Root {
+    /// The last place that was applied, as snapshots are compared with it: nobody writes at the first place of an order.
+    pub fn base(&self) -> Position {
+        self.position.unwrap_or_default()
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(32);
         put_number(&mut out, self.generation);
@@ -34,7 +39,8 @@ impl Root {
 
     /// All but the generation: what every node has alike.
     pub fn encode_shared(&self, out: &mut Vec<u8>) {
-        put_position(out, self.position);
+        out.push(u8::from(self.position.is_some()));
+        self.position.inspect(|at| put_position(out, *at));
         put_number(out, self.place);
         put_number(out, self.next_table.into());
         put_position(out, self.floor);
@@ -54,7 +60,12 @@ impl Root {
     }
 
     pub fn decode_shared(generation: u64, from: &mut Decoder<'_>) -> Result<Root, Malformed> {
-        let (at, place) = (position(from)?, from.number()?);
+        let at = match from.u8()? {
+            0 => None,
+            1 => Some(position(from)?),
+            _ => return Err(Malformed),
+        };
+        let place = from.number()?;
         let next_table = u32::try_from(from.number()?).map_err(|_| Malformed)?;
         let floor = position(from)?;
         let agreed = match from.u8()? {

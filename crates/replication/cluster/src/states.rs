@@ -91,7 +91,7 @@ pub(crate) fn write(core: &Core, at_least: Position, longest: Duration, out: &mu
     }
     out.write_all(MAGIC).map_err(|error| failed(&error))?;
     let mut head = vec![HEAD];
-    put_position(&mut head, reached.max(root.position));
+    put_position(&mut head, reached.max(root.base()));
     root.encode_shared(&mut head);
     write_piece(out, &head)?;
     let mut rows = write_rows(&mut snapshot, generation.state, STATE_TABLE, out)?;

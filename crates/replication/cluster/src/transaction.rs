@@ -171,9 +171,9 @@ impl Transaction {
             Err((why, holder)) => {
                 let conflict = Conflict::waited(why, at, holder);
                 if self.supervisor.is_some() && why != WaitEnd::Deadlock {
-                    return Err(Error::Unavailable(Box::new(self.abort_of(conflict))));
+                    return Err(Error::Unavailable(Box::new(self.abort_of(*conflict))));
                 }
-                Err(self.fail(conflict))
+                Err(self.fail(*conflict))
             }
         }
     }
@@ -190,7 +190,7 @@ impl Transaction {
         let checked = window.check(&self.read_set, base);
         drop(window);
         if let Err(conflict) = checked {
-            return Err(self.fail(conflict));
+            return Err(self.fail(*conflict));
         }
         self.core.progress.wait_reached(writer.position, self.core.options.catch_up)?;
         let later = self.core.snapshot()?;
@@ -201,13 +201,21 @@ impl Transaction {
                 self.snapshot = Some(later);
                 Ok(())
             }
-            Err(conflict) => Err(self.fail(conflict)),
+            Err(conflict) => Err(self.fail(*conflict)),
         }
     }
 
-    /// Before a read that goes on to write: waits for the transaction of this node that has the row, and takes it after it.
+    /// Takes a row after the transactions of this node that came before, and reads it as it is then.
     fn wait_for_row(&mut self, table: TableId, key: &[u8]) -> Result<()> {
         self.take_row(table, key)?;
+        self.refresh(table, key)
+    }
+
+    /// Before a read that goes on to write, of a row that it may find free: waits if it is not, and reads it as it is now.
+    fn make_way(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        if self.held.is_taken_from(&(table, Key::from_bytes(key))) {
+            self.take_row(table, key)?;
+        }
         self.refresh(table, key)
     }
 
@@ -256,7 +264,8 @@ impl Transaction {
         self.writes.write(table, key, row, options.write_set_rows, options.write_set_bytes)
     }
 
-    /// Scans until the end, or to a row that another transaction of this node has; then its key.
+    /// Scans until the end; before a read that goes on to write, to a row that another transaction of this node has, or that was written
+    /// since the snapshot began: then its key.
     fn scan_once(
         &mut self,
         table: &Table,
@@ -264,13 +273,14 @@ impl Transaction {
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
     ) -> Result<(ScanEnd, Option<Key>)> {
         let waits = self.waits();
-        let Transaction { snapshot, writes, held, .. } = self;
-        let local = &mut snapshot.as_mut().expect("it was begun").local;
+        let Transaction { core, snapshot, writes, held, .. } = self;
+        let Snapshot { local, base, .. } = snapshot.as_mut().expect("it was begun");
+        let is_newer = |key: &[u8]| core.window().writer(table.id, key).is_some_and(|writer| writer.position > *base);
         let mut taken = None;
         let mut state = |scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>| {
             let scan = Scan { table: table.local, ..scan.clone() };
             local.scan(&scan, &mut |item| {
-                if waits && held.is_taken_from(&(table.id, Key::from_bytes(item.key))) {
+                if waits && (held.is_taken_from(&(table.id, Key::from_bytes(item.key))) || is_newer(item.key)) {
                     taken = Some(Key::from_bytes(item.key));
                     return ControlFlow::Break(());
                 }
@@ -304,7 +314,7 @@ impl Transaction {
         drop(window);
         match checked {
             Ok(()) => Ok(place.max(last)),
-            Err(conflict) => Err(self.fail(conflict)),
+            Err(conflict) => Err(self.fail(*conflict)),
         }
     }
 }
@@ -325,8 +335,8 @@ impl Access for Transaction {
             }
             return Ok(own.is_some());
         }
-        if self.waits() && self.held.is_taken_from(&(table.id, Key::from_bytes(key))) {
-            self.wait_for_row(table.id, key)?;
+        if self.waits() {
+            self.make_way(table.id, key)?;
         }
         self.read_state(&table, key, columns, row)
     }
@@ -403,7 +413,7 @@ impl Access for Transaction {
                     left.upper = Bound::Included(taken.clone());
                 }
             }
-            self.wait_for_row(table.id, &taken)?;
+            self.make_way(table.id, &taken)?;
         }
     }
 

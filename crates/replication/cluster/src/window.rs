@@ -46,7 +46,7 @@ pub(crate) struct Window {
     tables: BTreeMap<TableId, Position>,
     /// Place up to which nothing is remembered.
     floor: Position,
-    /// The number of the last transaction.
+    /// The number of the last transaction that was decided.
     place: u64,
 }
 
@@ -96,9 +96,14 @@ impl Window {
         self.floor
     }
 
-    /// The number of the last transaction that it has had, in this life.
+    /// The number of the last transaction that was decided, in this life.
     pub fn place(&self) -> u64 {
         self.place
+    }
+
+    /// A transaction is decided, whether it commits or not.
+    pub fn set_place(&mut self, place: u64) {
+        self.place = place;
     }
 
     pub fn entries(&self) -> &VecDeque<Entry> {
@@ -108,7 +113,6 @@ impl Window {
     /// Adds a transaction, behind all others. Returns the entries that are forgotten for it (C4).
     pub fn push(&mut self, entry: Entry) -> Vec<Position> {
         assert!(self.entries.back().is_none_or(|last| last.position < entry.position), "C3: places are in their order");
-        self.place = entry.place;
         if !entry.is_remembered() {
             self.floor = entry.position;
             self.bytes = 0;
@@ -161,7 +165,7 @@ impl Window {
     ///
     /// # Errors
     /// The conflict.
-    pub fn check(&self, read_set: &ReadSet, base: Position) -> Result<(), Conflict> {
+    pub fn check(&self, read_set: &ReadSet, base: Position) -> Result<(), Box<Conflict>> {
         if read_set.is_empty() {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Kind, Nodes, options, rows};
+use common::{Kind, Nodes, Replicas, options, rows};
 use conformance::judges;
 use conformance::registers::{put, registers};
 use env::Randomness;
@@ -38,7 +38,10 @@ struct Run {
 
 impl Run {
     fn new(kind: Kind, options: Options, limits: OrderLimits) -> Run {
-        let nodes = Nodes::open_with(3, kind, options, limits);
+        Run::over(Nodes::open_with(3, kind, options, limits))
+    }
+
+    fn over(nodes: Nodes) -> Run {
         let table = nodes.node(0).create_table_unlisted(registers("registers", Storage::Ordered)).expect("a new table");
         let other = nodes.node(1).create_table_unlisted(registers("other", Storage::Hash)).expect("a new table");
         nodes.wait();
@@ -194,8 +197,7 @@ fn with_points(mut seen: Vec<(Transaction, Place)>) -> Vec<Transaction> {
 fn stop(run: &Run, node: u64) -> Arc<dyn Store> {
     let (cluster, local) = {
         let mut nodes = run.nodes.lock().expect("no panic");
-        nodes.sequencer.stop(node);
-        (nodes.nodes.remove(&node).expect("it runs"), nodes.locals[&node].clone())
+        (nodes.stop(node), nodes.locals[&node].clone())
     };
     let mut cluster = Some(cluster);
     while let Some(held) = cluster.take() {
@@ -276,4 +278,20 @@ fn nodes_that_start_again_with_their_state_go_on_with_it() {
             }
         });
     }
+}
+
+/// The same over replicas of the proved order on loopback, whose directories survive them.
+#[test]
+fn nodes_over_the_proved_order_stop_and_start_again() {
+    let options = Options { is_durable: true, ..options() };
+    let nodes = Nodes::open_over(Some(Replicas::new(3)), 3, Kind::Mvto, options, OrderLimits::default());
+    Run::over(nodes).judge(5, |run| {
+        run.let_commit(200);
+        for node in 0..3 {
+            let local = stop(run, node);
+            run.let_commit(50);
+            start(run, node, local);
+            run.let_commit(50);
+        }
+    });
 }

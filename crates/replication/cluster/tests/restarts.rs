@@ -35,26 +35,18 @@ fn durable(options: Options) -> Options {
 fn what_was_acknowledged_is_there_after_a_crash_of_every_node() {
     for kind in [Kind::Hyper, Kind::Mvto] {
         let disk = SimDisk::new(7, env::SimDiskOptions::default());
-        let sequencer = Sequencer::new(OrderLimits::default());
-        let mut nodes = Nodes {
-            sequencer,
-            nodes: Default::default(),
-            locals: Default::default(),
-            pipes: Arc::default(),
-            options: durable(options()),
-            kind,
-        };
+        let mut nodes = Nodes::none(None, kind, durable(options()), OrderLimits::default());
         let node = nodes.start(0, kind.on(&disk));
         node.wait_until_current(PATIENCE).expect("it comes");
         let table = table_on(&node);
         for key in 0..50 {
             write(&node, table, key, key).expect("nobody in the way");
         }
-        drop(node);
-        nodes.locals.clear();
         // The order outlives the node; the disk loses what was not synced.
+        nodes.sequencer.stop(0);
         let crashed = disk.power_cut();
-        nodes.stop(0);
+        nodes.locals.clear();
+        drop((node, nodes.stop(0)));
         let node = nodes.start(0, kind.on(&crashed));
         node.wait_until_current(PATIENCE).expect("it comes");
         assert_eq!(rows(&node, table).len(), 50, "{kind:?}: the order delivers again what the disk has lost");

@@ -1,13 +1,17 @@
 //! Nodes of one order in this process, which give each other their states.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use env::SimDisk;
+use env::{RealDisk, SimDisk};
 use model::{Engine, Interactive, Store};
+use paxos::node::{Listen, NodeOptions};
+use paxos::order::NodeOrder;
 use seriatim_cluster::{Cluster, Options, States, position_of_start};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
+use testing::Directory;
 use total::sequencer::Sequencer;
 use total::{OrderLimits, Position, TotalOrder};
 
@@ -68,8 +72,46 @@ impl Kind {
     }
 }
 
+/// Replicas of the proved order on loopback, each with a directory that survives it.
+pub struct Replicas {
+    sockets: Vec<TcpListener>,
+    addresses: Vec<String>,
+    directory: Directory,
+    running: BTreeMap<u64, Arc<NodeOrder>>,
+}
+
+impl Replicas {
+    pub fn new(count: u64) -> Replicas {
+        let sockets: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+        let address = |socket: &TcpListener| socket.local_addr().expect("it is bound").to_string();
+        let addresses = sockets.iter().map(address).collect();
+        Replicas { sockets, addresses, directory: Directory::new("cluster"), running: BTreeMap::new() }
+    }
+
+    fn start(&mut self, node: u64, resume_after: Option<Position>, limits: OrderLimits) -> Arc<NodeOrder> {
+        let socket = self.sockets[node as usize].try_clone().expect("a socket");
+        let replica = paxos::config::Options {
+            durability: paxos::config::Durability::Fsync,
+            ..paxos::config::Options::new(self.sockets.len() as u64, node)
+        };
+        let mut options = NodeOptions::new(replica, Listen::On(socket), self.addresses.clone());
+        options.disk = Some(Arc::new(RealDisk::new(self.directory.join(&node.to_string()))));
+        let order = Arc::new(NodeOrder::start(options, limits, resume_after).expect("a good directory"));
+        self.running.insert(node, order.clone());
+        order
+    }
+
+    fn stop(&mut self, node: u64) {
+        let order = self.running.remove(&node).expect("it runs");
+        order.node().stop().expect("it stops");
+    }
+}
+
 /// Nodes, and the order between them.
 pub struct Nodes {
+    /// The proved order, where it is not the sequencer.
+    pub replicas: Option<Replicas>,
+    pub limits: OrderLimits,
     pub sequencer: Sequencer,
     pub nodes: BTreeMap<u64, Arc<Cluster>>,
     /// The local stores, which outlive their nodes.
@@ -85,9 +127,31 @@ impl Nodes {
     }
 
     pub fn open_with(count: u64, kind: Kind, options: Options, limits: OrderLimits) -> Nodes {
-        let sequencer = Sequencer::new(limits);
-        let mut nodes =
-            Nodes { sequencer, nodes: BTreeMap::new(), locals: BTreeMap::new(), pipes: Arc::default(), options, kind };
+        Nodes::open_over(None, count, kind, options, limits)
+    }
+
+    /// Nodes of which none runs.
+    pub fn none(replicas: Option<Replicas>, kind: Kind, options: Options, limits: OrderLimits) -> Nodes {
+        Nodes {
+            replicas,
+            limits,
+            sequencer: Sequencer::new(limits),
+            nodes: BTreeMap::new(),
+            locals: BTreeMap::new(),
+            pipes: Arc::default(),
+            options,
+            kind,
+        }
+    }
+
+    pub fn open_over(
+        replicas: Option<Replicas>,
+        count: u64,
+        kind: Kind,
+        options: Options,
+        limits: OrderLimits,
+    ) -> Nodes {
+        let mut nodes = Nodes::none(replicas, kind, options, limits);
         for node in 0..count {
             nodes.start(node, kind.in_memory());
         }
@@ -99,18 +163,23 @@ impl Nodes {
     pub fn start(&mut self, node: u64, local: Arc<dyn Store>) -> Arc<Cluster> {
         let start = position_of_start(&*local).expect("a good store");
         self.locals.insert(node, local.clone());
-        let order: Arc<dyn TotalOrder> = Arc::new(self.sequencer.join(node, start));
+        let order: Arc<dyn TotalOrder> = match &mut self.replicas {
+            Some(replicas) => replicas.start(node, start, self.limits),
+            None => Arc::new(self.sequencer.join(node, start)),
+        };
         let cluster = Cluster::open(local, order, self.pipes.clone(), self.options.clone()).expect("a good store");
         self.pipes.enter(node, &cluster);
         self.nodes.insert(node, cluster.clone());
         cluster
     }
 
-    /// Stops a node.
-    pub fn stop(&mut self, node: u64) {
-        let cluster = self.nodes.remove(&node).expect("it runs");
-        self.sequencer.stop(node);
-        drop(cluster);
+    /// Stops a node. Its threads end when the last that uses it has dropped it.
+    pub fn stop(&mut self, node: u64) -> Arc<Cluster> {
+        match &mut self.replicas {
+            Some(replicas) => replicas.stop(node),
+            None => self.sequencer.stop(node),
+        }
+        self.nodes.remove(&node).expect("it runs")
     }
 
     /// Waits until all take part and have what was acknowledged.
