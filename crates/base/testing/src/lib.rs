@@ -1,14 +1,20 @@
-//! What the tests of several crates share: temporary directories, commands that ran, programs that may be missing, and PostgreSQL
-//! to compare with.
+//! What the tests of several crates share: temporary directories, commands that ran, programs that may be missing, ports, proxies,
+//! certificates, and PostgreSQL to compare with.
 //!
 //! For `[dev-dependencies]` only. It depends on no other crate of the workspace.
 #![forbid(unsafe_code)]
 
+mod authority;
 mod directory;
+mod ports;
 mod programs;
+mod proxy;
 mod ran;
 pub mod reference;
 
+pub use authority::Authority;
 pub use directory::Directory;
+pub use ports::free_ports;
 pub use programs::{has, psql, say, skip, text, version};
+pub use proxy::Proxy;
 pub use ran::Ran;

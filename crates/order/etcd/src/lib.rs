@@ -22,9 +22,11 @@
 //! - **E2** The n-th put of a node's log is its n-th batch, and each batch is put once, whatever was sent how often: `outgoing`.
 //! - **E3** An entry is delivered if it is the next of its node by etcd's count and by the order's own; otherwise the node stops
 //!   with the reason: `incoming`.
-//! - **E4** What follows a node's mark is not compacted by any node, unless more than `kept_bytes` follow it: `kept`,
-//!   `session/keeping`. A node's mark is there before its first life begins, and is never beyond what its consumer has.
-//! - **E5** A barrier's position is read from a majority after the barrier was asked for: `barriers`, `session/reading`.
+//! - **E4** What follows a node's mark is not compacted by any node, unless more than `kept_bytes` follow it:
+//!   [`Kept`](total::adapter::Kept), `session/keeping`. A node's mark is there before its first life begins, and is never beyond what its
+//!   consumer has.
+//! - **E5** A barrier's position is read from a majority after the barrier was asked for: [`Barriers`](total::adapter::Barriers),
+//!   `session/reading`.
 //! - **E6** Memory is bounded: proposals and deliveries by [`OrderLimits`](total::OrderLimits), batches under way by
 //!   [`EtcdOptions::in_flight`], answers by what a window of HTTP/2 holds. While twice `kept_bytes` are not compacted, this node adds
 //!   nothing.
@@ -45,11 +47,9 @@
 
 #![forbid(unsafe_code)]
 
-mod barriers;
 mod batch;
 mod error;
 mod incoming;
-mod kept;
 mod keys;
 mod member;
 mod messages;

@@ -98,8 +98,8 @@ impl TotalOrder for EtcdOrder {
     fn deliver(&self, into: &mut Vec<Event>, most: usize, patience: Duration) -> Result<(), OrderError> {
         assert!(most > 0, "no event is asked for");
         let makes_room = self.shared.wait(patience, |state| {
-            let handed_over = state.hand_over(into, most)?;
-            Ok(handed_over.map(|()| !state.is_inbox_full() && std::mem::take(&mut state.watch_waits)))
+            let handed_over = state.inbox.hand_over(into, most)?;
+            Ok(handed_over.map(|()| !state.inbox.is_full() && std::mem::take(&mut state.watch_waits)))
         })?;
         if makes_room {
             self.shared.to_watch.notify_one();
@@ -108,7 +108,7 @@ impl TotalOrder for EtcdOrder {
     }
 
     fn keep_from(&self, at: Position) {
-        self.shared.lock().keep_from(at.instance);
+        self.shared.lock().inbox.keep_from(at.instance);
     }
 
     fn resume(&self, after: Position) -> Result<(), OrderError> {

@@ -1,18 +1,19 @@
 //! What callers and the connection's thread share.
 
-use crate::barriers::Barriers;
 use crate::error::NO_SPACE;
 use crate::incoming::{Damage, Entry, Incoming};
-use crate::kept::Kept;
 use crate::keys::Keys;
 use crate::outgoing::{Append, Limits, MAX_PAYLOAD_BYTES, Outgoing};
-use env::time::{Duration, Instant};
-use std::collections::VecDeque;
+use env::time::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
-use total::{Event, OrderError, OrderLimits, Origin, Position};
+use total::adapter::{Barriers, Inbox, Kept, wait};
+use total::{OrderError, OrderLimits, Origin, Position};
 
 use crate::options::EtcdOptions;
+
+/// What an entry takes in etcd in addition to its value.
+const ENTRY_BYTES: usize = 128;
 
 /// How a life began.
 #[derive(Clone, Copy, Debug)]
@@ -58,21 +59,8 @@ pub struct State {
     /// Where the next watch begins, if `incoming` is none.
     pub begin: Option<Position>,
     pub barriers: Barriers,
-    pub kept: Kept,
-    /// Events that the consumer has not taken.
-    inbox: VecDeque<Event>,
-    inbox_bytes: usize,
-    /// Weight of an event in addition to its payload, so that the limit bounds their number too.
-    share: usize,
-    inbox_limit: usize,
-    /// This node is behind, and the consumer has not resumed.
-    behind: Option<Position>,
-    /// The consumer was told so.
-    is_told: bool,
-    /// The last instance of which the consumer took something.
-    taken: u64,
-    /// Up to where the consumer's state is durable.
-    durable: Option<u64>,
+    pub kept: Kept<()>,
+    pub inbox: Inbox,
     /// The watch waits until the consumer has made room.
     pub watch_waits: bool,
     /// etcd's quota is used up.
@@ -96,14 +84,7 @@ impl Shared {
             begin: resume_after,
             barriers: Barriers::default(),
             kept: Kept::new(limits.kept_bytes),
-            inbox: VecDeque::new(),
-            inbox_bytes: 0,
-            share: (limits.delivered_bytes / limits.deliveries.max(1)).max(1),
-            inbox_limit: limits.delivered_bytes.max(1),
-            behind: None,
-            is_told: false,
-            taken: resume_after.map_or(begun.created, |at| at.instance),
-            durable: resume_after.map(|at| at.instance),
+            inbox: Inbox::new(limits, begun.created, resume_after),
             watch_waits: false,
             has_no_space: false,
             problem: None,
@@ -142,20 +123,10 @@ impl Shared {
         patience: Duration,
         mut ready: impl FnMut(&mut State) -> Result<Option<T>, OrderError>,
     ) -> Result<T, OrderError> {
-        let give_up = Instant::now().checked_add(patience);
-        let mut state = self.lock();
-        loop {
-            if let Some(value) = ready(&mut state)? {
-                return Ok(value);
-            }
-            state.running()?;
-            let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
-            state = match left {
-                Some(left) if left.is_zero() => return Err(OrderError::TimedOut),
-                Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
-        }
+        wait(&self.state, &self.changed, patience, |state| {
+            let found = ready(state)?;
+            if found.is_none() { state.running().map(|()| None) } else { Ok(found) }
+        })
     }
 
     /// Nothing more is taken or delivered; the first reason counts.
@@ -201,20 +172,19 @@ impl State {
         let delivered = incoming.take(entry)?;
         let reached = incoming.reached();
         for each in delivered {
-            self.inbox_bytes += each.payload.len() + self.share;
-            self.inbox.push_back(Event::Ordered(each));
+            self.inbox.push(each);
         }
         if entry.node == own.node {
             self.outgoing.delivered(entry.version);
         }
         self.push_barriers(reached);
-        self.kept.add(entry.revision, entry.value.len());
+        self.kept.add(entry.revision, entry.value.len() + ENTRY_BYTES, || ());
         Ok(self.kept.is_due())
     }
 
     fn push_barriers(&mut self, reached: u64) {
         while let Some(at) = self.barriers.pop_reached(reached) {
-            self.inbox.push_back(Event::Barrier(at));
+            self.inbox.push_barrier(at);
         }
     }
 
@@ -238,71 +208,17 @@ impl State {
     /// The log is compacted beyond what was taken.
     pub fn fall_behind(&mut self, earliest: Position, holders: Vec<u64>) {
         self.incoming = None;
-        self.behind = Some(earliest);
-        self.is_told = false;
-        self.inbox.push_back(Event::Behind { earliest, holders });
-    }
-
-    pub fn is_behind(&self) -> bool {
-        self.behind.is_some()
+        self.inbox.fall_behind(earliest, holders);
     }
 
     /// Goes on from a state that the consumer has.
     pub fn resume(&mut self, after: Position) -> Result<(), OrderError> {
         self.running()?;
-        if self.behind > Some(after) {
-            return Err(OrderError::Missed);
-        }
-        let is_skipped = |event: &Event| match event {
-            Event::Ordered(delivered) => delivered.position <= after,
-            Event::Behind { .. } => true,
-            _ => false,
-        };
-        self.inbox.retain(|event| !is_skipped(event));
-        let bytes = |event: &Event| if let Event::Ordered(it) = event { it.payload.len() + self.share } else { 0 };
-        self.inbox_bytes = self.inbox.iter().map(bytes).sum();
+        self.inbox.resume(after)?;
         let has_more = self.incoming.as_ref().is_some_and(|incoming| incoming.reached() >= after.instance);
         if !has_more {
             (self.incoming, self.begin) = (None, Some(after));
         }
-        (self.behind, self.is_told) = (None, false);
-        self.taken = self.taken.max(after.instance);
         Ok(())
-    }
-
-    /// Returns whether no more entries are to be taken.
-    pub fn is_inbox_full(&self) -> bool {
-        self.inbox_bytes >= self.inbox_limit
-    }
-
-    /// Hands over at most so many events; `None` if there is none.
-    pub fn hand_over(&mut self, into: &mut Vec<Event>, most: usize) -> Result<Option<()>, OrderError> {
-        if self.is_told {
-            return Err(OrderError::Missed);
-        }
-        let before = into.len();
-        while into.len() < before + most && !self.is_told {
-            let Some(event) = self.inbox.pop_front() else { break };
-            match &event {
-                Event::Ordered(delivered) => {
-                    self.inbox_bytes -= delivered.payload.len() + self.share;
-                    self.taken = delivered.position.instance;
-                }
-                Event::Behind { .. } => self.is_told = true,
-                _ => (),
-            }
-            into.push(event);
-        }
-        Ok((into.len() > before).then_some(()))
-    }
-
-    /// The consumer's state is durable up to this instance.
-    pub fn keep_from(&mut self, instance: u64) {
-        self.durable = self.durable.max(Some(instance));
-    }
-
-    /// Returns the revision from which on this node needs the log.
-    pub fn needed(&self) -> u64 {
-        self.durable.unwrap_or(self.taken)
     }
 }

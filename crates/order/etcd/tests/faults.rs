@@ -7,45 +7,12 @@ use common::Etcd;
 use common::members::Members;
 use env::Randomness;
 use env::time::Duration;
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use total::suite::{Cluster, NODES, Partitions, Taken, payload, propose, take};
-use total::{Delivered, Event, OrderError, OrderLimits, Position, TotalOrder};
+use total::suite::faults::under_faults;
+use total::suite::histories::{all_nodes, assert_agreement, end_of, propose_each};
+use total::suite::{Cluster, Faults, Partitions, Taken, payload, propose, take};
+use total::{Event, OrderError, OrderLimits, Position, TotalOrder};
 
 const PATIENCE: Duration = Etcd::PATIENCE;
-
-fn all_nodes() -> Vec<u64> {
-    (0..NODES).collect()
-}
-
-fn propose_each(cluster: &Etcd, numbers: Range<u64>) {
-    for node in all_nodes() {
-        for number in numbers.clone() {
-            propose::<Etcd>(cluster.node(node), payload(node, number));
-        }
-    }
-}
-
-/// Takes so many payloads of each node, at each node, and compares.
-fn assert_agreement(cluster: &Etcd, taken: &mut [Taken], count: u64) {
-    for (node, taken) in all_nodes().into_iter().zip(&mut *taken) {
-        taken.until::<Etcd>(cluster.node(node), &all_nodes(), count);
-        all_nodes().into_iter().for_each(|node| taken.assert_payloads(node, 0..count));
-    }
-    assert!(taken.iter().all(|other| other.all == taken[0].all), "O1");
-}
-
-/// Takes until the order ends, and returns the reason.
-fn end_of(order: &impl TotalOrder) -> String {
-    loop {
-        match order.deliver(&mut Vec::new(), 1, PATIENCE) {
-            Ok(()) => (),
-            Err(OrderError::Stopped(why)) => return why,
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
 
 /// The member that leads does not run for a while: the others elect another one, and what it was about to do is done once.
 #[test]
@@ -124,7 +91,7 @@ fn a_later_life_stops_an_earlier_one() {
     take::<Etcd>(first, &[1], 1);
     let second = cluster.try_node(1, None).unwrap();
     propose::<Etcd>(first, payload(1, 7));
-    assert!(end_of(first).contains("another life of this node has begun"));
+    assert!(end_of::<Etcd>(first).contains("another life of this node has begun"));
     propose::<Etcd>(&second, payload(1, 1));
     take::<Etcd>(&second, &[1], 2).assert_payloads(1, 0..2);
     assert!(matches!(first.propose(payload(1, 8)), Err(OrderError::Stopped(_))));
@@ -243,9 +210,9 @@ fn keys_that_others_change_are_noticed() {
     // `/seriatim/log/0`, in base64, and a value that is no batch.
     let answer = cluster.members.ask(1, "kv/put", r#"{"key":"L3NlcmlhdGltL2xvZy8w","value":"AAAA"}"#);
     assert!(answer.is_some());
-    assert!(end_of(cluster.node(1)).contains("another program has changed the order's keys"));
+    assert!(end_of::<Etcd>(cluster.node(1)).contains("another program has changed the order's keys"));
     cluster.members.ask(1, "kv/deleterange", r#"{"key":"L3NlcmlhdGltL2xvZy8w"}"#).unwrap();
-    assert!(end_of(cluster.node(2)).contains("another program has changed the order's keys"));
+    assert!(end_of::<Etcd>(cluster.node(2)).contains("another program has changed the order's keys"));
 }
 
 /// A position of another order's, or of an etcd that was restored from a backup, is not taken for one of this order.
@@ -257,7 +224,7 @@ fn a_position_in_the_future_is_refused() {
     let mut cluster = Etcd::start(OrderLimits::default());
     cluster.stop_node(2);
     cluster.start_node(2, Some(Position { instance: 1 << 40, index: 0 }));
-    assert!(end_of(cluster.node(2)).contains("restored from a backup"));
+    assert!(end_of::<Etcd>(cluster.node(2)).contains("restored from a backup"));
 }
 
 /// Members that are restored from a backup have lost what was delivered: no node goes on as if nothing had happened.
@@ -280,30 +247,7 @@ fn a_backup_that_is_restored_is_noticed() {
     cluster.members.restore();
     all_nodes().into_iter().for_each(|at| cluster.members.start_again(at));
     for node in all_nodes() {
-        assert!(end_of(cluster.node(node)).contains("restored from a backup"), "node {node}");
-    }
-}
-
-/// What the consumers of each life of a node were delivered, for a comparison of all with all.
-#[derive(Default)]
-struct Record {
-    by_position: BTreeMap<Position, Delivered>,
-}
-
-impl Record {
-    /// Adds what a life was delivered, which follows `after` without a hole.
-    fn add(&mut self, life: &[Delivered]) {
-        for delivered in life {
-            let before = self.by_position.entry(delivered.position).or_insert_with(|| delivered.clone());
-            assert_eq!(before, delivered, "O1: one payload at a position");
-        }
-    }
-
-    /// Asserts that a life has left nothing out between its first and its last delivery.
-    fn assert_whole(&self, life: &[Delivered]) {
-        let (Some(first), Some(last)) = (life.first(), life.last()) else { return };
-        let all = self.by_position.range(first.position..=last.position).map(|(_, delivered)| delivered);
-        assert!(all.eq(life), "O1: without holes");
+        assert!(end_of::<Etcd>(cluster.node(node)).contains("restored from a backup"), "node {node}");
     }
 }
 
@@ -316,106 +260,6 @@ fn whatever_happens_all_lives_are_delivered_one_order() {
     let seed =
         std::env::var("SEED").map_or_else(|_| Randomness::from_entropy().next_u64(), |seed| seed.parse().unwrap());
     testing::say(&format!("the faults of etcd: SEED={seed}"));
-    let mut randomness = Randomness::from_seed(seed);
-    let limits = OrderLimits { retry: Duration::from_millis(300), proposals: 200, ..OrderLimits::default() };
-    let mut cluster = Etcd::start(limits);
-    let mut lives: Vec<Vec<Delivered>> = Vec::new();
-    let mut resume: [Option<Position>; NODES as usize] = [None; NODES as usize];
-    for round in 0..12 {
-        let at = randomness.in_range(0..NODES);
-        let fault = randomness.in_range(0..5);
-        let ended = AtomicBool::new(false);
-        let taken: Vec<Taken> = std::thread::scope(|scope| {
-            for node in all_nodes() {
-                let (order, ended) = (cluster.node(node), &ended);
-                scope.spawn(move || {
-                    for number in 0.. {
-                        if ended.load(Ordering::Acquire) {
-                            return;
-                        }
-                        match order.propose(payload(node, round * 1_000_000 + number)) {
-                            Ok(_) => (),
-                            Err(OrderError::Busy) => drop(order.room(Duration::from_millis(10))),
-                            Err(error) => panic!("{error}"),
-                        }
-                    }
-                });
-            }
-            let takers: Vec<_> = all_nodes()
-                .into_iter()
-                .map(|node| {
-                    let (order, ended) = (cluster.node(node), &ended);
-                    scope.spawn(move || {
-                        let mut taken = Taken::default();
-                        while !ended.load(Ordering::Acquire) {
-                            taken.take(order, Duration::from_millis(10));
-                        }
-                        taken
-                    })
-                })
-                .collect();
-            match fault {
-                0 => cluster.members.signal(at, "STOP"),
-                1 => cluster.cut_off(at),
-                2 => cluster.lose_answers(at),
-                _ => (),
-            }
-            // With two members, and for two nodes, all goes on.
-            let watched = cluster.node((at + 1) % NODES);
-            for _ in 0..3 {
-                watched.barrier(PATIENCE).expect("a majority answers");
-            }
-            match fault {
-                0 => cluster.members.signal(at, "CONT"),
-                1 => cluster.connect(at),
-                2 => {
-                    cluster.cut_off(at);
-                    cluster.connect(at);
-                }
-                _ => (),
-            }
-            for node in all_nodes() {
-                cluster.node(node).barrier(PATIENCE).expect("all is well");
-            }
-            ended.store(true, Ordering::Release);
-            takers.into_iter().map(|taker| taker.join().unwrap()).collect()
-        });
-        for (node, taken) in taken.into_iter().enumerate() {
-            resume[node] = taken.all.last().map(|last| last.position).or(resume[node]);
-            lives.push(taken.all);
-        }
-        match fault {
-            3 => {
-                cluster.stop(at);
-                cluster.restart(at, resume[at as usize]);
-            }
-            4 => {
-                cluster.members.kill(at);
-                cluster.members.start_again(at);
-            }
-            _ => (),
-        }
-    }
-    // Each node has a last part, up to a common barrier.
-    for node in all_nodes() {
-        let mut taken = Taken::default();
-        std::thread::scope(|scope| {
-            let barrier = scope.spawn(|| cluster.node(node).barrier(PATIENCE).expect("all is well"));
-            while !barrier.is_finished() {
-                taken.take(cluster.node(node), Duration::from_millis(1));
-            }
-            taken.until_barrier::<Etcd>(cluster.node(node), barrier.join().unwrap());
-        });
-        lives.push(taken.all);
-    }
-    let mut record = Record::default();
-    lives.iter().for_each(|life| record.add(life));
-    lives.iter().for_each(|life| record.assert_whole(life));
-    let mut next = BTreeMap::new();
-    for delivered in record.by_position.values() {
-        let expected = next.entry(delivered.origin).or_insert(0);
-        assert_eq!(delivered.submission, *expected, "O2: {:?}", delivered.origin);
-        *expected += 1;
-    }
-    assert!(record.by_position.len() > 1_000, "{} deliveries", record.by_position.len());
+    let count = under_faults::<Etcd>(seed, 12);
+    assert!(count > 1_000, "{count} deliveries");
 }

@@ -6,8 +6,7 @@ use common::Etcd;
 use common::members::Members;
 use env::time::Duration;
 use seriatim_etcd::{EtcdError, EtcdOptions, EtcdOrder, EtcdTls, EtcdUser};
-use std::process::{Command, Stdio};
-use testing::Directory;
+use testing::Authority;
 use total::suite::{Cluster, propose, take};
 use total::{OrderLimits, TotalOrder};
 
@@ -26,55 +25,13 @@ fn assert_works(order: &EtcdOrder) {
     order.barrier(Etcd::PATIENCE).expect("it is placed");
 }
 
-/// An authority in a directory, and certificates that it signs.
-struct Authority(Directory);
-
-impl Authority {
-    fn new() -> Authority {
-        let authority = Authority(Directory::made("authority"));
-        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "ca.key"];
-        authority.openssl(
-            &[&["req", "-x509", "-subj", "/CN=authority", "-days", "3650", "-out", "ca.pem"][..], &key].concat(),
-        );
-        let what = "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n";
-        authority.0.file("extensions", what);
-        authority
-    }
-
-    fn openssl(&self, arguments: &[&str]) {
-        let mut command = Command::new("openssl");
-        command.args(arguments).current_dir(self.0.path()).stdout(Stdio::null()).stderr(Stdio::null());
-        assert!(command.status().unwrap().success(), "openssl {arguments:?}");
-    }
-
-    /// Makes NAME.pem and NAME.key.
-    fn sign(&self, name: &str) {
-        let [key, request, certificate] = ["key", "csr", "pem"].map(|kind| format!("{name}.{kind}"));
-        let new = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-        let subject = format!("/CN={name}");
-        self.openssl(&[&new[..], &["-keyout", &key, "-out", &request, "-subj", &subject]].concat());
-        let by = ["x509", "-req", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "extensions"];
-        self.openssl(&[&by[..], &["-in", &request, "-out", &certificate, "-days", "3650"]].concat());
-    }
-
-    fn text(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).unwrap()
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
 #[test]
 fn members_and_nodes_show_their_certificates() {
     if !Etcd::can_start() {
         return;
     }
-    if Command::new("openssl").arg("version").stdout(Stdio::null()).status().is_err() {
-        return testing::skip("openssl is missing", "certificates of etcd");
-    }
-    let authority = Authority::new();
+    let Some(authority) = Authority::new("certificates of etcd") else { return };
+    let Some(stranger) = Authority::new("certificates of etcd") else { return };
     ["member", "node"].iter().for_each(|name| authority.sign(name));
     let [ca, certificate, key] = ["ca.pem", "member.pem", "member.key"].map(|name| authority.path(name));
     let arguments = ["--client-cert-auth", "--trusted-ca-file", &ca, "--cert-file", &certificate, "--key-file", &key];
@@ -85,7 +42,7 @@ fn members_and_nodes_show_their_certificates() {
     assert_works(&start(options.clone()).unwrap());
     assert!(!format!("{options:?}").contains("PRIVATE KEY"));
 
-    let other = EtcdTls { authorities: Authority::new().text("ca.pem"), ..tls.clone() };
+    let other = EtcdTls { authorities: stranger.text("ca.pem"), ..tls.clone() };
     let unknown = refused(EtcdOptions { tls: Some(other), ..options.clone() });
     assert!(matches!(&unknown, EtcdError::Unavailable(why) if why.contains("invalid peer certificate")), "{unknown}");
     let nobody = EtcdTls { identity: None, ..tls };

@@ -30,6 +30,9 @@
 //! | [`sequencer`] | here | one process: tests, simulations, several nodes of a program |
 //! | proved Multi-Paxos | `paxos::order` | clusters |
 //! | etcd | `etcd` | clusters whose operator runs etcd already |
+//! | Kafka | `kafka` | clusters whose operator runs Kafka already |
+//!
+//! [`adapter`] holds what orders on foreign logs share.
 //!
 //! # What is deliberately absent
 //! Tentative delivery, ahead of the final order: deferred update speculates on its own submissions, and does not need
@@ -40,6 +43,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adapter;
 mod error;
 mod limits;
 pub mod sequencer;

@@ -9,9 +9,10 @@
 
 mod list;
 
+use crate::adapter::wait;
 use crate::{Capabilities, Event, OrderError, OrderLimits, Origin, Position, Room, TotalOrder};
 use bytes::Bytes;
-use env::time::{Duration, Instant};
+use env::time::Duration;
 use list::List;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -77,25 +78,12 @@ impl Shared {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `ready` returns something, or fails.
     fn wait<T>(
         &self,
         patience: Duration,
-        mut ready: impl FnMut(&mut List) -> Result<Option<T>, OrderError>,
+        ready: impl FnMut(&mut List) -> Result<Option<T>, OrderError>,
     ) -> Result<T, OrderError> {
-        let give_up = Instant::now().checked_add(patience);
-        let mut list = self.lock();
-        loop {
-            if let Some(value) = ready(&mut list)? {
-                return Ok(value);
-            }
-            let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
-            list = match left {
-                Some(left) if left.is_zero() => return Err(OrderError::TimedOut),
-                Some(left) => self.changed.wait_timeout(list, left).unwrap_or_else(PoisonError::into_inner).0,
-                None => self.changed.wait(list).unwrap_or_else(PoisonError::into_inner),
-            };
-        }
+        wait(&self.list, &self.changed, patience, ready)
     }
 }
 

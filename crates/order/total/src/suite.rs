@@ -3,13 +3,15 @@
 //! # How to test an order
 //! Implement [`Cluster`] in a test, and call [`order_suite!`](crate::order_suite) with it. An order that can be cut off from the others
 //! implements [`Partitions`] too, and calls [`order_partitions!`](crate::order_partitions). Tests of faults that only one order has use
-//! [`propose`] and [`Taken`].
+//! [`propose`], [`Taken`] and [`histories`]; [`faults`] needs [`Faults`].
 //!
 //! Nothing here depends on time: who waits, waits for an event, with [`Cluster::PATIENCE`] as the end of a failing test.
 //! That the suite can fail is tested by orders that break an invariant each (`tests/broken.rs`).
 
 pub mod agreement;
 pub mod barriers;
+pub mod faults;
+pub mod histories;
 pub mod lag;
 pub mod lives;
 pub mod partitions;
@@ -60,6 +62,24 @@ pub trait Partitions: Cluster {
 
     /// Connects it again.
     fn connect(&self, node: u64);
+}
+
+/// A cluster on servers of its own: as many as nodes, each beside one.
+pub trait Faults: Partitions {
+    /// What servers answer to a node is lost from here on, until it is cut off.
+    fn lose_answers(&self, node: u64);
+
+    /// Stops a server where it is.
+    fn pause(&self, server: u64);
+
+    /// Lets a paused server go on.
+    fn go_on(&self, server: u64);
+
+    /// Ends a server at once.
+    fn kill(&mut self, server: u64);
+
+    /// Starts a server that was killed.
+    fn start_again(&mut self, server: u64);
 }
 
 /// A payload that says who handed it in, and as the how-manieth.

@@ -23,7 +23,7 @@ async fn look(shared: &Shared, member: &Member) -> Result<(), Trouble> {
     let needed = {
         let mut state = shared.lock();
         state.kept.looked();
-        state.needed()
+        state.inbox.needed()
     };
     let marks = match mark(shared, member, Some(needed)).await {
         // Marks can wait; to compact is what helps.
@@ -32,12 +32,12 @@ async fn look(shared: &Shared, member: &Member) -> Result<(), Trouble> {
     }?;
     // A node without a legible mark needs everything, up to the limit.
     let needed = marks.iter().map(|kv| needed_by(kv).unwrap_or(0)).min().unwrap_or(0);
-    let compactable = shared.lock().kept.compactable(needed);
+    let compactable = shared.lock().kept.cut(needed);
     if compactable == 0 {
         return Ok(());
     }
     member.compact(compactable).await?;
-    shared.change(|state| state.kept.compacted(compactable));
+    shared.change(|state| state.kept.forgotten(compactable));
     shared.to_send.notify_one();
     Ok(())
 }

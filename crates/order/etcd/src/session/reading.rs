@@ -73,7 +73,7 @@ async fn read_once(shared: &Shared, member: &Member) -> Result<u64, Trouble> {
 
 fn reached(shared: &Shared) -> Option<u64> {
     let state = shared.lock();
-    let waits = state.is_inbox_full() || state.is_behind();
+    let waits = state.inbox.is_full() || state.inbox.is_behind();
     state.incoming.as_ref().map(Incoming::reached).filter(|_| !waits)
 }
 

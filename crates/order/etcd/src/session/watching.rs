@@ -28,7 +28,7 @@ pub async fn watch(shared: &Shared, member: &Member) -> Trouble {
 }
 
 async fn watch_once(shared: &Shared, member: &Member) -> Result<(), Trouble> {
-    if shared.lock().is_behind() {
+    if shared.lock().inbox.is_behind() {
         shared.to_watch.notified().await;
         return Ok(());
     }
@@ -101,7 +101,7 @@ async fn take(shared: &Shared, entry: &Entry) -> Result<bool, Trouble> {
             if state.incoming.is_none() {
                 return Ok(false);
             }
-            state.watch_waits = state.is_inbox_full();
+            state.watch_waits = state.inbox.is_full();
             if !state.watch_waits {
                 break;
             }

@@ -1,12 +1,11 @@
 //! Members of a cluster of etcd, as processes.
 
-use env::Randomness;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use testing::Directory;
+use testing::{Directory, free_ports};
 
 pub struct Members {
     directory: Directory,
@@ -16,19 +15,6 @@ pub struct Members {
     scheme: &'static str,
     arguments: Vec<String>,
     running: Vec<Option<Child>>,
-}
-
-/// Free ports outside the range that the system gives to clients: a member that is started again finds its own free.
-fn free_ports(count: usize) -> Vec<u16> {
-    let mut randomness = Randomness::from_entropy();
-    let mut found: Vec<u16> = Vec::new();
-    while found.len() < count {
-        let port = randomness.in_range(20_000..32_000) as u16;
-        if !found.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            found.push(port);
-        }
-    }
-    found
 }
 
 impl Members {

@@ -2,13 +2,12 @@
 #![allow(dead_code, reason = "each test program needs a part of it")]
 
 pub mod members;
-pub mod proxy;
 
 use members::Members;
-use proxy::Proxy;
 use seriatim_etcd::{EtcdError, EtcdOptions, EtcdOrder};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use total::suite::{Cluster, NODES, Partitions};
+use testing::Proxy;
+use total::suite::{Cluster, Faults, NODES, Partitions};
 use total::{OrderLimits, Position};
 
 /// One cluster at a time: each has three processes that write to the disk.
@@ -58,11 +57,6 @@ impl Etcd {
     pub fn stop_node(&mut self, node: u64) {
         self.nodes[node as usize] = None;
     }
-
-    /// What members answer to a node is lost from here on, until it is cut off.
-    pub fn lose_answers(&self, node: u64) {
-        self.proxies[node as usize].iter().for_each(Proxy::lose_answers);
-    }
 }
 
 impl Cluster for Etcd {
@@ -102,5 +96,27 @@ impl Partitions for Etcd {
 
     fn connect(&self, node: u64) {
         self.proxies[node as usize].iter().for_each(Proxy::connect);
+    }
+}
+
+impl Faults for Etcd {
+    fn lose_answers(&self, node: u64) {
+        self.proxies[node as usize].iter().for_each(Proxy::lose_answers);
+    }
+
+    fn pause(&self, server: u64) {
+        self.members.signal(server, "STOP");
+    }
+
+    fn go_on(&self, server: u64) {
+        self.members.signal(server, "CONT");
+    }
+
+    fn kill(&mut self, server: u64) {
+        self.members.kill(server);
+    }
+
+    fn start_again(&mut self, server: u64) {
+        self.members.start_again(server);
     }
 }

@@ -1,7 +1,7 @@
 //! Barriers that were asked for, placed and not yet reached, without I/O.
 
+use crate::Position;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use total::Position;
 
 /// Barriers by their number.
 #[derive(Debug, Default)]
@@ -22,12 +22,13 @@ impl Barriers {
         self.next - 1
     }
 
-    /// A read of the log begins, which serves all barriers below the number that is returned.
+    /// A look at where the log ends begins, which serves all barriers below the number that is returned.
+    #[must_use]
     pub fn begin_read(&self) -> u64 {
         self.next
     }
 
-    /// A read has found this revision as the last one of the log; the consumer's queue has the entries up to `reached`.
+    /// A look has found this instance as the last one of the log; the consumer's queue has what is up to `reached`.
     pub fn place(&mut self, below: u64, last: u64, reached: u64) {
         let later = self.asked.split_off(&below);
         let served = std::mem::replace(&mut self.asked, later);
@@ -41,11 +42,13 @@ impl Barriers {
     }
 
     /// Returns the next barrier that the consumer's queue has reached.
+    #[must_use]
     pub fn pop_reached(&mut self, reached: u64) -> Option<Position> {
         self.ahead.pop_front_if(|at| at.instance <= reached)
     }
 
     /// Takes the place of a barrier, if it has one.
+    #[must_use]
     pub fn take(&mut self, number: u64) -> Option<Position> {
         self.placed.remove(&number)
     }
@@ -56,7 +59,8 @@ impl Barriers {
         self.placed.remove(&number);
     }
 
-    /// Whether somebody waits for a place.
+    /// Returns whether somebody waits for a place.
+    #[must_use]
     pub fn are_asked(&self) -> bool {
         !self.asked.is_empty()
     }

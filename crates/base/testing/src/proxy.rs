@@ -1,4 +1,4 @@
-//! A proxy between a node and a member, which can be cut, and can lose answers.
+//! A proxy between a client and a server, which can be cut, and can lose answers.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -7,6 +7,7 @@ use std::thread;
 
 /// A proxy of one port of 127.0.0.1.
 pub struct Proxy {
+    /// Its port.
     pub port: u16,
     gate: Arc<Mutex<Gate>>,
 }
@@ -24,6 +25,7 @@ fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
 }
 
 impl Proxy {
+    /// Starts one on a free port, to a port of 127.0.0.1.
     pub fn start(to: u16) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -34,7 +36,7 @@ impl Proxy {
                 if lock(&shared).has_ended {
                     return;
                 }
-                // A member that is down refuses, and so the client's connection ends.
+                // A server that is down refuses, and so the client's connection ends.
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", to)) {
                     join(&shared, client, server);
                 }
@@ -50,11 +52,13 @@ impl Proxy {
         gate.open.drain(..).for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
     }
 
+    /// Takes connections again, and passes answers on.
     pub fn connect(&self) {
         let mut gate = lock(&self.gate);
         (gate.is_cut, gate.loses_answers) = (false, false);
     }
 
+    /// What the server answers is lost from here on.
     pub fn lose_answers(&self) {
         lock(&self.gate).loses_answers = true;
     }
