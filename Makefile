@@ -38,7 +38,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run orders settlement clients test test-clients unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
+.PHONY: help tools check run orders settlement clients test test-clients test-kafka unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -70,6 +70,18 @@ test: tools clients unit loom shuttle mutants proofs-if-possible ## Every test: 
 test-clients: tools ## Drivers, ORMs and tools against the server and PostgreSQL 15; writes docs/compatibility.md; knob: CLIENTS
 	$(MAKE) --no-print-directory -j2 -C crates/product/cli/tests/clients
 	$(CARGO) test --workspace $(SIMULATED) $(LOCKED) --test compatibility
+
+# Out of continuous integration: it compiles a library in C, and downloads and starts brokers in Java.
+test-kafka: tools target/kafka/lib/ready ## The order on Kafka, on three brokers that it starts; needs a JDK, Maven and OpenSSL's headers
+	$(CARGO) clippy -p seriatim-kafka -p seriatim-cli --features seriatim-kafka/client,seriatim-cli/kafka --all-targets $(LOCKED) -- -D warnings
+	CI=1 $(CARGO) test -p seriatim-kafka --features client $(LOCKED)
+
+# The broker's libraries, downloaded once.
+target/kafka/lib/ready: crates/order/kafka/tests/brokers/pom.xml
+	@command -v java >/dev/null && command -v mvn >/dev/null || { echo "A JDK and Maven are missing. On Debian or Ubuntu: apt-get install default-jdk-headless maven libssl-dev" >&2; exit 1; }
+	rm -rf target/kafka/lib
+	mvn --batch-mode --quiet -Dstyle.color=never --file $< dependency:copy-dependencies -DoutputDirectory=$(abspath $(@D))
+	@touch $@
 
 unit: tools ## The tests of the crates, a minute of simulated clusters among them
 	$(CARGO) test --workspace $(SIMULATED) $(LOCKED)

@@ -30,8 +30,10 @@ use total::{OrderLimits, TotalOrder};
 #[command(after_help = "Examples:\n  \
     seriatim order bench --order paxos --data ./data/bench\n  \
     seriatim order bench --order etcd --endpoints http://a:2379,http://b:2379,http://c:2379\n  \
+    seriatim order bench --order kafka --brokers a:9092,b:9092,c:9092\n  \
     seriatim order bench --order sequencer --open 1 --format json\n\n\
-    With etcd, an order of a random name is made, whose keys stay: etcdctl del --prefix /seriatim-bench\n\n\
+    With etcd, an order of a random name is made, whose keys stay: etcdctl del --prefix /seriatim-bench\n\
+    With Kafka (in builds with the feature kafka), a topic is made, which stays: kafka-topics.sh --delete --topic 'seriatim-bench-.*'\n\n\
     Exit codes: 0 success; 2 the command could not run, or nothing was delivered.")]
 pub struct Bench {
     /// Which order.
@@ -58,19 +60,31 @@ pub struct Bench {
     /// etcd: addresses of the members.
     #[arg(long, value_name = "URL,...", value_delimiter = ',', default_value = "http://127.0.0.1:2379")]
     endpoints: Vec<String>,
-    /// etcd: PEM file with the authorities of the members' certificates; the addresses then begin with https.
+    /// kafka: addresses of brokers.
+    #[cfg(feature = "kafka")]
+    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', default_value = "127.0.0.1:9092")]
+    brokers: Vec<String>,
+    /// kafka: copies of the topic [default: 3]
+    #[cfg(feature = "kafka")]
+    #[arg(long, value_name = "N")]
+    replication: Option<u16>,
+    /// kafka: how the user proves its password.
+    #[cfg(feature = "kafka")]
+    #[arg(long, value_enum, default_value_t = kafka_node::Sasl::ScramSha512)]
+    sasl: kafka_node::Sasl,
+    /// etcd, kafka: PEM file with the authorities of the servers' certificates; etcd's addresses then begin with https.
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
-    /// etcd: PEM file with this client's certificate.
+    /// etcd, kafka: PEM file with this client's certificate.
     #[arg(long, value_name = "FILE", requires_all = ["cacert", "cert_key"])]
     cert: Option<PathBuf>,
-    /// etcd: PEM file with the key of `--cert`.
+    /// etcd, kafka: PEM file with the key of `--cert`.
     #[arg(long, value_name = "FILE", requires = "cert")]
     cert_key: Option<PathBuf>,
-    /// etcd: user, whose password is the first line of `--password-file`.
+    /// etcd, kafka: user, whose password is the first line of `--password-file`.
     #[arg(long, value_name = "NAME", requires = "password_file")]
     user: Option<String>,
-    /// etcd: file with the password of `--user`.
+    /// etcd, kafka: file with the password of `--user`.
     #[arg(long, value_name = "FILE", requires = "user")]
     password_file: Option<PathBuf>,
     /// etcd: batches of a node that are under way at once [default: 1]
@@ -90,7 +104,13 @@ enum Kind {
     Paxos,
     /// An etcd cluster that runs already.
     Etcd,
+    /// A Kafka cluster that runs already.
+    #[cfg(feature = "kafka")]
+    Kafka,
 }
+
+/// A client's certificate and its key.
+type Identity = Option<(String, String)>;
 
 fn text_of(file: &Path) -> Outcome<String> {
     std::fs::read_to_string(file).map_err(|error| Failure::Trouble(format!("cannot read {}: {error}", file.display())))
@@ -102,6 +122,39 @@ fn etcd_node(options: &EtcdOptions, node: u64, limits: OrderLimits) -> Outcome<E
     let members = options.endpoints.len();
     options.endpoints.rotate_left(node as usize % members);
     EtcdOrder::start(options, limits, None).map_err(Failure::trouble)
+}
+
+#[cfg(feature = "kafka")]
+mod kafka_node {
+    use super::{Failure, OrderLimits, Outcome};
+    use clap::ValueEnum;
+    use kafka::{KafkaOptions, KafkaOrder, Mechanism};
+
+    /// How a user proves its password.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+    pub enum Sasl {
+        /// It is sent; only with TLS.
+        Plain,
+        ScramSha256,
+        ScramSha512,
+    }
+
+    impl From<Sasl> for Mechanism {
+        fn from(sasl: Sasl) -> Mechanism {
+            match sasl {
+                Sasl::Plain => Mechanism::Plain,
+                Sasl::ScramSha256 => Mechanism::ScramSha256,
+                Sasl::ScramSha512 => Mechanism::ScramSha512,
+            }
+        }
+    }
+
+    pub fn start(options: &KafkaOptions, node: u64, limits: OrderLimits) -> Outcome<KafkaOrder> {
+        let mut options = KafkaOptions { node, ..options.clone() };
+        let brokers = options.brokers.len().max(1);
+        options.brokers.rotate_left(node as usize % brokers);
+        KafkaOrder::start(options, limits, None).map_err(Failure::trouble)
+    }
 }
 
 impl Bench {
@@ -117,6 +170,11 @@ impl Bench {
             Kind::Etcd => {
                 let options = self.etcd_options()?;
                 self.measure((0..self.nodes).map(|node| etcd_node(&options, node.into(), limits)), &stop)
+            }
+            #[cfg(feature = "kafka")]
+            Kind::Kafka => {
+                let options = self.kafka_options()?;
+                self.measure((0..self.nodes).map(|node| kafka_node::start(&options, node.into(), limits)), &stop)
             }
         }?;
         if figures.latencies.requests == 0 {
@@ -166,22 +224,46 @@ impl Bench {
     }
 
     fn etcd_options(&self) -> Outcome<EtcdOptions> {
-        let tls = self.cacert.as_deref().map(|authorities| {
-            let identity = self.cert.as_deref().zip(self.cert_key.as_deref());
-            let read = |(certificate, key)| Outcome::Ok((text_of(certificate)?, text_of(key)?));
-            let identity = identity.map(read).transpose()?;
-            Outcome::Ok(EtcdTls { authorities: text_of(authorities)?, identity })
-        });
-        let user = self.user.as_ref().zip(self.password_file.as_deref()).map(|(name, file)| {
-            let password = text_of(file)?.lines().next().unwrap_or_default().to_owned();
-            Outcome::Ok(EtcdUser { name: name.clone(), password })
-        });
+        let tls = self.tls()?.map(|(authorities, identity)| EtcdTls { authorities, identity });
+        let user = self.user_and_password()?.map(|(name, password)| EtcdUser { name, password });
         let mut options = EtcdOptions::new(0, self.endpoints.clone());
         options.prefix = format!("/seriatim-bench/{:016x}", Randomness::from_entropy().next_u64());
         options.patience = Duration::from_secs(10);
         options.in_flight = self.in_flight.unwrap_or(options.in_flight);
-        (options.tls, options.user) = (tls.transpose()?, user.transpose()?);
+        (options.tls, options.user) = (tls, user);
         Ok(options)
+    }
+
+    /// The authorities' certificates, and this client's with its key.
+    fn tls(&self) -> Outcome<Option<(String, Identity)>> {
+        let Some(authorities) = self.cacert.as_deref() else { return Ok(None) };
+        let identity = self.cert.as_deref().zip(self.cert_key.as_deref());
+        let read = |(certificate, key)| Outcome::Ok((text_of(certificate)?, text_of(key)?));
+        Ok(Some((text_of(authorities)?, identity.map(read).transpose()?)))
+    }
+
+    fn user_and_password(&self) -> Outcome<Option<(String, String)>> {
+        let Some((name, file)) = self.user.as_ref().zip(self.password_file.as_deref()) else { return Ok(None) };
+        let password = text_of(file)?.lines().next().unwrap_or_default().to_owned();
+        Ok(Some((name.clone(), password)))
+    }
+
+    #[cfg(feature = "kafka")]
+    fn kafka_options(&self) -> Outcome<kafka::KafkaOptions> {
+        let mut options = kafka::KafkaOptions::new(0, self.brokers.clone());
+        options.topic = format!("seriatim-bench-{:016x}", Randomness::from_entropy().next_u64());
+        options.patience = Duration::from_secs(30);
+        options.replication = self.replication.unwrap_or(options.replication);
+        options.tls = self.tls()?.map(|(authorities, identity)| kafka::KafkaTls { authorities, identity });
+        let mechanism = self.sasl.into();
+        let user = self.user_and_password()?;
+        options.user = user.map(|(name, password)| kafka::KafkaUser { name, password, mechanism });
+        Ok(options)
+    }
+
+    /// Kafka's brokers sync records later: they are in the memory of a majority.
+    fn is_durable(&self) -> bool {
+        self.order == Kind::Etcd || self.order == Kind::Paxos && self.data.is_some()
     }
 
     fn print(&self, figures: &OrderFigures) -> Outcome {
@@ -193,7 +275,7 @@ impl Bench {
             let row = json!({
                 "order": order, "nodes": self.nodes, "proposals": requests, "seconds": seconds,
                 "proposals_per_s": per_second, "p50_us": p50_us, "p99_us": p99_us, "p999_us": p999_us,
-                "open": self.open, "payload_bytes": self.size, "durable": self.order == Kind::Etcd || self.data.is_some(),
+                "open": self.open, "payload_bytes": self.size, "durable": self.is_durable(),
             });
             writeln!(out, "{row}")?;
             return Ok(out.flush()?);
