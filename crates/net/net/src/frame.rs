@@ -70,13 +70,17 @@ pub enum Kind {
     Client,
     /// From a replica to a client.
     Replica,
+    /// Between nodes that hand each other a state.
+    State,
 }
 
 impl Kind {
     /// The kind with this number in a header.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
-        [Self::Handshake, Self::Peer, Self::Client, Self::Replica].into_iter().find(|kind| kind.byte() == byte)
+        [Self::Handshake, Self::Peer, Self::Client, Self::Replica, Self::State]
+            .into_iter()
+            .find(|kind| kind.byte() == byte)
     }
 
     /// Its number in a header.
@@ -87,6 +91,7 @@ impl Kind {
             Self::Peer => 2,
             Self::Client => 3,
             Self::Replica => 4,
+            Self::State => 5,
         }
     }
 }
