@@ -192,6 +192,7 @@ pub mod state {
     pub const LOCK_NOT_AVAILABLE: &str = "55P03";
     pub const QUERY_CANCELED: &str = "57014";
     pub const ADMIN_SHUTDOWN: &str = "57P01";
+    pub const CANNOT_CONNECT_NOW: &str = "57P03";
     pub const IO_ERROR: &str = "58030";
     pub const INTERNAL_ERROR: &str = "XX000";
     pub const DATA_CORRUPTED: &str = "XX001";

@@ -52,6 +52,22 @@ pub async fn serve(mut stream: TcpStream, client: SocketAddr, shared: Arc<Shared
     }
 }
 
+/// Waits for a client to say who it is, and refuses it. Requests to cancel end without an answer, as ever.
+pub async fn refuse_start(
+    mut stream: TcpStream,
+    client: SocketAddr,
+    patience: Duration,
+    reason: &(dyn Fn() -> SqlError + Send + Sync),
+) {
+    let error = match tokio::time::timeout(patience, startup::negotiate(&mut stream)).await {
+        Ok(Ok(Start::Session(_))) => reason(),
+        Ok(Ok(Start::Refused(error))) => error,
+        Ok(Ok(Start::Cancel { .. }) | Err(_)) | Err(_) => return,
+    };
+    log::refused(Some(client), &error);
+    refuse(&stream, &error);
+}
+
 /// Sends the reason why the connection is refused.
 pub fn refuse(stream: &TcpStream, error: &SqlError) {
     let mut answer = Vec::new();

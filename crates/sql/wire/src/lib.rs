@@ -16,6 +16,7 @@
 //!   or the session is to end.
 //! - Answers are encoded into one buffer, and sent when the pipeline is done or the buffer is full. A client that does not read
 //!   blocks only its own thread (`output.rs`).
+//! - A server whose database is not open yet refuses its clients with the reason ([`Entrance`]).
 //! - Nothing is sent before what it acknowledges is durable.
 //! - Invalid input ends at most its own connection, with an error that gives the reason. A message longer than the limit is
 //!   skipped as it arrives, and answered with 54000.
@@ -33,4 +34,4 @@ mod server;
 mod startup;
 
 pub use log::LOG;
-pub use server::{Options, Server};
+pub use server::{Entrance, Options, Server};

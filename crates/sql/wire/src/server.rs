@@ -17,12 +17,16 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
 
 /// Connections beyond the limit on sessions: those that are being refused, and cancel requests.
 const SPARE: usize = 64;
 
 /// Backlog of connections in the operating system.
 const BACKLOG: u32 = 1024;
+
+/// Pause after a failure to accept, as where the process is out of descriptors, while all clients are refused anyway.
+const REFUSING_PAUSE: Duration = Duration::from_millis(100);
 
 /// Statements may nest deeply; unused pages of a thread's stack take no memory.
 const STACK_BYTES: usize = 8 << 20;
@@ -74,10 +78,19 @@ pub enum Phase {
 /// Notifies connections of the phase.
 pub type Phases = watch::Receiver<Phase>;
 
+/// The address of a server whose database is not open yet: clients are told so instead of finding nobody.
+pub struct Entrance {
+    runtime: Runtime,
+    listener: Arc<TcpListener>,
+    address: SocketAddr,
+    options: Options,
+    refusing: Option<JoinHandle<()>>,
+}
+
 /// A listening server.
 pub struct Server {
     runtime: Runtime,
-    listener: TcpListener,
+    listener: Arc<TcpListener>,
     address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -97,25 +110,47 @@ pub struct Running {
     number: u64,
 }
 
-impl Server {
-    /// Listens on the address. Clients are served once the server runs.
+impl Entrance {
+    /// Listens on the address, for so many sessions at once. Clients wait until they are refused, or the database is open.
     ///
     /// # Errors
     /// The address is not a loopback address, or is in use.
-    pub fn bind(database: Arc<Database>, options: Options) -> io::Result<Server> {
+    pub fn bind(options: Options, connections: usize) -> io::Result<Entrance> {
         if !options.address.ip().is_loopback() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, not_loopback(options.address)));
         }
         let runtime = Builder::new_multi_thread()
             .worker_threads(options.reactor_threads.max(1))
-            .max_blocking_threads(database.options.connections.saturating_add(SPARE + options.reactor_threads))
+            .max_blocking_threads(connections.saturating_add(SPARE + options.reactor_threads))
             .thread_name("seriatim-session")
             .thread_stack_size(STACK_BYTES)
             .thread_keep_alive(options.keep_threads)
             .enable_all()
             .build()?;
-        let listener = runtime.block_on(async { listen(options.address) })?;
+        let listener = Arc::new(runtime.block_on(async { listen(options.address) })?);
         let address = listener.local_addr()?;
+        Ok(Entrance { runtime, listener, address, options, refusing: None })
+    }
+
+    /// Returns the listening address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Refuses clients from now on until the database is open, each with what `reason` returns at that time.
+    pub fn refuse(&mut self, reason: impl Fn() -> SqlError + Send + Sync + 'static) {
+        let (listener, patience) = (self.listener.clone(), self.options.startup_timeout);
+        self.refusing = Some(self.runtime.spawn(refuse_all(listener, patience, Arc::new(reason))));
+    }
+
+    /// Opens it to the clients of a database, who are served once the server runs.
+    pub fn open(self, database: Arc<Database>) -> Server {
+        let Entrance { runtime, listener, address, options, refusing } = self;
+        if let Some(refusing) = refusing {
+            refusing.abort();
+            // It ends as it was told to: the listener has one owner again, and is closed when the server stops.
+            let _ = runtime.block_on(refusing);
+        }
         let shared = Arc::new(Shared {
             database,
             options,
@@ -123,7 +158,18 @@ impl Server {
             running: Mutex::default(),
             next: AtomicU64::new(0),
         });
-        Ok(Server { runtime, listener, address, shared })
+        Server { runtime, listener, address, shared }
+    }
+}
+
+impl Server {
+    /// Listens on the address. Clients are served once the server runs.
+    ///
+    /// # Errors
+    /// The address is not a loopback address, or is in use.
+    pub fn bind(database: Arc<Database>, options: Options) -> io::Result<Server> {
+        let connections = database.options.connections;
+        Ok(Entrance::bind(options, connections)?.open(database))
     }
 
     /// Returns the listening address.
@@ -181,6 +227,27 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+/// Tells every client why it is not served.
+async fn refuse_all(listener: Arc<TcpListener>, patience: Duration, reason: Arc<dyn Fn() -> SqlError + Send + Sync>) {
+    let places = Arc::new(Semaphore::new(SPARE));
+    loop {
+        let Ok((stream, client)) = listener.accept().await else {
+            tokio::time::sleep(REFUSING_PAUSE).await;
+            continue;
+        };
+        let reason = reason.clone();
+        match places.clone().try_acquire_owned() {
+            Ok(place) => {
+                tokio::spawn(async move {
+                    connection::refuse_start(stream, client, patience, &*reason).await;
+                    drop(place);
+                });
+            }
+            Err(_) => connection::refuse(&stream, &reason()),
+        }
+    }
 }
 
 /// Every connection holds a clone of `alive`, so that the last one's end is noticed.

@@ -2,11 +2,14 @@
 
 mod common;
 
-use common::{Client, message, query, start, start_with, startup, with_length};
-use seriatim_wire::{Options, Server};
+use common::{Client, message, query, start, start_with, startup, stranger, with_length};
+use seriatim_wire::{Entrance, Options, Server};
 use sql::database::{Database, Options as Limits};
+use sql::error::{SqlError, state};
 use sql::store::Engine;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const VERSION: u32 = 3 << 16;
@@ -208,4 +211,44 @@ fn a_client_that_does_not_read_does_not_keep_the_server_from_stopping() {
     // It has begun to answer.
     assert_eq!(client.byte(), b'T');
     server.join();
+}
+
+/// The address answers before there is a database, with a reason that may change, and serves at the same address afterwards.
+#[test]
+fn before_the_database_is_open_clients_are_refused_with_the_reason() {
+    let options = Options { address: SocketAddr::from(([127, 0, 0, 1], 0)), ..Options::default() };
+    let mut entrance = Entrance::bind(options, 10).unwrap();
+    let reached = Arc::new(AtomicU64::new(1));
+    entrance.refuse({
+        let reached = reached.clone();
+        move || {
+            let message = format!("{} of 3 nodes", reached.load(Ordering::SeqCst));
+            SqlError::new(state::CANNOT_CONNECT_NOW, message)
+        }
+    });
+    let address = entrance.address();
+    let ask = || {
+        let mut client = stranger(address);
+        client.send(&startup(VERSION, &[("user", "postgres")]));
+        client.answer()
+    };
+    assert_eq!(ask(), "E[FATAL 57P03 1 of 3 nodes] end");
+    reached.store(2, Ordering::SeqCst);
+    assert_eq!(ask(), "E[FATAL 57P03 2 of 3 nodes] end");
+    // A client that says nothing holds up nobody.
+    let silent = stranger(address);
+    assert_eq!(ask(), "E[FATAL 57P03 2 of 3 nodes] end");
+    let engine = mvto::Mvto::in_memory(mvto::Options::default()).unwrap();
+    let server = entrance.open(Database::open(Arc::new(Engine(Arc::new(engine))), Limits::default()).unwrap());
+    assert_eq!(server.address(), address);
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        server.run(async {
+            // A sender that was dropped means the same.
+            let _ = stopped.await;
+        });
+    });
+    assert!(ask().ends_with("Z[I]"));
+    drop((stop, silent));
+    thread.join().unwrap();
 }

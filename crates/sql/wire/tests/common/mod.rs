@@ -69,6 +69,14 @@ fn serve_store(store: Arc<dyn Store>, limits: Limits, change: impl FnOnce(&mut O
     Running { address, stop: Some(stop), thread: Some(thread) }
 }
 
+/// A connection to this address that has sent nothing yet.
+pub fn stranger(address: SocketAddr) -> Client {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    Client { stream, key: (0, 0) }
+}
+
 impl Running {
     /// A session of `postgres`.
     pub fn client(&self) -> Client {
@@ -80,10 +88,7 @@ impl Running {
 
     /// A connection that has sent nothing yet.
     pub fn stranger(&self) -> Client {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Client { stream, key: (0, 0) }
+        stranger(self.address)
     }
 
     /// Sends a cancel request.
