@@ -7,7 +7,7 @@ use crate::definition::{Oid, Relation};
 use crate::env::{Advisory, Registry, State};
 use crate::error::{Result, SqlError};
 use crate::memory::Budget;
-use crate::notify::Notification;
+use crate::notify::{NOTIFY_OF_NODE, Notification};
 use crate::store::Transaction;
 use model::{LogPosition, OpenTransaction, Timestamp, Usage};
 use std::ops::Bound;
@@ -46,6 +46,13 @@ impl System<'_> {
     /// Notes what must be durable before the next answer leaves.
     pub fn rest_on(&mut self, position: LogPosition) {
         self.session.rest_on(position);
+    }
+
+    /// Warns of what only the sessions of this node share, where it is a node of a cluster.
+    pub fn warn_of_node(&mut self, what: &'static str) {
+        if self.database.options.cluster.is_some() {
+            self.session.warn_of_node(what);
+        }
     }
 
     /// Adds a notice for the client.
@@ -96,6 +103,7 @@ impl System<'_> {
     /// # Errors
     /// 54000
     pub fn notify(&mut self, notification: Notification) -> Result<()> {
+        self.warn_of_node(NOTIFY_OF_NODE);
         let bytes = self.session.pending.notify(notification);
         self.database.channels.check_room(bytes)
     }

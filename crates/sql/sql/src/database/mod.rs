@@ -4,9 +4,11 @@
 //! dropped.
 
 mod advisory;
+mod cluster;
 mod explain;
 mod sessions;
 
+pub use cluster::{Cluster, Member};
 pub use sessions::{Entrance, OpenDatabases};
 pub(crate) use sessions::{exists, missing};
 
@@ -108,6 +110,8 @@ pub struct Options {
     pub temporary: Option<Arc<dyn ::env::Disk>>,
     /// Whether the tables were made ready before ([`tables::prepare`]), and may be in use.
     pub is_prepared: bool,
+    /// The cluster that the engine is a node of, for `seriatim_cluster`. Default: none.
+    pub cluster: Option<Arc<dyn Cluster>>,
 }
 
 /// The definitions that were read last, by identifier, with their versions.
@@ -131,6 +135,7 @@ impl Default for Options {
             database: "postgres".to_owned(),
             temporary: None,
             is_prepared: false,
+            cluster: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::settings::{self, Settings};
 use super::{Advisory, Deferred, RunningCounts};
-use crate::error::Result;
+use crate::error::{Result, SqlError, state};
 use crate::notify::Pending;
 use crate::types::{DateOrder, DateStyle, Encoding, Env, IntervalStyle, Styles};
 use model::LogPosition;
@@ -35,7 +35,7 @@ pub struct State {
     /// Name under which the statement wants its transaction's snapshot exported.
     pub exports: Option<String>,
     /// Notices of a statement for its client, sent when it ends.
-    pub notices: Vec<crate::error::SqlError>,
+    pub notices: Vec<SqlError>,
     /// Engine tables that the transaction's definitions created or abandoned: `catalog` drops those without a reference at the
     /// end.
     pub touched_storage: Vec<TouchedStorage>,
@@ -51,6 +51,8 @@ pub struct State {
     pub advisory: Advisory,
     /// Catalog lookups, while they are recorded: the names and what they resolved to.
     pub lookups: Option<Vec<CatalogLookup>>,
+    /// What the client was warned of by [`State::warn_of_node`].
+    warned_of: Vec<&'static str>,
     /// What the session has done since its last transaction.
     pub(crate) counts: RunningCounts,
     /// The session's prepared statements.
@@ -210,6 +212,7 @@ impl State {
             types: KnownTypes::default(),
             pending: Pending::default(),
             advisory: Advisory::default(),
+            warned_of: Vec::new(),
             counts: RunningCounts::default(),
             prepared: None,
             cursors: Vec::new(),
@@ -219,6 +222,15 @@ impl State {
         };
         state.follow_settings();
         state
+    }
+
+    /// Warns, once in a session, of what only the sessions of this node of a cluster share.
+    pub(crate) fn warn_of_node(&mut self, what: &'static str) {
+        if !self.warned_of.contains(&what) {
+            self.warned_of.push(what);
+            let message = format!("{what} of the same node only: this server is a node of a cluster");
+            self.notices.push(SqlError::new(state::WARNING, message));
+        }
     }
 
     /// Makes the types that the transaction has read known to the functions that read values on this thread.

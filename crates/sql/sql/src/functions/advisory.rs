@@ -66,6 +66,7 @@ fn try_lock(system: &mut System<'_>, key: Key, mode: Mode, level: Level) -> Resu
 }
 
 fn note(system: &mut System<'_>, request: Request, grant: Grant) {
+    system.warn_of_node("advisory locks exclude sessions");
     system.rest_on(model::LogPosition::from_raw(grant.rests_on));
     system.advisory().note(request, grant);
 }

@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// What a client is warned of where the server is a node of a cluster.
+pub(crate) const NOTIFY_OF_NODE: &str = "NOTIFY reaches sessions";
+
 /// A notification.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Notification {

@@ -6,6 +6,7 @@
 
 mod absent;
 mod attributes;
+mod cluster;
 mod comments;
 mod constraints;
 mod depend;
@@ -59,6 +60,7 @@ pub fn tables() -> impl Iterator<Item = &'static VirtualTable> {
         absent::TABLES,
         usage::TABLES,
         engine::TABLES,
+        cluster::TABLES,
         information_schema::foreign::TABLES,
     ]
     .into_iter()

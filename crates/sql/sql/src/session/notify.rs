@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::error::Result;
-use crate::notify::{ChannelChange, Notification, Received, Reserved};
+use crate::notify::{ChannelChange, NOTIFY_OF_NODE, Notification, Received, Reserved};
 use std::sync::Arc;
 
 impl Session {
@@ -26,6 +26,7 @@ impl Session {
 
     pub(super) fn notify(&mut self, channel: &str, payload: &str) -> Result<()> {
         let notification = Notification::new(channel, payload)?;
+        self.warn_of_node(NOTIFY_OF_NODE);
         self.open_implicit(false);
         let bytes = self.state.pending.notify(notification);
         self.database.channels.check_room(bytes)
@@ -34,10 +35,18 @@ impl Session {
     pub(super) fn change_channels(&mut self, change: ChannelChange) -> Result<()> {
         if let ChannelChange::Listen(channel) = &change {
             Notification::new(channel, "")?;
+            self.warn_of_node("LISTEN receives notifications from sessions");
         }
         self.open_implicit(false);
         self.state.pending.change(change);
         Ok(())
+    }
+
+    /// Warns of what only the sessions of this node share, where it is a node of a cluster.
+    fn warn_of_node(&mut self, what: &'static str) {
+        if self.database.options.cluster.is_some() {
+            self.state.warn_of_node(what);
+        }
     }
 
     /// Before a commit: room for its notifications. Without it there is no commit.
