@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub closing: Closing,
     /// The database in the directory; `None`: the first one.
     pub database: Option<String>,
+    /// Whether only the engine is opened, and its tables are another's.
+    pub is_engine_alone: bool,
 }
 
 /// Replay of 64 MiB of log takes about a second, which is the default cost of a start after a crash.
@@ -51,6 +53,7 @@ impl Default for Builder {
                 directory_lock_limit: DIRECTORY_LOCK_LIMIT,
                 closing: Closing::default(),
                 database: None,
+                is_engine_alone: false,
             },
         }
     }
@@ -124,6 +127,14 @@ impl Builder {
     pub fn database(mut self, name: impl Into<String>) -> Builder {
         // The first database needs no look-up, and a new directory gets it when it is used first.
         self.settings.database = Some(name.into()).filter(|name| name != "postgres");
+        self
+    }
+
+    /// Opens the engine alone: no table is looked at, made or cleaned up. For a node of a cluster, whose local tables only the cluster
+    /// may change; everything but [`Database::store`], statistics, checkpoints and closing is of no use then.
+    #[doc(hidden)]
+    pub fn engine_alone(mut self) -> Builder {
+        self.settings.is_engine_alone = true;
         self
     }
 

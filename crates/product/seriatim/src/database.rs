@@ -121,7 +121,10 @@ impl Database {
         let is_on_disk = disk.is_some();
         let backlog = disk.as_deref().map_or(0, log_bytes);
         let engine = engine::open(&settings, disk)?;
-        let kept = KnownTables::open(engine.clone(), settings.database.clone(), is_read_only)?;
+        let kept = match settings.is_engine_alone {
+            true => KnownTables::none(engine.clone()),
+            false => KnownTables::open(engine.clone(), settings.database.clone(), is_read_only)?,
+        };
         let checkpoint_after = settings.checkpoint_after.filter(|_| is_on_disk && !is_read_only);
         let maintenance = Arc::new(MaintenanceThread::start(engine.clone(), checkpoint_after, backlog)?);
         Ok(Database {

@@ -25,13 +25,19 @@ pub(crate) struct KnownTables {
 }
 
 impl KnownTables {
+    /// Those of a database of which only the engine is used.
+    pub fn none(store: Arc<dyn Store>) -> KnownTables {
+        let (tables, handles) = (OnceLock::new(), Handles::default());
+        KnownTables { store, database: None, tables, making: Mutex::default(), handles }
+    }
+
     /// Prepares the catalog, if there is one, before the database is used.
     pub fn open(store: Arc<dyn Store>, database: Option<String>, is_read_only: bool) -> Result<KnownTables> {
         let tables = OnceLock::new();
         if let Some(found) = open_tables(&store, database.as_deref(), is_read_only)? {
             let _ = tables.set(found);
         }
-        Ok(KnownTables { store, database, tables, making: Mutex::default(), handles: Handles::default() })
+        Ok(KnownTables { database, tables, ..KnownTables::none(store) })
     }
 
     /// The catalog, if there is one.
