@@ -12,8 +12,8 @@
 //!
 //! # Invariants
 //! - **S1** A stream ends without an error only if all of it came: its holder has said how long it is, and its reader has counted.
-//! - **S2** A holder has at most [`MAX_QUEUED_PIECES`] pieces of a stream in memory, and a reader too, however long the stream is and however slow the
-//!   other end.
+//! - **S2** A holder has at most [`MAX_QUEUED_PIECES`] pieces of a stream in memory, and a reader too, however long the stream is and
+//!   however slow the other end.
 //! - **S3** Only a node of the same cluster is answered, of the same format, with the same key.
 //! - **S4** An end that nothing is heard of gives up after [`Limits::patience`]: a holder keeps its old versions no longer for it.
 //!

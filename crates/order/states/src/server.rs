@@ -20,7 +20,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use total::Position;
 
-/// Connections that have not asked yet. Those beyond wait in the system's queue: one that is silent is closed after the greeting's patience.
+/// Connections that have not asked yet. Those beyond wait in the system's queue: one that is silent is closed after the greeting's
+/// patience.
 const MAX_GREETING: usize = 64;
 
 /// The operating system may have no descriptor left for a while.
