@@ -44,13 +44,13 @@
 //!
 //! | | asserted | tests; mutants |
 //! | --- | --- | --- |
-//! | C1 | by one local transaction: `deliver.rs` `apply` | `restarts`; `apply_out_of_order` |
+//! | C1 | by one local transaction: `deliver.rs` `apply` | `restarts`; `forget_before_the_disk_has_it` |
 //! | C2 | by `deliver.rs` `certify` | `histories`; `certify_nothing`, `forget_absent_points`, `forget_ranges` |
-//! | C3 | `window.rs` `push`, `progress.rs` `set_applied` | `histories` |
+//! | C3 | `window.rs` `push`, `progress.rs` `set_applied` | `histories`; `apply_out_of_order` |
 //! | C4 | `window.rs` `restore` | `restarts`, `window.rs`; `trim_by_restart` |
 //! | C5 | `core.rs` `snapshot` | `states`; `install_half` |
-//! | C6 | by `barrier.rs` `ask` | `strictness`; `share_a_barrier_under_way` |
-//! | C7 | by `deliver.rs` `begin_life` | `restarts` |
+//! | C6 | by `barrier.rs` `ask` | `strictness`, `barrier.rs`; `share_a_barrier_under_way` |
+//! | C7 | by `deliver.rs` `begin_life` | `restarts`, `sql`; `drop_tables_of_others` |
 //! | C8 | `locks.rs` `release` | `conformance`, `locks.rs` |
 //! | C9 | by `deliver.rs` `flush` | `strictness`; `answer_before_applying` |
 //!
