@@ -86,9 +86,10 @@ impl Search {
 
     /// Looks at a record. Returns the offset up to which it speaks for the records that are not kept, and what they have come to, if it
     /// is the base that is sought. Records that are none of ours are the business of who reads on.
-    pub fn look(&self, value: &Bytes) -> Option<(u64, Ledger)> {
+    pub fn look(&self, offset: u64, value: &Bytes) -> Option<(u64, Ledger)> {
         match Record::decode(value).ok()?.kind {
-            Kind::Base { up_to, nodes } if up_to + 1 >= self.begin => Some((up_to, nodes)),
+            // It speaks for records before it.
+            Kind::Base { up_to, nodes } if up_to < offset && up_to + 1 >= self.begin => Some((up_to, nodes)),
             _ => None,
         }
     }
@@ -138,7 +139,7 @@ mod tests {
         log.push(batch(1, 5, 1));
         log.push(batch(2, 0, 1));
         let search = Search::from(3);
-        let (up_to, nodes) = log[3..].iter().find_map(|value| search.look(value)).unwrap();
+        let (up_to, nodes) = (3..).zip(&log[3..]).find_map(|(offset, value)| search.look(offset, value)).unwrap();
         let mut late = Incoming::at_begin(up_to + 1, nodes, None);
         for (offset, value) in (3..).zip(&log[3..]) {
             assert_eq!(late.take(offset, value), whole.take(offset, value), "K4: offset {offset}");
@@ -152,9 +153,14 @@ mod tests {
         nodes.add(1, Node { life: 2, next: 3, needed: 4, nonce: None });
         let base = |up_to| value(Kind::Base { up_to, nodes: nodes.clone() });
         let search = Search::from(10);
-        assert_eq!(search.look(&base(8)), None);
-        assert_eq!(search.look(&base(9)), Some((9, nodes.clone())));
-        assert_eq!(search.look(&base(12)), Some((12, nodes.clone())), "others have deleted less than it speaks for");
-        assert_eq!(search.look(&Bytes::from_static(b"x")), None);
+        assert_eq!(search.look(20, &base(8)), None);
+        assert_eq!(search.look(20, &base(9)), Some((9, nodes.clone())));
+        assert_eq!(
+            search.look(20, &base(12)),
+            Some((12, nodes.clone())),
+            "others have deleted less than it speaks for"
+        );
+        assert_eq!(search.look(20, &base(u64::MAX)), None, "it cannot speak for what is behind it");
+        assert_eq!(search.look(20, &Bytes::from_static(b"x")), None);
     }
 }

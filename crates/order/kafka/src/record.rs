@@ -123,7 +123,9 @@ fn read_nodes(order: u64, reader: &mut Reader<'_>) -> Result<Ledger, Malformed> 
         let at = reader.offset();
         let node = reader.number()?;
         let (life, next, needed) = (reader.number()?, reader.number()?, reader.number()?);
-        if !nodes.add(node, Node { life, next, needed, nonce: None }) {
+        // Greater ones cannot be counted on, and no order has come so far.
+        let is_countable = [life, next, needed].iter().all(|number| *number < 1 << 62);
+        if !is_countable || !nodes.add(node, Node { life, next, needed, nonce: None }) {
             return Err(Malformed::value_at(at));
         }
     }
@@ -137,7 +139,7 @@ mod tests {
     fn nodes() -> Ledger {
         let mut nodes = Ledger::of_order(77);
         for node in [0, 4, u64::MAX] {
-            assert!(nodes.add(node, Node { life: node / 2, next: 900, needed: 3, nonce: None }));
+            assert!(nodes.add(node, Node { life: node / 8, next: 900, needed: 3, nonce: None }));
         }
         nodes
     }
@@ -182,5 +184,9 @@ mod tests {
         assert_eq!(value[second], 4);
         value[second] = 0;
         assert!(Record::decode(&value.into()).is_err());
+        let mut nodes = Ledger::of_order(77);
+        nodes.add(1, Node { life: u64::MAX, next: 0, needed: 0, nonce: None });
+        let record = Record { order: 77, kind: Kind::Base { up_to: 3, nodes } };
+        assert!(Record::decode(&record.encode().into()).is_err(), "no order has had so many lives");
     }
 }

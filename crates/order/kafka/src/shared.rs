@@ -92,7 +92,7 @@ impl Shared {
             outgoing: Outgoing::new(outgoing),
             incoming: None,
             after: resume_after,
-            read_to: resume_after.map_or(0, |at| at.instance + 1),
+            read_to: resume_after.map_or(0, |at| at.instance.saturating_add(1)),
             barriers: Barriers::default(),
             kept: Kept::new(limits.kept_bytes),
             kept_bytes: limits.kept_bytes,
@@ -273,7 +273,7 @@ impl State {
             self.incoming = None;
         }
         self.after = self.after.max(Some(after));
-        self.read_to = self.read_to.max(after.instance + 1);
+        self.read_to = self.read_to.max(after.instance.saturating_add(1));
         Ok(())
     }
 
@@ -435,7 +435,8 @@ mod tests {
         }
         assert!(topic.begin > 0);
         let search = crate::incoming::Search::from(topic.begin as u64);
-        let (up_to, nodes) = topic.log[topic.begin..].iter().find_map(|value| search.look(value)).unwrap();
+        let (up_to, nodes) =
+            (0..).zip(&topic.log).skip(topic.begin).find_map(|(at, value)| search.look(at, value)).unwrap();
         let shared = Shared::new(Origin { node: 2, life: 1 }, ORDER, 1, &OrderLimits::default(), None);
         let mut late = shared.state.into_inner().unwrap();
         assert!(!late.begin(up_to + 1, nodes.clone()));

@@ -146,7 +146,7 @@ pub fn find_begin(reader: &mut Reader, bounds: Bounds, is_over: impl Fn() -> boo
         while next < end {
             match reader.read(PAUSE)? {
                 Found::Record(offset, value) => {
-                    if let Some((up_to, nodes)) = search.look(&value) {
+                    if let Some((up_to, nodes)) = search.look(offset, &value) {
                         return Ok((up_to + 1, nodes));
                     }
                     next = offset + 1;
