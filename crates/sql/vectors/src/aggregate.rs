@@ -41,6 +41,8 @@ pub struct Grouping {
     pub keys: Vec<Expression>,
     /// The aggregates.
     pub calls: Vec<Call>,
+    /// Whether the values of each key of type `char(n)` have one length: then equal ones look the same.
+    pub is_padded: bool,
 }
 
 impl Call {
@@ -57,6 +59,7 @@ impl Grouping {
             let known = [Type::INT2, Type::INT4, Type::INT8, Type::BOOL, Type::TEXT, Type::VARCHAR, Type::DATE];
             known.contains(&key.data_type())
                 || [Type::TIMESTAMP, Type::TIMESTAMPTZ, Type::OID].contains(&key.data_type())
+                || (key.data_type() == Type::BPCHAR && self.is_padded)
         };
         self.calls.iter().all(Call::is_mergeable) && self.keys.iter().all(looks_the_same)
     }
@@ -76,7 +79,8 @@ impl Grouping {
             filter: call.filter.as_ref().map(|filter| columns.narrow(filter)),
             ..*call
         };
-        Grouping { keys: columns.narrow_all(&self.keys), calls: self.calls.iter().map(call).collect() }
+        let (keys, calls) = (columns.narrow_all(&self.keys), self.calls.iter().map(call).collect());
+        Grouping { keys, calls, is_padded: self.is_padded }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Joins by equal keys: the rows of one side in a hash table, in which those of the other side look for their partners.
 //!
 //! Threads build the table together (`build`), and each probes it for the rows that it takes. A side that does not fit is written away
-//! by parts of the keys' hashes, and so is the other side then (`spilled`).
+//! by parts of the keys' hashes, and so is the other side then (`spilled`). Where a semi-join or an anti-join has the smaller side on the
+//! left, that is built, and its rows are marked by those of the right (`mark`).
 
 mod build;
+mod mark;
 mod narrow;
 mod spilled;
 
@@ -11,6 +13,7 @@ use crate::batch::{BATCH_ROWS, Batch};
 use crate::column::{ABSENT, Column};
 use crate::expression::Expression;
 use crate::keys::{KeySet, Keys};
+use mark::Marks;
 use narrow::Sides;
 use pgtypes::Type;
 use std::sync::Arc;
@@ -43,7 +46,8 @@ pub struct JoinRule {
     pub build: Vec<Expression>,
     /// The rest of the condition, over the left row and the right row.
     pub condition: Option<Expression>,
-    /// Whether the probing side is the right one: the built columns come first then.
+    /// Whether the probing side is the right one: the built columns come first then. Of a semi-join or an anti-join, the built rows are
+    /// those that stay or not.
     pub is_swapped: bool,
     /// Types of the built columns.
     pub built: Vec<Type>,
@@ -51,9 +55,18 @@ pub struct JoinRule {
     pub keeps_order: bool,
 }
 
+impl JoinRule {
+    /// Returns whether the built rows are marked when they have met a partner.
+    pub fn marks(&self) -> bool {
+        self.is_swapped && matches!(self.kind, JoinKind::Semi | JoinKind::Anti)
+    }
+}
+
 /// The built side.
 pub struct Table {
     join: Arc<NarrowJoin>,
+    /// Which rows have met a partner, if that is asked for ([`JoinRule::marks`]).
+    marks: Marks,
     /// The keys by parts of their hashes, a power of two of them.
     parts: Vec<KeyPart>,
     /// The built rows; without values, where nobody reads a column any more.
@@ -84,12 +97,13 @@ fn part_of(hash: u64, parts: usize) -> usize {
 }
 
 impl Table {
-    fn of(join: Arc<NarrowJoin>, mut parts: Vec<KeyPart>, columns: Vec<Arc<Column>>) -> Table {
+    fn of(join: Arc<NarrowJoin>, mut parts: Vec<KeyPart>, columns: Vec<Arc<Column>>, rows: usize) -> Table {
         if let [one] = &mut parts[..] {
             // All rows, in their order.
             one.rows = Vec::new();
         }
-        Table { join, parts, columns }
+        let marks = Marks::of(if join.rule.marks() { rows } else { 0 });
+        Table { join, marks, parts, columns }
     }
 
     /// Approximate bytes of memory.
@@ -98,7 +112,8 @@ impl Table {
             let chains = part.chains.as_ref().map_or(0, |chains| chains.ends.len() * 8 + chains.next.len() * 4);
             part.keys.memory() + part.rows.len() * 4 + chains
         };
-        self.parts.iter().map(of).sum::<usize>() + self.columns.iter().map(|column| column.bytes()).sum::<usize>()
+        let columns = self.columns.iter().map(|column| column.bytes()).sum::<usize>();
+        self.parts.iter().map(of).sum::<usize>() + columns + self.marks.len()
     }
 
     /// The part that may have a key, and the key's number there.

@@ -114,7 +114,10 @@ fn rows(operator: Operator, host: &mut Numbers) -> Result<Vec<Vec<String>>, Stop
 }
 
 fn grouped(input: Operator, keys: Vec<Expression>, calls: Vec<Call>, types: &[Type]) -> Operator {
-    Operator::new(Kind::Aggregate(Box::new(input), Arc::new(Grouping { keys, calls })), types.to_vec())
+    Operator::new(
+        Kind::Aggregate(Box::new(input), Arc::new(Grouping { keys, calls, is_padded: false })),
+        types.to_vec(),
+    )
 }
 
 #[test]

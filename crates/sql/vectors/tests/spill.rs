@@ -184,7 +184,7 @@ fn call(name: &str, arguments: &[Expression]) -> Call {
 
 fn grouped(keys: Vec<Expression>, calls: Vec<Call>) -> Operator {
     let types = keys.iter().map(Expression::data_type).chain(calls.iter().map(|call| call.result)).collect();
-    Operator::new(Kind::Aggregate(Box::new(source(0)), Arc::new(Grouping { keys, calls })), types)
+    Operator::new(Kind::Aggregate(Box::new(source(0)), Arc::new(Grouping { keys, calls, is_padded: false })), types)
 }
 
 #[test]

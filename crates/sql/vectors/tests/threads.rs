@@ -285,6 +285,51 @@ fn threads_build_one_table() {
     }
 }
 
+/// A semi-join and an anti-join have one answer, whichever side is built. One of equal keys has NULL in some rows.
+#[test]
+fn either_side_of_a_semi_join_is_built() {
+    let column = |at: usize| Expression::column(at, TYPES[at]);
+    let keys: [&[usize]; 3] = [&[0], &[1], &[0, 4]];
+    let kinds = [JoinKind::Semi, JoinKind::Anti];
+    for (keys, kind) in keys.iter().flat_map(|keys| kinds.map(|kind| (*keys, kind))) {
+        let of_keys: Vec<Expression> = keys.iter().map(|at| column(*at)).collect();
+        let is_few =
+            Expression::compare(Comparison::Less, column(0), Expression::constant(&Datum::Int8(3_000), Type::INT8));
+        let before =
+            Expression::compare(Comparison::LessOrEqual, Expression::column(TYPES.len(), Type::INT8), column(0));
+        for condition in [None, Some(before)] {
+            let answer = |is_swapped, is_shared| {
+                // The left side ends behind the keys of the right one.
+                let mut host = Rows::new([ROWS, 2_000], is_shared);
+                let left = Kind::Filter(Box::new(source(0)), is_few.clone());
+                let left = Box::new(Operator::new(left, TYPES.to_vec()));
+                let rule = JoinRule {
+                    kind,
+                    probe: of_keys.clone(),
+                    build: of_keys.clone(),
+                    condition: condition.clone(),
+                    is_swapped,
+                    built: TYPES.to_vec(),
+                    keeps_order: false,
+                };
+                let (probing, built) = match is_swapped {
+                    false => (left, Box::new(source(1))),
+                    true => (Box::new(source(1)), left),
+                };
+                let join = Operator::new(Kind::Join(probing, built, Arc::new(rule)), TYPES.to_vec());
+                let mut found: Vec<String> = rows(join, &mut host).iter().map(|row| format!("{row:?}")).collect();
+                found.sort();
+                found
+            };
+            let expected = answer(false, false);
+            assert!(!expected.is_empty() && expected.len() < ROWS, "{keys:?} {kind:?}");
+            for is_shared in [false, true] {
+                assert!(answer(true, is_shared) == expected, "{keys:?} {kind:?}, shared: {is_shared}");
+            }
+        }
+    }
+}
+
 /// An error of a key on any thread ends the flow.
 #[test]
 fn a_key_that_fails_ends_the_flow() {

@@ -387,6 +387,7 @@ pub(super) fn join_node(
         right_width,
         equalities: vec![],
         keeps_order: false,
+        builds_left: false,
     }));
     FromItem { plan, names: left.names.followed_by(right.names) }
 }

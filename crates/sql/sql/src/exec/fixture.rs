@@ -239,6 +239,7 @@ pub fn join(kind: JoinKind, left: Plan, right: Plan, condition: Option<Expr>) ->
         right_width,
         equalities,
         keeps_order: false,
+        builds_left: false,
     }))
 }
 

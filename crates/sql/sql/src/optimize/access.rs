@@ -3,7 +3,7 @@
 use super::Facts;
 use super::columns::{inward, is_volatile, join, sink, split, substitute};
 use super::conditions::{ColumnCondition, column_condition, column_of};
-use super::estimate::{self, BUILD, PROBE, SEARCH, constant_limit, rows};
+use super::estimate::{self, SEARCH, constant_limit, rows};
 use super::min_max;
 use super::order::satisfy;
 use super::partial;
@@ -12,6 +12,7 @@ use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan};
 use crate::stack::ensure_stack;
 use crate::types::Type;
 use std::ops::Bound;
+use vectors::keys::is_key_type;
 
 /// Up to so many combinations of values of several lists are searched one by one.
 const MOST_COMBINATIONS: usize = 1000;
@@ -366,19 +367,25 @@ fn with_searches(mut operator: Join, goal: Option<f64>, facts: &Facts<'_>) -> Jo
             Err(other) => operator = *other,
         }
     }
-    operator.right = choose(operator.right, None, facts);
+    operator.right = match operator.lateral {
+        true => choose(operator.right, None, &facts.by_rows()),
+        false => choose(operator.right, None, facts),
+    };
     operator
 }
 
 fn is_search_cheaper(operator: &Join, goal: Option<f64>, facts: &Facts<'_>) -> bool {
     let Some(searchable) = Searchable::new(&operator.right) else { return false };
+    let is_key = |(left, right): &(Expr, Expr)| left.data_type == right.data_type && is_key_type(left.data_type);
+    let by_rows = (!operator.equalities.iter().all(is_key)).then(|| facts.by_rows());
+    let facts = by_rows.as_ref().unwrap_or(facts);
     let scan = searchable.scan;
     let below = |(_, right): &(Expr, Expr)| column_of(scan, &searchable.below(right)?);
     let columns = operator.equalities.iter().filter_map(below);
     let Some(found) = search_rows(scan, &columns.collect::<Vec<_>>(), facts) else { return false };
     let left = rows(&operator.left, facts).min(goal.unwrap_or(f64::INFINITY));
     let right = Plan::Scan(with_path(scan.clone(), facts));
-    let whole = estimate::cost(&right, facts).1 + rows(&right, facts) * BUILD + left * PROBE;
+    let whole = estimate::cost(&right, facts).1 + estimate::hashed(left, rows(&right, facts), facts);
     left * SEARCH * (1.0 + found) <= whole
 }
 

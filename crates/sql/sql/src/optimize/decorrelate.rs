@@ -248,6 +248,7 @@ impl Pulled {
             right_width,
             equalities: Vec::new(),
             keeps_order: false,
+            builds_left: false,
         }))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Sizes of tables and of ranges come from [`Sizes`](super::Sizes); selectivities of what no index knows are PostgreSQL's defaults.
 //! Costs are in PostgreSQL's unit, a page read in sequence, as far as their ratios go: a row looked up costs as much as several
-//! that are read in sequence.
+//! that are read in sequence. Of operators that may run over batches ([`Facts`]), the costs are those of batches where these are
+//! less: a row costs a tenth there and less, but to set the operators up costs as much as some thousand rows.
 
 use super::Facts;
 use super::access::best_path;
@@ -40,6 +41,34 @@ const OPERATOR: f64 = 0.0025;
 pub const BUILD: f64 = 0.015;
 /// Cost of looking a row up in one.
 pub const PROBE: f64 = 0.005;
+
+/// Cost of setting up an operator over batches: that of the rows which it has to read to run so.
+const SET_UP: f64 = ROW * super::vectors::LEAST;
+/// Same as [`ROW`], in a batch.
+const BATCH_ROW: f64 = 0.001;
+/// Same as [`OPERATOR`], in a batch.
+const BATCH_OPERATOR: f64 = 0.0003;
+/// Same as [`BUILD`], in a batch.
+const BATCH_BUILD: f64 = 0.003;
+/// Same as [`PROBE`], in a batch.
+const BATCH_PROBE: f64 = 0.001;
+
+/// The cost of an operator: row by row, or over batches where that may be and costs less.
+fn cheaper(by_row: f64, in_batches: f64, facts: &Facts<'_>) -> f64 {
+    if facts.batches { by_row.min(SET_UP + in_batches) } else { by_row }
+}
+
+/// Cost of passing rows on.
+pub fn passed(rows: f64, facts: &Facts<'_>) -> f64 {
+    cheaper(rows * ROW, rows * BATCH_ROW, facts)
+}
+
+/// Cost of a hash join of sides of so many rows, without that of reading them and of the rows that it makes. Over batches the smaller
+/// side of a join without an order is built.
+pub fn hashed(left: f64, right: f64, facts: &Facts<'_>) -> f64 {
+    let in_batches = left.min(right) * BATCH_BUILD + left.max(right) * BATCH_PROBE;
+    cheaper(right * BUILD + left * PROBE, in_batches, facts)
+}
 
 /// Estimated row count of a plan.
 pub fn rows(plan: &Plan, facts: &Facts<'_>) -> f64 {
@@ -286,7 +315,7 @@ fn between_columns(input: Sized<'_>, condition: &Expr, facts: &Facts<'_>) -> Opt
 }
 
 /// The table's column that an expression over a plan's rows is, if it is one.
-fn origin<'p>(plan: &'p Plan, expression: &Expr) -> Option<(&'p Scan, usize)> {
+pub fn origin<'p>(plan: &'p Plan, expression: &Expr) -> Option<(&'p Scan, usize)> {
     let mut at = match &expression.kind {
         ExprKind::Column(column) => *column,
         ExprKind::Cast { input, .. } => return origin(plan, input),
@@ -375,15 +404,15 @@ pub fn cost(plan: &Plan, facts: &Facts<'_>) -> (f64, f64) {
         Plan::Values { rows } => (0.0, ROW * rows.len() as f64),
         Plan::Scan(scan) => scan_cost(scan, facts),
         Plan::Virtual { .. } | Plan::CteScan { .. } | Plan::Functions { .. } => (0.0, ROW * rows(plan, facts)),
-        Plan::Vectors { input, .. } => cost(input, facts),
+        Plan::Vectors { input, .. } => cost(input, &facts.in_batches()),
         Plan::Filter { input, .. } => {
             let (startup, total) = cost(input, facts);
-            (startup, total + OPERATOR * rows(input, facts))
+            (startup, total + computed(1, rows(input, facts), facts))
         }
         Plan::Project { input, columns } => {
             let (startup, total) = cost(input, facts);
-            let computed = columns.iter().filter(|column| !matches!(column.kind, ExprKind::Column(_))).count();
-            (startup, total + OPERATOR * computed as f64 * rows(input, facts))
+            let values = columns.iter().filter(|column| !matches!(column.kind, ExprKind::Column(_))).count();
+            (startup, total + computed(values, rows(input, facts), facts))
         }
         Plan::ProjectSet { input, .. } | Plan::Lock { input, .. } => {
             let (startup, total) = cost(input, facts);
@@ -400,12 +429,12 @@ pub fn cost(plan: &Plan, facts: &Facts<'_>) -> (f64, f64) {
         }
         Plan::Aggregate(aggregation) => {
             let ((_, total), input) = (cost(&aggregation.input, facts), rows(&aggregation.input, facts));
-            let made = total + OPERATOR * input * (aggregation.calls.len() + aggregation.keys.len()) as f64;
-            (made, made + ROW * rows(plan, facts))
+            let made = total + computed(aggregation.calls.len() + aggregation.keys.len(), input, facts);
+            (made, made + passed(rows(plan, facts), facts))
         }
         Plan::Distinct { input, .. } => {
             let (startup, total) = cost(input, facts);
-            (startup, total + OPERATOR * rows(input, facts))
+            (startup, total + computed(1, rows(input, facts), facts))
         }
         Plan::Window(window) => {
             let (_, total) = cost(&window.input, facts);
@@ -429,12 +458,21 @@ pub fn cost(plan: &Plan, facts: &Facts<'_>) -> (f64, f64) {
     })
 }
 
+/// Cost of computing so many values for each of so many rows.
+fn computed(values: usize, rows: f64, facts: &Facts<'_>) -> f64 {
+    cheaper(OPERATOR * values as f64 * rows, BATCH_OPERATOR * values as f64 * rows, facts)
+}
+
 fn scan_cost(scan: &Scan, facts: &Facts<'_>) -> (f64, f64) {
     let read = path_rows(scan, &scan.path, facts);
     let conditions = scan.filter.as_ref().map_or(0, |filter| match &filter.kind {
         ExprKind::And(all) => all.len(),
         _ => 1,
     });
+    if matches!(scan.path, Path::All) {
+        let each = |row: f64, operator: f64| read * (row + operator * conditions as f64);
+        return (0.0, cheaper(each(ROW, OPERATOR), each(BATCH_ROW, BATCH_OPERATOR), facts));
+    }
     let row = match &scan.path {
         Path::All => ROW,
         Path::Index { index, .. } | Path::Alternatives { index, .. } | Path::AnyOf { index, .. } => {
@@ -454,13 +492,15 @@ fn scan_cost(scan: &Scan, facts: &Facts<'_>) -> (f64, f64) {
 fn join_cost(join: &Join, facts: &Facts<'_>) -> (f64, f64) {
     let (left, right) = (cost(&join.left, facts), cost(&join.right, facts));
     let (left_rows, right_rows) = (rows(&join.left, facts), rows(&join.right, facts));
-    let found = join_rows(join, left_rows, right_rows, facts) * ROW;
+    let found = passed(join_rows(join, left_rows, right_rows, facts), facts);
     if join.lateral {
+        let right = if facts.batches { cost(&join.right, &facts.by_rows()) } else { right };
         return (left.0 + right.0, left.1 + left_rows * right.1 + found);
     }
     if join.equalities.is_empty() {
         return (left.0 + right.1, left.1 + right.1 + left_rows * right_rows * OPERATOR + found);
     }
-    let build = right.1 + right_rows * BUILD;
-    (left.0 + build, left.1 + build + left_rows * PROBE + found)
+    let joined = hashed(left_rows, right_rows, facts);
+    let built = right.1 + (joined - left_rows * PROBE).max(0.0);
+    (left.0 + built, left.1 + right.1 + joined + found)
 }

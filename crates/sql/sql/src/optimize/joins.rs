@@ -8,7 +8,7 @@
 use super::Facts;
 use super::access::plan_search_rows;
 use super::columns::{columns_of, filtered, is_volatile, join, renumber, split};
-use super::estimate::{self, BUILD, PROBE, ROW, SEARCH};
+use super::estimate::{self, SEARCH};
 use super::filters::{self, equality};
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
 use crate::stack::ensure_stack;
@@ -355,6 +355,7 @@ fn join_of(kind: JoinKind, left: (Plan, usize), right: (Plan, usize), conditions
         right_width: right.1,
         equalities,
         keeps_order: false,
+        builds_left: false,
     }))
 }
 
@@ -524,14 +525,19 @@ impl<'g> Search<'g> {
         if of.outer.is_some() {
             rows = rows.max(part.rows);
         }
-        let hashed = size.cost + size.rows * BUILD + part.rows * PROBE;
+        let hashed = size.cost + estimate::hashed(part.rows, size.rows, self.facts);
         let compared = size.cost + part.rows * size.rows * COMPARE;
         let whole = if equalities > 0 { hashed } else { compared };
         let searched = plan_search_rows(&of.plan, &columns, self.facts);
         let by_search = searched.map_or(f64::INFINITY, |found| part.rows * SEARCH * (1.0 + found));
         let mut order = part.order.clone();
         order.push(member);
-        Part { members: part.members | 1 << member, order, rows, cost: part.cost + whole.min(by_search) + rows * ROW }
+        Part {
+            members: part.members | 1 << member,
+            order,
+            rows,
+            cost: part.cost + whole.min(by_search) + estimate::passed(rows, self.facts),
+        }
     }
 
     /// For an equality of the member with others: its column there if it is one, and about how many distinct values it has.

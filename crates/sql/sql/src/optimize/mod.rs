@@ -5,7 +5,7 @@
 //! chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index makes unnecessary;
 //! `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` finds unused columns. `columns.rs` renumbers
 //! columns when an expression moves; `factor.rs` takes conditions out of an OR. `sizes.rs` asks the engine for the sizes of tables,
-//! by which `estimate.rs` estimates rows and costs, and `vectors.rs` chooses, last, what runs over batches.
+//! by which `estimate.rs` estimates rows and costs, by rows and over batches (docs/decisions/0132-the-planner-knows-what-batches-cost.md), and `vectors.rs` chooses, last, what runs over batches.
 
 mod access;
 mod column_pruning;
@@ -24,6 +24,7 @@ mod sizes;
 mod vectors;
 mod with;
 
+pub use estimate::origin;
 pub use expected::estimate;
 pub use sizes::{Noted, Sizes};
 
@@ -34,14 +35,17 @@ use crate::env::Vectors;
 use crate::plan::{Expr, ExprKind, MergeClause, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
 use crate::stack::ensure_stack;
 use crate::types::Type;
+use crate::vectorize;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What is known of a plan beside the plan itself.
 pub struct Facts<'s> {
     /// The queries of WITH in the statement, by number.
-    ctes: HashMap<usize, Arc<Plan>>,
+    ctes: Arc<HashMap<usize, Arc<Plan>>>,
     sizes: &'s Sizes<'s>,
+    /// Whether operators that read many rows run over batches.
+    batches: bool,
 }
 
 impl<'s> Facts<'s> {
@@ -55,7 +59,17 @@ impl<'s> Facts<'s> {
             }
             _ => {}
         });
-        Facts { ctes, sizes }
+        Facts { ctes: Arc::new(ctes), sizes, batches: false }
+    }
+
+    /// The facts of a plan whose operators may run over batches.
+    fn in_batches(&self) -> Facts<'s> {
+        Facts { ctes: self.ctes.clone(), batches: true, ..*self }
+    }
+
+    /// The facts of a plan that the row executor runs, because it runs again and again.
+    fn by_rows(&self) -> Facts<'s> {
+        Facts { ctes: self.ctes.clone(), batches: false, ..*self }
     }
 
     /// The facts of a statement's plans.
@@ -69,7 +83,8 @@ impl<'s> Facts<'s> {
             Statement::Modifying(modifying) => {
                 let mut facts = Facts::of_statement(&modifying.body, sizes);
                 for (_, part) in &modifying.parts {
-                    facts.ctes.extend(Facts::of_statement(part, sizes).ctes);
+                    let more = Facts::of_statement(part, sizes).ctes;
+                    Arc::make_mut(&mut facts.ctes).extend(more.iter().map(|(number, query)| (*number, query.clone())));
                 }
                 facts
             }
@@ -87,10 +102,15 @@ impl<'s> Facts<'s> {
     }
 }
 
-/// The improved plan.
+/// The improved plan, for the row executor.
 pub fn optimize(plan: Plan, sizes: &Sizes<'_>) -> Plan {
+    improved(plan, false, sizes)
+}
+
+/// The improved plan. `batches`: operators that read many rows will run over batches where they can.
+fn improved(plan: Plan, batches: bool, sizes: &Sizes<'_>) -> Plan {
     let plan = with::inline(plan);
-    let facts = Facts::new(&plan, sizes);
+    let facts = Facts { batches: batches && reads_once(&plan), ..Facts::new(&plan, sizes) };
     let mut plan = tree(plan, &facts);
     column_pruning::prune(&mut plan, None, &facts);
     plan
@@ -161,9 +181,21 @@ fn in_expression(expression: &mut Expr, sizes: &Sizes<'_>) {
 
 /// The improved plan of rows that are not written, over batches where that pays.
 fn read_only(plan: Arc<Plan>, vectors: Vectors, sizes: &Sizes<'_>) -> Arc<Plan> {
-    let plan = optimize(Arc::unwrap_or_clone(plan), sizes);
+    let plan = improved(Arc::unwrap_or_clone(plan), vectors != Vectors::Off, sizes);
     let facts = Facts::new(&plan, sizes);
     Arc::new(vectors::choose(plan, vectors, &facts))
+}
+
+/// Returns whether a plan owns no rows and repeats nothing: what owns rows or runs again is never run over batches.
+fn reads_once(plan: &Plan) -> bool {
+    let mut is = true;
+    plan.walk(&mut |plan| {
+        is &= match plan {
+            Plan::Scan(scan) => !scan.for_update,
+            plan => !matches!(plan, Plan::Lock { .. } | Plan::Recursive { .. }),
+        };
+    });
+    is
 }
 
 fn shared(plan: Arc<Plan>, sizes: &Sizes<'_>) -> Arc<Plan> {
@@ -186,7 +218,11 @@ fn subqueries(plan: &mut Plan, facts: &Facts<'_>) {
         expression.walk_mut(&mut |expression| {
             if let ExprKind::Subquery(subquery) = &mut expression.kind {
                 let inner = std::mem::replace(&mut subquery.plan, Arc::new(Plan::Values { rows: Vec::new() }));
-                subquery.plan = Arc::new(tree(Arc::unwrap_or_clone(inner), facts));
+                // A plan that refers to the row runs for each.
+                subquery.plan = Arc::new(match vectorize::plan_runs_once(&inner) {
+                    true => tree(Arc::unwrap_or_clone(inner), facts),
+                    false => tree(Arc::unwrap_or_clone(inner), &facts.by_rows()),
+                });
             }
         });
     });

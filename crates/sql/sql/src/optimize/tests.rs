@@ -217,8 +217,18 @@ impl Maker<'_> {
             let (lateral, equalities) = (false, Vec::new());
             let (kind, condition) = (JoinKind::Left, Some(on));
             let (left, right, left_width, right_width) = (read(), read(), width, width);
-            let join =
-                Join { kind, left, right, condition, lateral, left_width, right_width, equalities, keeps_order: false };
+            let join = Join {
+                kind,
+                left,
+                right,
+                condition,
+                lateral,
+                left_width,
+                right_width,
+                equalities,
+                keeps_order: false,
+                builds_left: false,
+            };
             (Plan::Join(Box::new(join)), 2 * width)
         };
         let condition = self.condition(body_width, 0, 1);

@@ -3,14 +3,14 @@
 use super::estimate::rows;
 use super::{Facts, column_pruning};
 use crate::env::Vectors;
-use crate::plan::{Expr, ExprKind, Path, Plan, Scan};
+use crate::plan::{Expr, ExprKind, JoinKind, Path, Plan, Scan};
 use crate::stack::ensure_stack;
 use crate::types::{Datum, Styles, Type};
 use crate::vectorize::{self, Context, conjuncts};
 use std::sync::Arc;
 
 /// Rows below which the row executor is as fast, or nearly.
-const LEAST: f64 = 4000.0;
+pub const LEAST: f64 = 4000.0;
 
 /// The plan, with [`Plan::Vectors`] above what runs over batches.
 pub fn choose(plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
@@ -68,6 +68,7 @@ impl Chooser<'_, '_> {
             && vectorize::translate(&plan, None, &mut Planned { facts: self.facts }).is_some()
         {
             self.has_found = true;
+            sides(&mut plan, self.facts);
             return Plan::Vectors { input: Box::new(plan), wanted: None };
         }
         // What is locked is read as it is looked for.
@@ -81,6 +82,16 @@ impl Chooser<'_, '_> {
         }
         plan
     }
+}
+
+/// Chooses the side that each join builds, where either may be built.
+fn sides(plan: &mut Plan, facts: &Facts<'_>) {
+    if let Plan::Join(join) = plan
+        && matches!(join.kind, JoinKind::Inner | JoinKind::Semi | JoinKind::Anti)
+    {
+        join.builds_left = rows(&join.left, facts) < rows(&join.right, facts);
+    }
+    plan.each_input_mut(&mut |input, _| ensure_stack(|| sides(input, facts)));
 }
 
 /// About how many rows are read below an operator.
@@ -117,9 +128,5 @@ impl Context for Planned<'_, '_> {
 
     fn styles(&self) -> Arc<Styles> {
         Arc::default()
-    }
-
-    fn size(&self, _: &Plan) -> f64 {
-        0.0
     }
 }

@@ -283,6 +283,8 @@ pub struct Join {
     pub equalities: Vec<(Expr, Expr)>,
     /// Whether the rows must keep the order of the left side, because an operator above relies on it.
     pub keeps_order: bool,
+    /// Whether operators over batches put the left side into the hash table: it has fewer rows, as far as is known.
+    pub builds_left: bool,
 }
 
 /// Which rows without a partner stay.

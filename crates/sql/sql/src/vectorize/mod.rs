@@ -26,9 +26,6 @@ pub trait Context {
 
     /// The session's styles of values.
     fn styles(&self) -> Arc<Styles>;
-
-    /// About how many rows a plan has, as far as that is known without running it.
-    fn size(&self, plan: &Plan) -> f64;
 }
 
 /// Operands of a conjunction.
@@ -38,8 +35,13 @@ pub fn conjuncts(filter: &Expr) -> &[Expr] {
 
 /// Returns whether a subquery has one answer for its statement, by its plan alone.
 pub fn runs_once(subquery: &Subquery) -> bool {
+    plan_runs_once(&subquery.plan)
+}
+
+/// Returns whether a plan refers to no enclosing row.
+pub fn plan_runs_once(plan: &Plan) -> bool {
     let mut refers = false;
-    subquery.plan.each_outer(0, &mut |_, _| refers = true);
+    plan.each_outer(0, &mut |_, _| refers = true);
     !refers
 }
 

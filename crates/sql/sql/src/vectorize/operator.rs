@@ -2,9 +2,10 @@
 
 use super::expression::translate as expression;
 use super::{Context, conjuncts};
-use crate::plan::{Aggregation, Join, JoinKind, Path, Plan, Scan, SortKey};
+use crate::optimize::origin;
+use crate::plan::{Aggregation, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan, SortKey};
 use crate::stack::ensure_stack;
-use crate::types::Type;
+use crate::types::{Modifier, Type};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use vectors::aggregate::{Call, Grouping};
@@ -75,6 +76,13 @@ fn is_the_same_by_any(aggregate: &str, arguments: &[Expression]) -> bool {
     }
 }
 
+/// Returns whether the values of a key of type `char(n)` all have the length of a column that they come from.
+fn is_padded(aggregation: &Aggregation, key: &Expr) -> bool {
+    let column = origin(&aggregation.input, key).and_then(|(scan, column)| scan.table.columns.get(column));
+    matches!(key.kind, ExprKind::Column(_))
+        && column.is_some_and(|column| column.data_type == Type::BPCHAR && column.modifier != Modifier::NONE)
+}
+
 /// Operators above each other, at most.
 const DEEPEST: usize = 200;
 
@@ -130,7 +138,7 @@ impl Translator<'_, '_> {
             Plan::Aggregate(aggregation) => self.aggregate(aggregation)?,
             Plan::Distinct { input, on: None } => {
                 let keys = types.iter().enumerate().map(|(at, data_type)| Expression::column(at, *data_type)).collect();
-                Kind::Aggregate(Box::new(self.input(input)?), Arc::new(self.grouping(keys, Vec::new())?))
+                Kind::Aggregate(Box::new(self.input(input)?), Arc::new(self.grouping(keys, Vec::new(), false)?))
             }
             Plan::Sort { input, keys } => {
                 let keys = keys.iter().map(|key| self.sort_key(key)).collect::<Option<Vec<_>>>()?;
@@ -182,9 +190,9 @@ impl Translator<'_, '_> {
         Some(sort::SortKey { expression, descending: *descending, nulls_first: *nulls_first })
     }
 
-    fn grouping(&mut self, keys: Vec<Expression>, calls: Vec<Call>) -> Option<Grouping> {
+    fn grouping(&mut self, keys: Vec<Expression>, calls: Vec<Call>, is_padded: bool) -> Option<Grouping> {
         let is_whole = keys.iter().all(|key| is_key_type(key.data_type()));
-        is_whole.then_some(Grouping { keys, calls })
+        is_whole.then_some(Grouping { keys, calls, is_padded })
     }
 
     fn aggregate(&mut self, aggregation: &Aggregation) -> Option<Kind> {
@@ -213,7 +221,8 @@ impl Translator<'_, '_> {
                 result: call.aggregate.result,
             });
         }
-        let grouping = Arc::new(self.grouping(keys, calls)?);
+        let is_padded = aggregation.keys.iter().all(|key| key.data_type != Type::BPCHAR || is_padded(aggregation, key));
+        let grouping = Arc::new(self.grouping(keys, calls, is_padded)?);
         Some(Kind::Aggregate(Box::new(self.input(&aggregation.input)?), grouping))
     }
 
@@ -233,7 +242,8 @@ impl Translator<'_, '_> {
             // Rows without a partner are known when the condition has been evaluated, and come late.
             JoinKind::Left if join.keeps_order && join.condition.is_some() => return None,
             JoinKind::Right => true,
-            JoinKind::Inner if !join.keeps_order => self.context.size(&join.left) < self.context.size(&join.right),
+            JoinKind::Inner => join.builds_left && !join.keeps_order,
+            JoinKind::Semi | JoinKind::Anti => join.builds_left,
             _ => false,
         };
         let mut left = Vec::new();

@@ -4,7 +4,7 @@ use super::{Flow, Host, Kind, Operator, Order, Origin, Stage, Stop};
 use crate::aggregate::{Grouping, Groups, SpilledGroups};
 use crate::columns::Columns;
 use crate::expression::Expression;
-use crate::join::{Builder, Built, JoinRule, Probing, SpilledJoin};
+use crate::join::{Builder, Built, JoinRule, Probing, SpilledJoin, Table};
 use crate::sort::{SortKey, Sorted, Sorter};
 use crate::threads::Threads;
 use pgtypes::{Error, Type, state};
@@ -134,6 +134,7 @@ impl Flow {
                 let join = SpilledJoin::new(built, probing, share.clone())?;
                 Flow::stored(Box::new(join), Columns::first(columns.len()), Some(share), counter, host)
             }
+            (Built::Table(table), _) if rule.marks() => Flow::marked(&table, (probing, asked), counter, host),
             (Built::Table(table), _) => {
                 let held = table.memory();
                 let mut flow = Flow::of_operator(probing, asked, host)?.with(Stage::Probe(Arc::from(table)), counter);
@@ -144,6 +145,26 @@ impl Flow {
                 Err(Error::new(state::INTERNAL_ERROR, "a join was divided without leave").into())
             }
         }
+    }
+
+    /// A join whose built rows stay or not, as those of the other side have met them.
+    fn marked<H: Host>(
+        table: &Table,
+        (probing, asked): (Operator, Asked),
+        counter: Arc<AtomicU64>,
+        host: &mut H,
+    ) -> Result<Flow, Stop<H::Error>> {
+        // Without a row nothing of the other side is read, so that nothing depends on it.
+        if !table.is_empty() {
+            let asked = Asked { order: Order::Free, ..asked };
+            let mut flow = Flow::of_operator(probing, asked, host)?;
+            flow.course.held += table.memory();
+            flow.drive(host, Order::Free, &|| (), &|(), batch| {
+                table.mark(batch)?;
+                Ok(0)
+            })?;
+        }
+        Flow::made(table.remaining(), Columns::first(table.width()), counter, host)
     }
 
     fn aggregate<H: Host>(

@@ -1,6 +1,6 @@
 //! Building a join's table: threads gather rows and their keys, then make the table together.
 
-use super::{Chains, KeyPart, NarrowJoin, Table, part_of};
+use super::{Chains, JoinKind, KeyPart, NarrowJoin, Table, part_of};
 use crate::batch::Batch;
 use crate::column::{ABSENT, Column};
 use crate::keys::Keys;
@@ -48,13 +48,15 @@ impl Builder {
         Builder { join, chunks: Vec::new(), bytes: 0, rows: 0, spilling, level, parts: None, sharing }
     }
 
-    /// Adds rows. Those with NULL in their keys have no partner.
+    /// Adds rows. Those with NULL in their keys have no partner: no key of the other side equals theirs.
     ///
     /// # Errors
     /// Errors of the keys, and of temporary files.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let (mut keys, mut batch) = (Keys::of(batch, &self.join.rule.build)?, batch.clone());
-        let kept: Vec<u32> = (0..batch.rows as u32).filter(|row| !keys.has_null(*row as usize)).collect();
+        // A row that nothing is equal to has no partner, and stays in an anti-join.
+        let stays = self.join.rule.marks() && self.join.rule.kind == JoinKind::Anti;
+        let kept: Vec<u32> = (0..batch.rows as u32).filter(|row| stays || !keys.has_null(*row as usize)).collect();
         if kept.is_empty() {
             return Ok(());
         }
@@ -139,7 +141,7 @@ fn table(join: &Arc<NarrowJoin>, chunks: &[(Batch, Keys)], threads: &Threads) ->
     let columns = together(width, threads, &column)?;
     let part = |number: usize| key_part(chunks, number, count);
     let parts = together(count, threads, &part)?;
-    Ok(Table::of(join.clone(), parts, columns))
+    Ok(Table::of(join.clone(), parts, columns, rows))
 }
 
 /// The keys of one part, of so many.

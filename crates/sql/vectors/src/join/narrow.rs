@@ -31,11 +31,7 @@ impl JoinRule {
     /// The join that shows these columns of its own, of a probing side of so many columns, and what it reads.
     pub fn narrow(&self, wanted: &Columns, probing_width: usize) -> (NarrowJoin, Read) {
         let of_condition = Columns::of_expressions(&self.condition);
-        let shown = match self.kind {
-            JoinKind::Semi | JoinKind::Anti => Read { probing: wanted.clone(), built: Columns::default() },
-            JoinKind::Inner | JoinKind::Outer => self.sides(wanted, probing_width),
-        };
-        let compared = self.sides(&of_condition, probing_width);
+        let (shown, compared) = (self.sides(wanted, probing_width), self.sides(&of_condition, probing_width));
         let read =
             |(shown, compared): (&Columns, &Columns), keys| shown.and(compared).and(&Columns::of_expressions(keys));
         let probing = read((&shown.probing, &compared.probing), &self.probe);
@@ -69,7 +65,7 @@ impl NarrowJoin {
         self.shown.built.contains(&at) || self.compared.built.contains(&at)
     }
 
-    /// Returns whether only the probing side's columns are shown.
+    /// Returns whether only one side's columns are shown.
     pub(super) fn asks_only(&self) -> bool {
         matches!(self.rule.kind, JoinKind::Semi | JoinKind::Anti)
     }

@@ -1,6 +1,6 @@
 //! A join of sides that were written away by parts of their keys' hashes.
 
-use super::{Builder, Built, NarrowJoin, Table};
+use super::{Builder, Built, JoinKind, NarrowJoin, Table};
 use crate::batch::Batch;
 use crate::keys::Keys;
 use crate::spill::{Part, Partitions, Spilling, Stored};
@@ -62,9 +62,10 @@ impl SpilledJoin {
 
     fn divide(&mut self, built: Vec<Part>, probing: Probing, level: u32) -> Result<()> {
         let both = built.into_iter().zip(probing.parts.finish()?);
-        // Without a row that probes there is none at all.
-        self.parts
-            .extend(both.filter(|(_, probing)| !probing.is_empty()).map(|(built, probing)| (built, probing, level)));
+        // Without a row that probes there is none at all, unless built rows stay that have no partner.
+        let stays = self.join.rule.marks() && self.join.rule.kind == JoinKind::Anti;
+        let both = both.filter(|(_, probing)| stays || !probing.is_empty());
+        self.parts.extend(both.map(|(built, probing)| (built, probing, level)));
         Ok(())
     }
 
@@ -73,6 +74,10 @@ impl SpilledJoin {
         let mut builder = Builder::new(self.join.clone(), Some(self.spilling.clone()), level, &Arc::default());
         built.batches().try_for_each(|batch| builder.add(&batch?))?;
         match Builder::finish(&self.join, vec![builder], &Threads::one())? {
+            Built::Table(table) if self.join.rule.marks() => {
+                probing.batches().try_for_each(|batch| table.mark(&batch?))?;
+                self.ready.extend(table.remaining());
+            }
             Built::Table(table) => self.running = Some((table, Box::new(probing.batches()))),
             Built::Parts(built) => {
                 let mut divided = Probing::new(self.join.clone(), &self.spilling, level);

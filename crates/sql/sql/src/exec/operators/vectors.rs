@@ -14,10 +14,8 @@ use crate::plan::{Expr, Plan, Scan};
 use crate::temporary::is_of_files;
 use crate::types::{Datum, Row, Styles, Type, memory};
 use crate::vectorize::{Context, Source, Translation, is_root, nodes, translate};
-use model::{TableId, Tables};
 use pgtypes::interrupt;
 use std::collections::VecDeque;
-use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use vectors::flow::{Flow, Host, Ledger, Next, Piece, Stop, Work};
@@ -247,22 +245,6 @@ impl Context for Asked<'_, '_, '_> {
     fn styles(&self) -> Arc<Styles> {
         Arc::new(self.run.exec.env().styles())
     }
-
-    fn size(&self, plan: &Plan) -> f64 {
-        let mut size = 0.0;
-        if let Some(engine) = self.run.exec.store().ddl() {
-            plan.walk(&mut |plan| {
-                if let Plan::Scan(scan) = plan {
-                    size += keys(engine, scan.table.storage.id());
-                }
-            });
-        }
-        size
-    }
-}
-
-fn keys(engine: &dyn Tables, table: TableId) -> f64 {
-    engine.estimate_keys(table, Bound::Unbounded, Bound::Unbounded).map_or(0.0, |keys| keys as f64)
 }
 
 /// The statement, for operators over batches.

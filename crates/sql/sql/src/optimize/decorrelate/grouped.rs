@@ -7,7 +7,7 @@
 use super::total::is_total_call;
 use super::{Use, beside, divided, equal, has_subquery, outwards, refers, step};
 use crate::optimize::columns::{columns_of, filtered, is_volatile, join, plan_is_volatile, substitute};
-use crate::optimize::estimate::{BUILD, PROBE, cost, rows};
+use crate::optimize::estimate::{cost, hashed, rows};
 use crate::optimize::{Facts, access, filters, joins};
 use crate::plan::{
     AggregateCall, Aggregation, Comparison, Expr, ExprKind, Join, JoinKind, Plan, Subquery, SubqueryKind,
@@ -82,9 +82,10 @@ impl Grouped {
     /// Returns whether to make all groups once costs less than to run the subquery for each row.
     fn pays(&self, plan: &Plan, subquery: &Subquery, read: f64, facts: &Facts<'_>) -> bool {
         let asked = rows(&improved(plan.clone(), facts), facts).min(read);
-        let one = cost(&improved((*subquery.plan).clone(), facts), facts).1;
+        let each = facts.by_rows();
+        let one = cost(&improved((*subquery.plan).clone(), &each), &each).1;
         let groups = improved(self.plan(), facts);
-        cost(&groups, facts).1 + rows(&groups, facts) * BUILD + asked * PROBE < asked * one
+        cost(&groups, facts).1 + hashed(asked, rows(&groups, facts), facts) < asked * one
     }
 
     /// The groups as a plan beside the current row.
@@ -128,6 +129,7 @@ impl Grouped {
             right_width: self.groups.keys.len() + self.groups.calls.len(),
             equalities: Vec::new(),
             keeps_order: false,
+            builds_left: false,
         }))
     }
 }
