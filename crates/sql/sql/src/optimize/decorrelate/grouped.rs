@@ -85,7 +85,8 @@ impl Grouped {
         let each = facts.by_rows();
         let one = cost(&improved((*subquery.plan).clone(), &each), &each).1;
         let groups = improved(self.plan(), facts);
-        cost(&groups, facts).1 + hashed(asked, rows(&groups, facts), facts) < asked * one
+        // For one row the subquery reads no more than all groups do.
+        asked > 1.0 && cost(&groups, facts).1 + hashed(asked, rows(&groups, facts), facts) < asked * one
     }
 
     /// The groups as a plan beside the current row.
