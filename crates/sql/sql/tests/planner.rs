@@ -280,3 +280,26 @@ fn lists_are_joins_where_null_allows_it() {
         has_no(&mut client, stays, "Join");
     }
 }
+
+/// Over batches, many rows read the other table once. The row executor searches its index for them, and so do few rows.
+#[test]
+fn batches_hash_what_rows_search() {
+    let mut client = Client::new(&database());
+    client.run("CREATE TABLE large (id int PRIMARY KEY, x int); CREATE TABLE many (id int PRIMARY KEY, l int)");
+    for from in (0..20_000).step_by(5_000) {
+        client.run(&format!("INSERT INTO large SELECT i, i % 7000 FROM generate_series({from}, {}) i", from + 4_999));
+    }
+    client.run("INSERT INTO many SELECT i, i * 3 FROM generate_series(1, 4000) i");
+    let joined = "SELECT count(*) FROM many JOIN large ON large.id = many.l";
+    let semi = "SELECT count(*), sum(l) FROM many WHERE EXISTS (SELECT FROM large WHERE x = l AND large.id > many.id)";
+    let anti = semi.replace("EXISTS", "NOT EXISTS");
+    has(&mut client, joined, &["Vectors", "Hash Join", "Seq Scan"]);
+    has(&mut client, &format!("{joined} WHERE many.id < 20"), &["Nested Loop", "large_pkey on large"]);
+    // Their left side is built, which has fewer rows.
+    has(&mut client, semi, &["Vectors", "Hash Semi Join", "Seq Scan on many", "Seq Scan on large"]);
+    let queries = [joined, semi, &anti];
+    let by_batch = queries.map(|query| client.show(query));
+    client.run("SET enable_vectors = off");
+    has(&mut client, joined, &["Nested Loop", "large_pkey on large"]);
+    assert_eq!(by_batch, queries.map(|query| client.show(query)));
+}
