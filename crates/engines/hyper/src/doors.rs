@@ -186,6 +186,10 @@ impl Tables for Hyper {
         self.counted_table(table).map(|table| table.index.sample(most)).unwrap_or_default()
     }
 
+    fn sample_rows(&self, table: TableId, most: usize, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) {
+        self.sample_committed(table, most, visit);
+    }
+
     fn estimate_bytes(&self, table: TableId) -> Option<u64> {
         Some(self.counted_table(table).ok()?.estimate_bytes())
     }

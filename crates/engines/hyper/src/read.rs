@@ -15,7 +15,7 @@ use parts::epoch::{self, Guard};
 use parts::index::prefetch::SIDE_BY_SIDE;
 use parts::spin::Backoff;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 /// The eyes of a transaction: what it sees of a row.
@@ -162,6 +162,31 @@ impl Hyper {
                 Err(Unread::Moved) => backoff.pause(),
                 Err(Unread::Undecided(undecided)) => drop(undecided.0.status.decided()),
                 Err(Unread::Refused(_)) => unreachable!("it stops nowhere"),
+            }
+        }
+    }
+
+    /// Shows rows from all over a table as they are committed now. Logs nothing and waits for nobody: rows that move or are being
+    /// decided are left out. None with single versions, where a look needs a transaction.
+    pub(super) fn sample_committed(
+        &self,
+        id: TableId,
+        most: usize,
+        visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>,
+    ) {
+        let Ok(table) = self.counted_table(id) else { return };
+        if self.options.single_version {
+            return;
+        }
+        let (mut row, mut keys) = (RowBuf::new(), table.index.sample(most));
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            let guard = epoch::pin();
+            let read = View::newest().read_once(&table, &key, Columns::All, &mut row, &guard);
+            drop(guard);
+            if read.is_ok_and(|read| read.found) && visit(row.row()).is_break() {
+                return;
             }
         }
     }

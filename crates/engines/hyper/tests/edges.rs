@@ -8,7 +8,7 @@ use conformance::{Durable, Knobs};
 use env::{SimDisk, SimDiskOptions};
 use model::{
     Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, Interactive, Key, Mode, Predicate, RowBuf,
-    Scan, Schema, TableId, Value, ValueRef,
+    Scan, Schema, TableId, Tables, Value, ValueRef,
 };
 use seriatim_hyper::{Driver, Hyper, LogOptions, Options, Reason, Transaction, Validation};
 use std::ops::ControlFlow;
@@ -403,4 +403,49 @@ fn columns_that_share_a_bit_are_kept_together() {
     update(&mut other, table, 1, Delta::new().set(66, 0));
     other.commit().expect("nobody in the way");
     assert_eq!(rule(open.commit()), Reason::PredicateMet.rule(), "coarser than need be, and never finer");
+}
+
+/// A sample shows what is committed. It reads nothing for anybody: who was open then commits, whatever it shows has changed since.
+#[test]
+fn a_sample_shows_committed_rows() {
+    let (engine, table) = accounts(Options::default());
+    let amounts = || {
+        let mut amounts = Vec::new();
+        engine.sample_rows(table, 64, &mut |row| {
+            amounts.push(row.get(2).as_int().expect("an integer"));
+            ControlFlow::Continue(())
+        });
+        amounts
+    };
+    let mut open = write(&engine);
+    let mut other = write(&engine);
+    (0..10).for_each(|id| update(&mut open, table, id, Delta::new().set(2, 11)));
+    let are = |amount: i64| {
+        let amounts = amounts();
+        (5..=10).contains(&amounts.len()) && amounts.iter().all(|of| *of == amount)
+    };
+    assert!(are(10), "its own are not committed: {:?}", amounts());
+    update(&mut other, with_one(&engine), 0, Delta::new().set(2, 12));
+    open.commit().expect("nobody in the way");
+    assert!(are(11), "{:?}", amounts());
+    other.commit().expect("it has read nothing of the accounts");
+    let mut shown = 0;
+    engine.sample_rows(table, 64, &mut |_| {
+        shown += 1;
+        if shown < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert_eq!(shown, 3, "no more than are asked for");
+    let mut last = write(&engine);
+    (0..10).for_each(|id| assert!(last.delete(table, &key(id)).expect("nobody in the way")));
+    last.commit().expect("nobody in the way");
+    assert!(amounts().is_empty());
+}
+
+/// Another table, with one account.
+fn with_one(engine: &Hyper) -> TableId {
+    let table = engine.create_table(accounts_schema("others")).expect("a new table");
+    let mut load = write(engine);
+    load.insert(table, &key(0), row([0, 0, 10, i64::MAX]).row()).expect("a new key");
+    load.commit().expect("nobody in the way");
+    table
 }

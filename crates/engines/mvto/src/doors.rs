@@ -354,6 +354,10 @@ impl<C: Clock> Tables for Mvto<C> {
         self.catalog().get(table).map(|table| table.space().sample(most)).unwrap_or_default()
     }
 
+    fn sample_rows(&self, table: TableId, most: usize, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) {
+        self.sample_committed(table, most, visit);
+    }
+
     fn estimate_bytes(&self, table: TableId) -> Option<u64> {
         Some(self.catalog().get(table)?.space().estimate_bytes())
     }

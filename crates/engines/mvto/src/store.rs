@@ -33,7 +33,7 @@
 //! **S5, walkers of links.** A marked link is followed only by readers at or below the begin of the version that has it: their registration
 //! keeps what it leads to ([`VersionRef::older`]). All others stop there ([`VersionRef::kept_older`]): `cut`, `splice`, `key_state`,
 //! `size_with_versions` and `free`. Whoever is neither registered nor has the tuple to himself looks at the newest version while the bound
-//! stands still (`gc.rs` `hold_still`): a checkpoint, and who asks for a row's size.
+//! stands still (`gc.rs` `hold_still`): a checkpoint, a sample, and who asks for a row's size.
 //!
 //! Versions are never overwritten while anybody may look at them, so readers copy payloads without races (docs/decisions/0002).
 

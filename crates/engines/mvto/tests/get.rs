@@ -6,12 +6,13 @@ mod support;
 use env::{SimClock, SimDisk, SimDiskOptions};
 use model::{
     Access, Begin, ColumnType, Columns, Durability, Error, Finish, Got, Interactive, Invalid, Key, Mode, RowBuf,
-    Schema, Storage, TableId, ValueRef,
+    Schema, Storage, TableId, Tables, ValueRef,
 };
 use seriatim_mvto::{Mvto, Options};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use support::{
-    Engine, begin, begin_as, begin_beside_the_lane, delete, engine_and_clock, get, impatient, insert, put, registers,
+    Engine, begin, begin_as, begin_beside_the_lane, delete, engine_and_clock, get, impatient, insert, integer, put, registers,
     rule, set, single_read, with_registers,
 };
 
@@ -166,4 +167,36 @@ fn it_forbids_nothing_to_whoever_begins_later() {
     assert_eq!(single_read(&engine, table, 1), Some(99));
     put(&mut early, table, 1, 0).expect("buffered");
     assert_eq!(rule(early.commit()), "later-reader");
+}
+
+/// A sample shows newest committed rows, and leaves no stamp: who is older writes them afterwards, where a single read would have
+/// forbidden it.
+#[test]
+fn a_sample_shows_committed_rows_and_stamps_none() {
+    let rows: Vec<(u64, u64)> = (0..100).map(|key| (key, 10)).collect();
+    let (engine, _, table) = with_registers(impatient(), &rows);
+    let sample = || {
+        let mut values = Vec::new();
+        engine.sample_rows(table, 64, &mut |row| {
+            values.push(integer(row.bytes()));
+            ControlFlow::Continue(())
+        });
+        values
+    };
+    let mut old = begin(&engine);
+    let mut owner = begin_as(&engine, Mode::OwnAtStatement);
+    put(&mut owner, table, 1, 11).expect("nobody in the way");
+    let sampled = sample();
+    assert!(sampled.len() > 30 && sampled.iter().all(|value| *value == 10), "{sampled:?}");
+    (2..100).for_each(|key| put(&mut old, table, key, 12).expect("buffered"));
+    old.commit().expect("nothing was stamped");
+    owner.commit().expect("nobody in the way");
+    assert_eq!(engine.stats().moved, 0, "nobody was pushed");
+    assert!(sample().iter().filter(|value| **value == 12).count() > 30);
+    let mut shown = 0;
+    engine.sample_rows(table, 64, &mut |_| {
+        shown += 1;
+        if shown < 20 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert_eq!(shown, 20, "no more than are asked for");
 }

@@ -76,6 +76,9 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     for subject in &arguments.engine {
         all.extend(embedded(*subject, arguments, &data, &queries)?);
     }
+    if arguments.explain {
+        return Ok(());
+    }
     if let Some(connection) = &arguments.postgresql {
         all.push(Times {
             name: "PostgreSQL".to_owned(),

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::memory::Budget;
 use crate::notify::Channels;
 use crate::session::{Connect, Session};
+use crate::storage::Samples;
 use crate::store::{Exported, Store};
 use crate::temporary::Temporary;
 use crate::{functions, pg_catalog};
@@ -37,6 +38,7 @@ impl Database {
             sessions: Registry::default(),
             conflicts: Conflicts::default(),
             exported: Exported::default(),
+            samples: Samples::default(),
             temporary: Temporary::new(options.temporary.clone()),
             open: OpenDatabases::default(),
             store,

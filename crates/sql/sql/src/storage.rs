@@ -2,6 +2,7 @@
 
 mod keys;
 mod rows;
+mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ pub use rows::{
     column_type, decimal_of, decode_columns, decode_row, decode_stored, encode_row, engine_value_of,
     is_ordered_as_stored, push_values, stored_decimal,
 };
+pub use samples::{Sample, Samples};
 
 use crate::error::{SqlError, state};
 use crate::types::{Datum, Type};

@@ -2,7 +2,7 @@
 //! keeps the default method, and the caller decides what to do without.
 
 use super::columns::ColumnReads;
-use crate::{Columns, Extreme, Item, Key, Result, RowBuf, Scan, ScanEnd, Supervisor, TableId, Timestamp};
+use crate::{Columns, Extreme, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, Supervisor, TableId, Timestamp};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,6 +191,14 @@ pub trait Tables {
     fn sample_keys(&self, table: TableId, most: usize) -> Vec<Key> {
         let _ = (table, most);
         Vec::new()
+    }
+
+    /// Shows up to `most` rows from all over a table, those of [`Tables::sample_keys`] once each, as it is committed at the moment of the look. A
+    /// row that is being decided or moved is left out: nobody is waited for. No read of any transaction, like
+    /// [`Tables::estimate_keys`]: the rows of one call need not have been there together, and nothing comes to depend on them. `visit` says
+    /// whether to go on. None in an engine that cannot look at a row without a transaction.
+    fn sample_rows(&self, table: TableId, most: usize, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) {
+        let _ = (table, most, visit);
     }
 
     /// Returns about how many bytes of memory the keys and rows of a table take with the older versions that are kept, from the

@@ -7,6 +7,7 @@ use crate::definition::Table;
 use crate::env::{Check, Deferred, RelationCounts, State, Vectors};
 use crate::error::{Result, SqlError, state};
 use crate::memory::Memory;
+use crate::storage::Samples;
 use crate::store::{Store, Transaction};
 use crate::types::{Datum, Encoding, Env, memory};
 use std::sync::Arc;
@@ -54,6 +55,11 @@ impl<'s> Exec<'s> {
     /// The engine: what it says about the sizes of tables is no read of the transaction.
     pub fn store(&self) -> &dyn Store {
         &*self.database.store
+    }
+
+    /// Samples of tables. What they say is no read of the transaction, either.
+    pub fn samples(&self) -> &Samples {
+        &self.database.samples
     }
 
     /// The session's styles and times.

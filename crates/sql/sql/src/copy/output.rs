@@ -186,7 +186,7 @@ impl CopyOut {
 impl Source {
     fn start(exec: &mut Exec<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
         let bound = bind::statement(&mut exec.names(), query, &mut vec![])?;
-        let (fields, changed) = match optimize::statement(bound, exec.vectors(), &Sizes::of(exec.store())) {
+        let (fields, changed) = match optimize::statement(bound, exec.vectors(), &Sizes::of(exec.store(), exec.samples())) {
             plan::Statement::Query(query) => {
                 return Ok((Source::Query(Box::new(Cursor::new(query.plan))), query.fields));
             }

@@ -16,6 +16,7 @@ use crate::definition::{Cache, Oid};
 use crate::env::{Conflicts, Registry};
 use crate::memory::{Budget, Memory};
 use crate::notify::Channels;
+use crate::storage::Samples;
 use crate::store::{Exported, Store};
 use crate::temporary::Temporary;
 use ::advisory::Locks;
@@ -48,6 +49,8 @@ pub struct Instance {
     pub advisory: Locks,
     /// LISTEN and NOTIFY.
     pub channels: Channels,
+    /// Samples of the tables, for the optimizer.
+    pub(crate) samples: Samples,
     /// Temporary files.
     pub(crate) temporary: Temporary,
     pub(crate) open: OpenDatabases,

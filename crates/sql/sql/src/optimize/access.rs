@@ -182,6 +182,13 @@ pub fn plan_search_rows(plan: &Plan, columns: &[usize], facts: &Facts<'_>) -> Op
     search_rows(searchable.scan, &columns.iter().filter_map(below).collect::<Vec<_>>(), facts)
 }
 
+/// Rows of the table that a plan reads, if these columns hold a whole unique key of it.
+pub fn plan_key_rows(plan: &Plan, columns: &[usize], facts: &Facts<'_>) -> Option<f64> {
+    let searchable = Searchable::new(plan)?;
+    let below = |&column: &usize| searchable.column_below(column);
+    estimate::key_rows(searchable.scan, &columns.iter().filter_map(below).collect::<Vec<_>>(), facts)
+}
+
 /// Rows that a search by these columns, and by what else the scan's filter fixes, finds on average in the best index for it;
 /// `None` if no index begins with such columns.
 fn search_rows(scan: &Scan, columns: &[usize], facts: &Facts<'_>) -> Option<f64> {

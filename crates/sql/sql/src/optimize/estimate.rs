@@ -1,17 +1,18 @@
 //! Estimates how many rows a plan returns, and what it costs.
 //!
-//! Sizes of tables and of ranges come from [`Sizes`](super::Sizes); selectivities of what no index knows are PostgreSQL's defaults.
+//! Sizes of tables and of ranges come from [`Sizes`](super::Sizes); selectivities of what no index knows come from samples
+//! ([`sampled`]), or are PostgreSQL's defaults.
 //! Costs are in PostgreSQL's unit, a page read in sequence, as far as their ratios go: a row looked up costs as much as several
 //! that are read in sequence. Of operators that may run over batches ([`Facts`]), the costs are those of batches where these are
 //! less: a row costs a tenth there and less, but to set the operators up costs as much as some thousand rows.
 
-use super::Facts;
+use super::{Facts, sampled};
 use super::access::best_path;
 use super::columns::split;
 use super::conditions::{ColumnCondition, column_condition};
 use super::sizes::{Bounds, UNKNOWN};
 use crate::catalog::Index;
-use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan, SetOperation};
+use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan, SetOperation, origin};
 use crate::stack::ensure_stack;
 use crate::types::{Datum, Scalar};
 use std::ops::Bound;
@@ -158,13 +159,18 @@ fn scan_rows(scan: &Scan, facts: &Facts<'_>) -> f64 {
             Some(choice) => {
                 let mut conjuncts = Vec::new();
                 scan.filter.clone().into_iter().for_each(|filter| split(filter, &mut conjuncts));
+                let found = path_rows(scan, &choice.path, facts);
                 let rest = conjuncts.iter().enumerate().filter(|(at, _)| !choice.used.contains(at));
-                let rest: f64 = rest.map(|(_, conjunct)| of_table(scan, conjunct, facts)).product();
-                path_rows(scan, &choice.path, facts) * rest
+                // What finds one row finds no fewer: a search by a key asks for no sample.
+                let rest = rest.filter(|_| found > 1.0).map(|(_, conjunct)| of_table(scan, conjunct, facts));
+                found * rest.product::<f64>()
             }
             None => facts.sizes.rows(&scan.table) * filter(scan),
         },
-        path => path_rows(scan, path, facts) * filter(scan),
+        path => match path_rows(scan, path, facts) {
+            found if found > 1.0 => found * filter(scan),
+            one => one,
+        },
     };
     found.max(1.0)
 }
@@ -231,38 +237,52 @@ fn constant_bound(bound: &Bound<Expr>) -> Option<Bound<&Datum>> {
 /// Part of a table's rows for which a condition holds.
 pub fn of_table(scan: &Scan, condition: &Expr, facts: &Facts<'_>) -> f64 {
     selectivity(condition, &|part| {
-        let all = facts.sizes.rows(&scan.table);
-        Some(
-            match column_condition(scan, part)? {
-                ColumnCondition::Equal(column, value) => equal_part(scan, column, Some(&value), facts),
-                ColumnCondition::OneOf(column, list) => {
-                    list.iter().map(|value| equal_part(scan, column, Some(value), facts)).sum::<f64>().min(1.0)
-                }
-                ColumnCondition::AnyOf(column, _) => (ELEMENTS * equal_part(scan, column, None, facts)).min(1.0),
-                ColumnCondition::Lower(column, bound) => {
-                    range_part(scan, column, (&bound, &Bound::Unbounded), facts).unwrap_or(HALF_OPEN)
-                }
-                ColumnCondition::Upper(column, bound) => {
-                    range_part(scan, column, (&Bound::Unbounded, &bound), facts).unwrap_or(HALF_OPEN)
-                }
-                ColumnCondition::Between(column, lower, upper) => {
-                    range_part(scan, column, (&lower, &upper), facts).unwrap_or(PREFIXED)
-                }
-            }
-            .max(1.0 / all),
-        )
+        let least = 1.0 / facts.sizes.rows(&scan.table);
+        let of_column = column_condition(scan, part);
+        if let Some(known) = of_column.as_ref().and_then(|condition| by_index(scan, condition, facts)) {
+            return Some(known.max(least));
+        }
+        let guess = || of_column.as_ref().map(|condition| by_form(scan, condition, facts));
+        let of_part = |part: &Expr| ensure_stack(|| of_table(scan, part, facts));
+        let without = || match &part.kind {
+            ExprKind::And(all) => all.iter().map(of_part).product(),
+            ExprKind::Or(any) => 1.0 - any.iter().map(|part| 1.0 - of_part(part)).product::<f64>(),
+            ExprKind::Not(inner) => 1.0 - of_part(inner),
+            _ => guess().unwrap_or_else(|| selectivity(part, &|_| None)),
+        };
+        sampled::part(scan, part, &without, facts).or_else(guess).map(|part| part.max(least))
     })
 }
 
-fn equal_part(scan: &Scan, column: usize, value: Option<&Expr>, facts: &Facts<'_>) -> f64 {
-    let known = value.and_then(constant);
-    let leading = leading(scan, column).next();
-    if let (Some(index), Some(value)) = (leading, known)
-        && let Some(part) = facts.sizes.part(scan, index, &[value], (Bound::Unbounded, Bound::Unbounded))
-    {
-        return part;
+/// Part of a table's rows for which a condition on a column holds, if an index knows.
+fn by_index(scan: &Scan, condition: &ColumnCondition, facts: &Facts<'_>) -> Option<f64> {
+    match condition {
+        ColumnCondition::Equal(column, value) => equal_part(scan, *column, value, facts),
+        ColumnCondition::OneOf(column, list) => {
+            list.iter().map(|value| equal_part(scan, *column, value, facts)).sum::<Option<f64>>().map(|sum| sum.min(1.0))
+        }
+        ColumnCondition::AnyOf(..) => None,
+        ColumnCondition::Lower(column, bound) => range_part(scan, *column, (bound, &Bound::Unbounded), facts),
+        ColumnCondition::Upper(column, bound) => range_part(scan, *column, (&Bound::Unbounded, bound), facts),
+        ColumnCondition::Between(column, lower, upper) => range_part(scan, *column, (lower, upper), facts),
     }
-    1.0 / column_distinct(scan, column, facts)
+}
+
+/// The same by the form of the condition, and by the distinct values of its column.
+fn by_form(scan: &Scan, condition: &ColumnCondition, facts: &Facts<'_>) -> f64 {
+    let one = |column: &usize| 1.0 / column_distinct(scan, *column, facts);
+    match condition {
+        ColumnCondition::Equal(column, _) => one(column),
+        ColumnCondition::OneOf(column, list) => (list.len() as f64 * one(column)).min(1.0),
+        ColumnCondition::AnyOf(column, _) => (ELEMENTS * one(column)).min(1.0),
+        ColumnCondition::Lower(..) | ColumnCondition::Upper(..) => HALF_OPEN,
+        ColumnCondition::Between(..) => PREFIXED,
+    }
+}
+
+fn equal_part(scan: &Scan, column: usize, value: &Expr, facts: &Facts<'_>) -> Option<f64> {
+    let (index, value) = (leading(scan, column).next()?, constant(value)?);
+    facts.sizes.part(scan, index, &[value], (Bound::Unbounded, Bound::Unbounded))
 }
 
 fn range_part(scan: &Scan, column: usize, bounds: (&Bound<Expr>, &Bound<Expr>), facts: &Facts<'_>) -> Option<f64> {
@@ -281,7 +301,9 @@ fn column_distinct(scan: &Scan, column: usize, facts: &Facts<'_>) -> f64 {
     let all = facts.sizes.rows(&scan.table);
     let known = leading(scan, column).map(|index| all / facts.sizes.agreeing(scan, index, 1).max(1.0)).reduce(f64::max);
     let is_bool = scan.table.columns.get(column).is_some_and(|column| column.data_type.scalar == Scalar::Bool);
-    known.unwrap_or(if is_bool { 2.0 } else { DISTINCT.min(all) }).max(1.0)
+    let guess = || if is_bool { 2.0 } else { DISTINCT.min(all) };
+    let sampled = || facts.sizes.sample(&scan.table).and_then(|sample| sample.distinct(column));
+    known.or_else(sampled).unwrap_or_else(guess).max(1.0)
 }
 
 /// Part of the rows for which a condition holds, by its form; `known` is asked first about each part.
@@ -314,55 +336,34 @@ fn between_columns(input: Sized<'_>, condition: &Expr, facts: &Facts<'_>) -> Opt
     }
 }
 
-/// The table's column that an expression over a plan's rows is, if it is one.
-pub fn origin<'p>(plan: &'p Plan, expression: &Expr) -> Option<(&'p Scan, usize)> {
-    let mut at = match &expression.kind {
-        ExprKind::Column(column) => *column,
-        ExprKind::Cast { input, .. } => return origin(plan, input),
-        _ => return None,
-    };
-    let mut plan = plan;
-    loop {
-        plan = match plan {
-            Plan::Scan(scan) => return (at < scan.table.columns.len()).then_some((scan, at)),
-            Plan::Filter { input, .. }
-            | Plan::Sort { input, .. }
-            | Plan::Limit { input, .. }
-            | Plan::Distinct { input, .. }
-            | Plan::Vectors { input, .. }
-            | Plan::Lock { input, .. } => input,
-            Plan::Project { input, columns } => match &columns.get(at)?.kind {
-                ExprKind::Column(column) => {
-                    at = *column;
-                    input
-                }
-                _ => return None,
-            },
-            Plan::Join(join) if at < join.left_width => &join.left,
-            Plan::Join(join) => {
-                at -= join.left_width;
-                &join.right
-            }
-            Plan::Aggregate(aggregation) => match &aggregation.keys.get(at)?.kind {
-                ExprKind::Column(column) => {
-                    at = *column;
-                    &aggregation.input
-                }
-                _ => return None,
-            },
-            _ => return None,
-        };
-    }
-}
-
 /// A plan with its estimated row count.
 pub type Sized<'p> = (&'p Plan, f64);
 
 /// About how many distinct values an expression has over a plan's rows.
 pub fn distinct((plan, rows): Sized<'_>, expression: &Expr, facts: &Facts<'_>) -> f64 {
     let all = rows.max(1.0);
+    if all <= 1.0 {
+        return 1.0;
+    }
     let Some((scan, column)) = origin(plan, expression) else { return DISTINCT.min(all) };
     column_distinct(scan, column, facts).min(all)
+}
+
+/// Rows of a table, if columns of it hold a whole unique key: what equals them does so for one row.
+pub fn key_rows(scan: &Scan, columns: &[usize], facts: &Facts<'_>) -> Option<f64> {
+    let is_whole = |index: &Index| scan.rules.numbers(&scan.table, index).iter().all(|of| columns.contains(of));
+    let mut keys = scan.table.indexes.iter().filter(|index| index.unique && index.predicate.is_none());
+    keys.any(is_whole).then(|| facts.sizes.rows(&scan.table))
+}
+
+/// Rows of the smallest table of which these expressions hold a whole unique key.
+fn keyed<'e>(plan: &Plan, of: impl Iterator<Item = &'e Expr>, facts: &Facts<'_>) -> Option<f64> {
+    let columns: Vec<(&Scan, usize)> = of.filter_map(|side| origin(plan, side)).collect();
+    let rows = columns.iter().filter_map(|(scan, _)| {
+        let own = columns.iter().filter(|(other, _)| std::ptr::eq(*other, *scan)).map(|(_, column)| *column);
+        key_rows(scan, &own.collect::<Vec<_>>(), facts)
+    });
+    rows.reduce(f64::min)
 }
 
 /// Part of all pairs of rows that equalities select.
@@ -377,8 +378,20 @@ pub fn pairs(left: Sized<'_>, right: Sized<'_>, equalities: &[(Expr, Expr)], fac
             }
         }
     }
-    // Columns of one key agree together: several equalities select no less than a key would.
-    if equalities.len() > 1 { part.max(1.0 / largest) } else { part }
+    if equalities.len() <= 1 {
+        return part;
+    }
+    // Columns of one key agree together: several equalities select no less than a key does.
+    let keys = [
+        keyed(left.0, equalities.iter().map(|(of_left, _)| of_left), facts),
+        keyed(right.0, equalities.iter().map(|(_, of_right)| of_right), facts),
+    ];
+    part.max(1.0 / keys.into_iter().flatten().reduce(f64::min).unwrap_or(largest))
+}
+
+/// Part of pairs for which alternatives hold. What each demands of one table has restricted that table already.
+fn of_pairs(condition: &Expr) -> Option<f64> {
+    matches!(condition.kind, ExprKind::Or(_)).then_some(CONDITION)
 }
 
 /// Rows of a join of sides of these sizes.
@@ -386,7 +399,7 @@ fn join_rows(join: &Join, left: f64, right: f64, facts: &Facts<'_>) -> f64 {
     // A lateral right side is estimated for one left row.
     let part =
         if join.lateral { 1.0 } else { pairs((&join.left, left), (&join.right, right), &join.equalities, facts) };
-    let condition = join.condition.as_ref().map_or(1.0, |condition| selectivity(condition, &|_| None));
+    let condition = join.condition.as_ref().map_or(1.0, |condition| selectivity(condition, &of_pairs));
     let inner = left * right * part * condition;
     match join.kind {
         JoinKind::Inner => inner.max(1.0),

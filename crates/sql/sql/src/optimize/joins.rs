@@ -6,7 +6,7 @@
 //! LEFT JOIN is a member that is joined after all members of its left side.
 
 use super::Facts;
-use super::access::plan_search_rows;
+use super::access::{plan_key_rows, plan_search_rows};
 use super::columns::{columns_of, filtered, is_volatile, join, renumber, split};
 use super::estimate::{self, SEARCH};
 use super::filters::{self, equality};
@@ -519,7 +519,8 @@ impl<'g> Search<'g> {
         }
         if equalities > 1 {
             // Columns of one key agree together.
-            selected = selected.max(1.0 / size.rows.max(part.rows).max(1.0));
+            let agree = self.keyed(part, member, &columns).unwrap_or(size.rows.max(part.rows));
+            selected = selected.max(1.0 / agree.max(1.0));
         }
         let mut rows = (part.rows * size.rows * selected).max(1.0);
         if of.outer.is_some() {
@@ -538,6 +539,17 @@ impl<'g> Search<'g> {
             rows,
             cost: part.cost + whole.min(by_search) + estimate::passed(rows, self.facts),
         }
+    }
+
+    /// Rows of the smallest table of which the columns that join a member hold a whole unique key: the member's, or one's before it.
+    fn keyed(&self, part: &Part, member: usize, columns: &[usize]) -> Option<f64> {
+        let rows = |member: usize, columns: &[usize]| plan_key_rows(&self.group.members[member].plan, columns, self.facts);
+        let of_class = |other: usize| {
+            let both = self.sizes[other].classes.iter().zip(&self.sizes[member].classes);
+            both.filter_map(|(other, own)| own.and(*other)).map(|(column, _)| column).collect::<Vec<usize>>()
+        };
+        let before = part.order.iter().filter_map(|&other| rows(other, &of_class(other)));
+        before.chain(rows(member, columns)).reduce(f64::min)
     }
 
     /// For an equality of the member with others: its column there if it is one, and about how many distinct values it has.

@@ -5,7 +5,7 @@
 //! chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index makes unnecessary;
 //! `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` finds unused columns. `columns.rs` renumbers
 //! columns when an expression moves; `factor.rs` takes conditions out of an OR. `sizes.rs` asks the engine for the sizes of tables,
-//! by which `estimate.rs` estimates rows and costs, by rows and over batches, and `vectors.rs` chooses, last, what runs over batches
+//! and `sampled.rs` evaluates conditions for sampled rows; by these `estimate.rs` estimates rows and costs, by rows and over batches, and `vectors.rs` chooses, last, what runs over batches
 //! (docs/decisions/0132-the-planner-knows-what-batches-cost.md).
 
 mod access;
@@ -21,11 +21,11 @@ mod joins;
 mod min_max;
 mod order;
 mod partial;
+mod sampled;
 mod sizes;
 mod vectors;
 mod with;
 
-pub use estimate::origin;
 pub use expected::estimate;
 pub use sizes::{Noted, Sizes};
 

@@ -4,15 +4,17 @@
 //! index's first columns are estimated from the shape of the engine's trees. None of it is a read of the transaction, so no
 //! statement comes to depend on a size (docs/decisions/0073-sizes-are-asked-of-the-indexes.md).
 
+use super::sampled::Hits;
 use crate::catalog::{Index, KeyForm, Table};
 use crate::plan::Scan;
-use crate::storage::{eight_byte_key, push_key, read_key};
+use crate::storage::{Sample, Samples, eight_byte_key, push_key, read_key};
 use crate::store::Store;
 use crate::types::{Datum, Type};
 use model::{Key, TableId, Tables};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 /// Rows of a table of which nothing is known.
 pub const UNKNOWN: f64 = 1000.0;
@@ -20,6 +22,8 @@ pub const UNKNOWN: f64 = 1000.0;
 const FLOOR: f64 = 100.0;
 /// Rows that agree in the first columns of an index, where that cannot be estimated.
 const AGREEING: f64 = 10.0;
+/// Rows below which a table has no sample: it counts as so many anyway.
+const SAMPLED: u64 = 100;
 /// Keys of an index that are looked at to estimate how many agree.
 const SAMPLE: usize = 8;
 
@@ -29,15 +33,26 @@ pub struct Sizes<'s> {
     engine: Option<&'s dyn Tables>,
     rows: RefCell<BTreeMap<TableId, Option<u64>>>,
     agreeing: RefCell<BTreeMap<(TableId, usize), f64>>,
+    kept: Option<&'s Samples>,
+    samples: RefCell<BTreeMap<TableId, Option<Arc<Sample>>>>,
+    /// The rows of samples for which conditions hold, as far as they have been counted.
+    pub(super) hits: RefCell<Vec<Hits>>,
 }
 
 /// Tables that a plan depends on by their sizes, with their rows when it was made.
 pub type Noted = [(TableId, u64)];
 
 impl<'s> Sizes<'s> {
-    /// Sizes of an engine's tables now.
-    pub fn of(store: &'s dyn Store) -> Sizes<'s> {
-        Sizes { engine: store.ddl(), ..Sizes::default() }
+    /// Sizes of an engine's tables now, and samples of them.
+    pub fn of(store: &'s dyn Store, samples: &'s Samples) -> Sizes<'s> {
+        Sizes { engine: store.ddl(), kept: Some(samples), ..Sizes::default() }
+    }
+
+    /// A sample of a table that is large; `None` if there is none.
+    pub fn sample(&self, table: &Table) -> Option<Arc<Sample>> {
+        let (engine, kept, id) = (self.engine?, self.kept?, table.storage.id());
+        let rows = self.counted(id).filter(|rows| *rows >= SAMPLED)?;
+        self.samples.borrow_mut().entry(id).or_insert_with(|| kept.of(engine, table, rows)).clone()
     }
 
     /// The tables whose sizes were asked for.

@@ -336,7 +336,7 @@ impl Session {
         let rests_on = self.state.lookups.take().unwrap_or_default().into();
         match bound {
             Ok(statement) => {
-                let sizes = Sizes::of(&*self.database.store);
+                let sizes = Sizes::of(&*self.database.store, &self.database.samples);
                 let vectors = self.state.derived.vectors;
                 let statement = Arc::new(crate::optimize::statement(statement, vectors, &sizes));
                 let (sizes, has_moments) = (sizes.noted().into(), self.state.has_read_moments);
@@ -354,7 +354,7 @@ impl Session {
         }
         let uses = prepared.uses.fetch_add(1, Relaxed).wrapping_add(1);
         let is_due = uses.is_power_of_two() || uses.is_multiple_of(USES_BETWEEN_SIZES);
-        !is_due || Sizes::of(&*self.database.store).are_about(sizes)
+        !is_due || Sizes::of(&*self.database.store, &self.database.samples).are_about(sizes)
     }
 
     /// Returns whether the names still mean the same. The lookup protects the answer for the rest of the transaction.

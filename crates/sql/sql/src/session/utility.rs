@@ -442,8 +442,8 @@ impl Session {
             _ => return Err(unsupported()),
         };
         let statement = self.plan_of(&prepared)?;
-        let store = self.database.store.clone();
-        let sizes = Sizes::of(&*store);
+        let database = self.database.clone();
+        let sizes = Sizes::of(&*database.store, &database.samples);
         let facts = Facts::of_statement(&statement, &sizes);
         let estimate = |plan: &Plan| optimize::estimate(plan, &facts);
         let planning = Some(since.elapsed());

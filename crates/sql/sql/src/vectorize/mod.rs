@@ -6,6 +6,7 @@
 mod expression;
 mod operator;
 
+pub use expression::translate as expression;
 pub use operator::{Source, Translation, is_root, nodes, translate};
 
 use crate::functions::Volatility;

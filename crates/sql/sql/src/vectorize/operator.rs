@@ -2,8 +2,7 @@
 
 use super::expression::translate as expression;
 use super::{Context, conjuncts};
-use crate::optimize::origin;
-use crate::plan::{Aggregation, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan, SortKey};
+use crate::plan::{Aggregation, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan, SortKey, origin};
 use crate::stack::ensure_stack;
 use crate::types::{Modifier, Type};
 use std::sync::Arc;

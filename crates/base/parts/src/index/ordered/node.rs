@@ -139,10 +139,15 @@ pub enum Target<'k> {
     Some(u64),
 }
 
-/// One of the first `count` slots, chosen by a number: each with about the same frequency.
+/// One of the first `count` slots, chosen by a number: each with about the same frequency, and independently of what is chosen by the next
+/// number. The levels of a tree pick by numbers that follow each other; if these went together, most entries would never be picked.
+///
+/// Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators (2014), SplitMix64.
 pub fn pick(number: u64, count: usize) -> usize {
-    let mixed = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    ((u128::from(mixed) * count as u128) >> 64) as usize
+    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((u128::from(mixed ^ (mixed >> 31)) * count as u128) >> 64) as usize
 }
 
 /// A node above the leaves: child `i` covers the keys from fence `i` up to fence `i + 1`.
