@@ -35,6 +35,7 @@ pub mod retry;
 mod row;
 mod scan;
 mod schema;
+mod sieve;
 mod supervisor;
 mod time;
 pub mod twin;

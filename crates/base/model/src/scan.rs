@@ -1,5 +1,6 @@
 //! Scans: their request, the argument of each visit, how a scan ends and resumes.
 
+use crate::sieve::Sieve;
 use crate::{Columns, Key, Predicate, RowRef, TableId};
 use std::ops::Bound;
 
@@ -23,6 +24,9 @@ pub struct Scan<'a> {
     /// Stops after this many rows were examined, passing or not, so that a selective filter does not keep its caller waiting.
     /// `None`: no limit. An engine may examine a few more.
     pub examine: Option<usize>,
+    /// Columns of integers, and what is looked for in each: rows that have anything else there, or NULL, may be left out or not. They are
+    /// read and protected, as far as the filter says.
+    pub sieves: &'a [(u16, Sieve)],
 }
 
 /// Which end of a range comes first.
@@ -64,6 +68,7 @@ impl<'a> Scan<'a> {
             filter: None,
             columns: Columns::All,
             examine: None,
+            sieves: &[],
         }
     }
 

@@ -20,6 +20,9 @@ use select::Chosen;
 use std::ops::{Bound, Range};
 use std::sync::PoisonError;
 
+/// Rows for which a sieve is asked before it is known whether it pays.
+const TRIED: u64 = 16 << 10;
+
 /// A scan of all blocks of a table, or of a range of its keys.
 #[derive(Debug)]
 pub(crate) struct BlockScan<'v> {
@@ -31,6 +34,8 @@ pub(crate) struct BlockScan<'v> {
     /// The next part of a block that nobody has taken.
     next: AtomicU64,
     parts: u64,
+    /// For each sieve of the scan, how many rows it was asked for, and how many it kept. Relaxed: whether it is asked decides no answer.
+    sifted: Vec<[AtomicU64; 2]>,
     /// The walk of the index, if the scan is of a range or the table is stored by row.
     walk: Option<Mutex<Walk>>,
 }
@@ -48,7 +53,8 @@ impl<'v> BlockScan<'v> {
         let is_whole = scan.lower == Bound::Unbounded && scan.upper == Bound::Unbounded;
         let walk = (!is_whole || table.layout.by_row).then(|| Mutex::new(Walk::new(&scan)));
         let parts = u64::from(table.blocks.count()) * parts_of_block(table);
-        BlockScan { table, view, scan, columns, types, next: AtomicU64::new(0), parts, walk }
+        let sifted = scan.sieves.iter().map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
+        BlockScan { table, view, scan, columns, types, next: AtomicU64::new(0), parts, sifted, walk }
     }
 
     /// Returns whether it takes block after block, and not the keys of a range.
@@ -108,8 +114,9 @@ impl<'v> BlockScan<'v> {
         if range.is_empty() {
             return;
         }
-        let is_whole = self.scan.filter.is_none() && all_there(rows, range.clone());
-        let chosen = (!is_whole).then(|| self.choose(rows, range.clone()));
+        let chooses = self.scan.filter.is_some() || !self.scan.sieves.is_empty();
+        let is_whole = !chooses && all_there(rows, range.clone());
+        let chosen = (!is_whole).then(|| self.sifted(rows, self.choose(rows, range.clone())));
         let count = chosen.as_ref().map_or(range.len(), Chosen::count);
         let slots = chosen.filter(|_| count < range.len() && !self.columns.is_empty()).map(|chosen| chosen.slots());
         let slots = slots.as_deref().map_or(Slots::Range(range), Slots::Chosen);
@@ -125,6 +132,20 @@ impl<'v> BlockScan<'v> {
     pub fn choose(&self, rows: &Rows, range: Range<usize>) -> Chosen {
         let mut chosen = Chosen::there(rows, range);
         self.scan.filter.inspect(|filter| chosen.narrow(filter, rows.store()));
+        chosen
+    }
+
+    /// Leaves out what the sieves do not keep, as long as they leave out something.
+    fn sifted(&self, rows: &Rows, mut chosen: Chosen) -> Chosen {
+        for ((column, sieve), [asked, kept]) in self.scan.sieves.iter().zip(&self.sifted) {
+            let (of, stay) = (asked.load(Relaxed), kept.load(Relaxed));
+            if of >= TRIED && stay * 4 > of * 3 {
+                continue;
+            }
+            asked.fetch_add(chosen.count() as u64, Relaxed);
+            rows.store().column(*column).inspect(|column| chosen.sift(column, sieve));
+            kept.fetch_add(chosen.count() as u64, Relaxed);
+        }
         chosen
     }
 

@@ -1,6 +1,6 @@
 //! Filters on values in place choose the rows that they choose row by row: of every width and type, with NULLs, gaps and versions.
 
-use model::columns::{Batch, batches};
+use model::columns::{Batch, Sieve, batches};
 use model::{
     Access, Begin, ColumnType, Columns, Comparison, Delta, Finish, Interactive, Key, Predicate, RowBuf, Scan, Schema,
     SharedReads, TableId, Value, ValueRef,
@@ -173,4 +173,48 @@ fn filters_choose_around_versions() {
     assert_eq!(assert_same(&mut before, table, &filter), old.len(), "the snapshot has none of the changes");
     let mut after = begin(&engine);
     assert_eq!(assert_same(&mut after, table, &filter), old.len() - 4);
+}
+
+/// A sieve leaves out rows that are not looked for, and none that are: of every width, with NULLs and versions, beside a filter.
+#[test]
+fn sieves_leave_out_what_nobody_looks_for() {
+    let (engine, table) = table();
+    let mut open = begin(&engine);
+    for id in [70, 90, 1_301, 2_400] {
+        assert!(open.update(table, &key(id), &Delta::new().add(3, 3_000_000)).expect("nobody in the way"));
+    }
+    open.commit().expect("nobody in the way");
+    let mut open = begin(&engine);
+    let filter = Predicate::Compare(8, Comparison::Equal, Value::Bool(true));
+    for column in [0, 1, 2, 3, 4] {
+        let mut values = Vec::new();
+        open.scan(&Scan::table(table), &mut |item| {
+            values.push(item.row.get(usize::from(column)).as_int());
+            ControlFlow::Continue(())
+        })
+        .expect("nobody in the way");
+        for every in [1, 40] {
+            let sought: Vec<i64> = values.iter().step_by(every).copied().flatten().collect();
+            let sieves = [(column, Sieve::of(&sought))];
+            for filter in [None, Some(&filter)] {
+                let scan = Scan { filter, ..Scan::table(table) };
+                let all = by_row(&mut open, scan.clone());
+                let left = by_column(&mut open, Scan { sieves: &sieves, ..scan });
+                assert!(left.iter().all(|row| all.contains(row)), "only rows that pass");
+                let mut is_sought = |id: &i64| {
+                    let mut found = RowBuf::new();
+                    let read = open.read(table, &key(*id), Columns::All, &mut found).expect("nobody in the way");
+                    assert!(read, "row {id} is there");
+                    found.get(usize::from(column)).as_int().is_some_and(|value| sought.contains(&value))
+                };
+                let ids = |rows: &[(Value, Value)]| -> Vec<i64> {
+                    rows.iter().filter_map(|(id, _)| id.as_ref().as_int()).collect()
+                };
+                let expected: Vec<i64> = ids(&all).into_iter().filter(|id| is_sought(id)).collect();
+                let found = ids(&left);
+                assert!(expected.iter().all(|id| found.contains(id)), "column {column}, one in {every}");
+                assert!(every == 1 || found.len() < all.len() / 2, "column {column}: {} of {}", found.len(), all.len());
+            }
+        }
+    }
 }

@@ -12,8 +12,8 @@ use seriatim_mvto::{Mvto, Options};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use support::{
-    Engine, begin, begin_as, begin_beside_the_lane, delete, engine_and_clock, get, impatient, insert, integer, put, registers,
-    rule, set, single_read, with_registers,
+    Engine, begin, begin_as, begin_beside_the_lane, delete, engine_and_clock, get, impatient, insert, integer, put,
+    registers, rule, set, single_read, with_registers,
 };
 
 fn open_on(disk: &SimDisk, durability: Durability) -> Engine {

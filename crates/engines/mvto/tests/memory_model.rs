@@ -78,6 +78,7 @@ fn read(engine: &Mvto, table: TableId) {
             columns: Columns::All,
             filter: None,
             examine: None,
+            sieves: &[],
         };
         let seen = open.scan(&all, &mut |item| {
             assert_whole(item.row);

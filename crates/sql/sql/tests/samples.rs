@@ -74,7 +74,8 @@ fn distinct_values_are_estimated_from_the_sample() {
     let mut client = Client::new(&database_hyper());
     fill(&mut client);
     client.run("SET enable_vectors = off");
-    for (column, least, most) in [("kind", 3.0, 5.0), ("low", 7.0, 9.0), ("many", 1500.0, 6000.0), ("d", 200.0, 800.0)] {
+    for (column, least, most) in [("kind", 3.0, 5.0), ("low", 7.0, 9.0), ("many", 1500.0, 6000.0), ("d", 200.0, 800.0)]
+    {
         let found = rows(&mut client, &format!("SELECT {column} FROM t GROUP BY {column}"));
         assert!((least..=most).contains(&found), "{column}: {found}");
     }

@@ -216,6 +216,14 @@ impl Expression {
         &self.columns
     }
 
+    /// The column that it is, if it is one as it stands.
+    pub fn as_column(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Column(at) => Some(at),
+            _ => None,
+        }
+    }
+
     /// Returns whether no row can make it fail.
     pub fn is_safe(&self) -> bool {
         self.is_safe

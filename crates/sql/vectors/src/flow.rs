@@ -1,6 +1,7 @@
 //! Operators put together: batches flow from a source through stages into an operator that holds rows, and from there on.
 
 mod shared;
+mod sought;
 mod start;
 mod threads;
 
@@ -88,6 +89,10 @@ pub trait Host {
     fn share(&mut self, _source: usize, _work: &mut Work<'_, Self::Error>) -> Option<Result<(), Stop<Self::Error>>> {
         None
     }
+
+    /// Says that rows of a source whose value in a column is none of these integers, or NULL, are not needed. It is said before the
+    /// first of its rows is taken, and a host may return them nevertheless.
+    fn sift(&mut self, _source: usize, _column: usize, _keys: &mut dyn Iterator<Item = i64>) {}
 
     /// The statement's ledger.
     fn ledger(&self) -> Arc<dyn Ledger<Self::Error>>;

@@ -106,6 +106,12 @@ impl Table {
         Table { join, marks, parts, columns }
     }
 
+    /// The keys but NULL, if they are integers.
+    pub fn integers(&self) -> Option<impl Iterator<Item = i64>> {
+        let parts = self.parts.iter().map(|part| part.keys.integers()).collect::<Option<Vec<_>>>()?;
+        Some(parts.into_iter().flatten())
+    }
+
     /// Approximate bytes of memory.
     pub fn memory(&self) -> usize {
         let of = |part: &KeyPart| {

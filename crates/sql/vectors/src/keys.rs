@@ -339,6 +339,13 @@ impl KeySet {
         &self.bytes[start..self.ends[number]]
     }
 
+    /// The keys but NULL, if they are integers. They are where there is none.
+    pub fn integers(&self) -> Option<impl Iterator<Item = i64>> {
+        let integers =
+            (0..).zip(&self.integers).filter(|(number, _)| self.null != Some(*number)).map(|(_, value)| *value);
+        self.ends.is_empty().then_some(integers)
+    }
+
     /// The number of a key, if it is there.
     #[inline]
     pub fn find(&self, hash: u64, key: Key<'_>) -> Option<u32> {

@@ -5,7 +5,8 @@
 //! row executor's own function, lane by lane, where there is none. [`aggregate`] groups by hashing, [`join`] hashes one side, [`sort`]
 //! sorts; [`flow`] puts them together, moves batches through them, and runs what stands between two operators that hold rows
 //! on several threads. [`keys`] has the form in which values are equal, [`spill`] the files to which operators write what
-//! they cannot hold.
+//! they cannot hold. A join says which keys it has before the other side is read, so that a source may leave out the rest
+//! ([`flow::Host::sift`]).
 //!
 //! The crate does not depend on plans, catalog or transactions: rows come from a [`flow::Host`], memory is granted by it.
 //!

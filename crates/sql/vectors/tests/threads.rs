@@ -4,6 +4,7 @@ mod common;
 
 use common::Boundless;
 use pgtypes::{Datum, Error, Numeric, Result, Row, Type, compare_typed};
+use seriatim_vectors::aggregate::Grouping;
 use seriatim_vectors::expression::Comparison;
 use seriatim_vectors::flow::{Flow, Host, Kind, Ledger, Next, Operator, Piece, Stop, Work};
 use seriatim_vectors::join::{JoinKind, JoinRule};
@@ -11,6 +12,7 @@ use seriatim_vectors::sort::SortKey;
 use seriatim_vectors::spill::{Spilling, TemporaryFile, TemporaryFiles};
 use seriatim_vectors::{Batch, Columns, Expression};
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -52,20 +54,24 @@ fn made() -> &'static [Batch] {
     })
 }
 
-/// Rows of two sources, which several threads may take.
+/// Rows of three sources, the last two alike, which several threads may take.
 struct Rows {
-    batches: [Arc<Vec<Batch>>; 2],
+    batches: [Arc<Vec<Batch>>; 3],
     is_shared: bool,
     /// What an operator may hold.
     bytes: Option<usize>,
     made: Arc<AtomicUsize>,
-    next: [usize; 2],
+    next: [usize; 3],
+    /// Whether rows are left out that are not sought, and how many were.
+    sifts: bool,
+    sifted: usize,
 }
 
 impl Rows {
     fn new(counts: [usize; 2], is_shared: bool) -> Rows {
-        let batches = counts.map(|count| Arc::new(made()[..count / PIECE].to_vec()));
-        Rows { batches, is_shared, bytes: None, made: Arc::default(), next: [0, 0] }
+        let [first, second] = counts;
+        let batches = [first, second, second].map(|count| Arc::new(made()[..count / PIECE].to_vec()));
+        Rows { batches, is_shared, bytes: None, made: Arc::default(), next: [0; 3], sifts: true, sifted: 0 }
     }
 }
 
@@ -114,6 +120,22 @@ impl Host for Rows {
             Ok(batches.get(*next - 1).cloned().map(|batch| Box::new(batch) as Box<dyn Piece>))
         };
         Some(work(take))
+    }
+
+    fn sift(&mut self, source: usize, column: usize, keys: &mut dyn Iterator<Item = i64>) {
+        let keys: HashSet<i64> = keys.collect();
+        let sought = |batch: &Batch| {
+            let is = |row: &u32| batch.columns[column].get(*row as usize, TYPES[column]).as_i64();
+            let rows: Vec<u32> =
+                (0..batch.rows as u32).filter(|row| is(row).is_some_and(|value| keys.contains(&value))).collect();
+            batch.gather(&rows)
+        };
+        let count = |batches: &[Batch]| batches.iter().map(|batch| batch.rows).sum::<usize>();
+        if self.sifts {
+            let left: Vec<Batch> = self.batches[source].iter().map(sought).collect();
+            self.sifted += count(&self.batches[source]) - count(&left);
+            self.batches[source] = Arc::new(left);
+        }
     }
 
     fn ledger(&self) -> Arc<dyn Ledger<String>> {
@@ -326,6 +348,91 @@ fn either_side_of_a_semi_join_is_built() {
             for is_shared in [false, true] {
                 assert!(answer(true, is_shared) == expected, "{keys:?} {kind:?}, shared: {is_shared}");
             }
+        }
+    }
+}
+
+/// What is said of sought keys, which this host takes at its word, changes no answer: through joins of every kind on either side, filters,
+/// projections and groups. It is said where it may leave out rows, and not where a row that is left out might fail, or stays without a
+/// partner.
+#[test]
+fn sought_keys_change_no_answer() {
+    let column = |at: usize| Expression::column(at, TYPES[at]);
+    let few = |input: Operator, most: i64| {
+        let is_few =
+            Expression::compare(Comparison::Less, column(0), Expression::constant(&Datum::Int8(most), Type::INT8));
+        Operator::new(Kind::Filter(Box::new(input), is_few), TYPES.to_vec())
+    };
+    let fails = || {
+        let lane = |values: &[Datum]| Ok(values[0].clone());
+        Expression::call(Arc::new(lane), false, vec![column(0)], Type::INT8)
+    };
+    let reordered = |input: Operator, first: Expression| {
+        let columns = vec![first, column(1), column(0)];
+        Operator::new(Kind::Project(Box::new(input), columns), vec![Type::INT8; 3])
+    };
+    let grouped = |input: Operator| {
+        let grouping = Grouping { keys: vec![column(1), column(0)], calls: Vec::new(), is_padded: false };
+        Operator::new(Kind::Aggregate(Box::new(input), Arc::new(grouping)), vec![Type::INT8; 2])
+    };
+    let joined = |kind, probing: Operator, built: Operator, (probe, build): (usize, usize), is_swapped| {
+        let rule = JoinRule {
+            kind,
+            probe: vec![Expression::column(probe, Type::INT8)],
+            build: vec![Expression::column(build, Type::INT8)],
+            condition: None,
+            is_swapped,
+            built: built.types.clone(),
+            keeps_order: false,
+        };
+        let types = match (kind, is_swapped) {
+            (JoinKind::Semi | JoinKind::Anti, false) => probing.types.clone(),
+            (JoinKind::Semi | JoinKind::Anti, true) => built.types.clone(),
+            (_, false) => [&probing.types[..], &built.types].concat(),
+            (_, true) => [&built.types[..], &probing.types].concat(),
+        };
+        Operator::new(Kind::Join(Box::new(probing), Box::new(built), Arc::new(rule)), types)
+    };
+    let inner = |probing: Operator, at| joined(JoinKind::Inner, probing, few(source(1), 60), (at, 0), false);
+    type Make<'m> = Box<dyn Fn() -> Operator + 'm>;
+    let mut plans: Vec<(&str, bool, Make<'_>)> = vec![
+        ("filter", true, Box::new(|| inner(few(source(0), 5_000), 0))),
+        ("column of the batch", true, Box::new(|| inner(source(0), 1))),
+        ("projection", true, Box::new(|| inner(reordered(source(0), column(1)), 2))),
+        ("projection that may fail", false, Box::new(|| inner(reordered(source(0), fails()), 2))),
+        ("groups", true, Box::new(|| inner(grouped(source(0)), 1))),
+    ];
+    for kind in [JoinKind::Inner, JoinKind::Outer, JoinKind::Semi, JoinKind::Anti] {
+        for is_swapped in [false, true] {
+            let below = move || joined(kind, source(0), few(source(2), 900), (1, 0), is_swapped);
+            let drops = kind == JoinKind::Inner || kind == JoinKind::Semi || (kind == JoinKind::Anti && is_swapped);
+            plans.push(("join", drops, Box::new(below)));
+            // Sought above by a column of the left side, and by one of the right.
+            let width = below().types.len();
+            for at in [0, 1, TYPES.len(), TYPES.len() + 1].into_iter().filter(|at| *at < width) {
+                let of_built = (at < TYPES.len()) == is_swapped && width > TYPES.len();
+                let passes = !(kind == JoinKind::Outer && of_built);
+                plans.push((
+                    "join below a join",
+                    drops || passes,
+                    Box::new(move || joined(JoinKind::Inner, below(), few(source(1), 60), (at, 0), false)),
+                ));
+            }
+        }
+    }
+    for (number, (what, drops, plan)) in plans.iter().enumerate() {
+        let answer = |sifts, is_shared| {
+            let mut host = Rows { sifts, ..Rows::new([20_000, 2_000], is_shared) };
+            let mut found: Vec<String> = rows(plan(), &mut host).iter().map(|row| format!("{row:?}")).collect();
+            found.sort();
+            (found, host.sifted)
+        };
+        let (expected, _) = answer(false, false);
+        assert!(!expected.is_empty() || *what == "join below a join", "{what} {number}");
+        for is_shared in [false, true] {
+            let (found, sifted) = answer(true, is_shared);
+            assert!(found == expected, "{what} {number}: {} rows for {}", found.len(), expected.len());
+            assert_eq!(sifted > 0, *drops, "{what} {number}: {sifted} rows are left out");
         }
     }
 }

@@ -193,8 +193,8 @@ pub trait Tables {
         Vec::new()
     }
 
-    /// Shows up to `most` rows from all over a table, those of [`Tables::sample_keys`] once each, as it is committed at the moment of the look. A
-    /// row that is being decided or moved is left out: nobody is waited for. No read of any transaction, like
+    /// Shows up to `most` rows from all over a table, those of [`Tables::sample_keys`] once each, as it is committed at the moment of
+    /// the look. A row that is being decided or moved is left out: nobody is waited for. No read of any transaction, like
     /// [`Tables::estimate_keys`]: the rows of one call need not have been there together, and nothing comes to depend on them. `visit` says
     /// whether to go on. None in an engine that cannot look at a row without a transaction.
     fn sample_rows(&self, table: TableId, most: usize, visit: &mut dyn FnMut(RowRef<'_>) -> ControlFlow<()>) {

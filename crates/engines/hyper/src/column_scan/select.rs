@@ -2,11 +2,14 @@
 
 use crate::block::Rows;
 use crate::store::{Codes, Column, Data, Store, Words, of_each_width};
-use model::columns::BATCH_ROWS;
+use model::columns::{BATCH_ROWS, Sieve};
 use model::decimal::Decimal;
 use model::{ColumnType, Comparison, Predicate, RawValue, Value};
 use std::cmp::Ordering;
 use std::ops::Range;
+
+/// Where fewer than one slot in so many is left, a sieve looks at these alone.
+const SPARSE: usize = 4;
 
 /// Which slots of a part of a block are wanted: a byte each, 1 or 0, so that a comparison decides sixteen at a time.
 pub(crate) struct Chosen {
@@ -53,6 +56,21 @@ impl Chosen {
             filter if self.narrow_by_column(filter, store) => {}
             filter => self.narrow_each(filter, store),
         }
+    }
+
+    /// Keeps the slots whose integers a sieve keeps. A column of other values is left alone.
+    pub fn sift(&mut self, column: &Column, sieve: &Sieve) {
+        let Data::Words(words) = column.data() else { return };
+        let (range, is_sparse) = (self.range.clone(), self.count() * SPARSE < self.range.len());
+        let marks = self.marks();
+        of_each_width!(words, values => match is_sparse {
+            true => {
+                let left = marks.iter_mut().zip(&values[range]).filter(|(mark, _)| **mark != 0);
+                left.for_each(|(mark, value)| *mark = u8::from(sieve.keeps(i64::from(*value))));
+            }
+            false => keep_if(marks, &values[range], |value| sieve.keeps(i64::from(value))),
+        });
+        self.keep_bits(|word| !column.nulls(word));
     }
 
     /// Tests one column in a loop over its values. False: it has no such loop for the test.

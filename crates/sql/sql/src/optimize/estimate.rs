@@ -6,11 +6,11 @@
 //! that are read in sequence. Of operators that may run over batches ([`Facts`]), the costs are those of batches where these are
 //! less: a row costs a tenth there and less, but to set the operators up costs as much as some thousand rows.
 
-use super::{Facts, sampled};
 use super::access::best_path;
 use super::columns::split;
 use super::conditions::{ColumnCondition, column_condition};
 use super::sizes::{Bounds, UNKNOWN};
+use super::{Facts, sampled};
 use crate::catalog::Index;
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Path, Plan, Scan, SetOperation, origin};
 use crate::stack::ensure_stack;
@@ -258,9 +258,11 @@ pub fn of_table(scan: &Scan, condition: &Expr, facts: &Facts<'_>) -> f64 {
 fn by_index(scan: &Scan, condition: &ColumnCondition, facts: &Facts<'_>) -> Option<f64> {
     match condition {
         ColumnCondition::Equal(column, value) => equal_part(scan, *column, value, facts),
-        ColumnCondition::OneOf(column, list) => {
-            list.iter().map(|value| equal_part(scan, *column, value, facts)).sum::<Option<f64>>().map(|sum| sum.min(1.0))
-        }
+        ColumnCondition::OneOf(column, list) => list
+            .iter()
+            .map(|value| equal_part(scan, *column, value, facts))
+            .sum::<Option<f64>>()
+            .map(|sum| sum.min(1.0)),
         ColumnCondition::AnyOf(..) => None,
         ColumnCondition::Lower(column, bound) => range_part(scan, *column, (bound, &Bound::Unbounded), facts),
         ColumnCondition::Upper(column, bound) => range_part(scan, *column, (&Bound::Unbounded, bound), facts),

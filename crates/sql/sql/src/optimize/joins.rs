@@ -543,7 +543,8 @@ impl<'g> Search<'g> {
 
     /// Rows of the smallest table of which the columns that join a member hold a whole unique key: the member's, or one's before it.
     fn keyed(&self, part: &Part, member: usize, columns: &[usize]) -> Option<f64> {
-        let rows = |member: usize, columns: &[usize]| plan_key_rows(&self.group.members[member].plan, columns, self.facts);
+        let rows =
+            |member: usize, columns: &[usize]| plan_key_rows(&self.group.members[member].plan, columns, self.facts);
         let of_class = |other: usize| {
             let both = self.sizes[other].classes.iter().zip(&self.sizes[member].classes);
             both.filter_map(|(other, own)| own.and(*other)).map(|(column, _)| column).collect::<Vec<usize>>()

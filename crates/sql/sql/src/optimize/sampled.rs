@@ -13,8 +13,31 @@ const ENOUGH: f64 = 8.0;
 const GUESSED: f64 = 2.0;
 /// Functions that do no more than their arguments' length asks for. A plan waits for no others.
 const QUICK: &[&str] = &[
-    "+", "-", "*", "/", "%", "~~", "!~~", "~~*", "!~~*", "mod", "abs", "substring", "substr", "left", "right", "lower", "upper", "length",
-    "date_part", "extract", "date_trunc", "||", "btrim", "rtrim", "ltrim",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "~~",
+    "!~~",
+    "~~*",
+    "!~~*",
+    "mod",
+    "abs",
+    "substring",
+    "substr",
+    "left",
+    "right",
+    "lower",
+    "upper",
+    "length",
+    "date_part",
+    "extract",
+    "date_trunc",
+    "||",
+    "btrim",
+    "rtrim",
+    "ltrim",
 ];
 
 /// The rows of a table's sample for which a condition holds; `None` if they cannot be counted.

@@ -151,7 +151,9 @@ mod tests {
 
     #[test]
     fn distinct_values_are_estimated_within_a_factor_of_three() {
-        for (values, rows) in [(1, 1_000), (7, 300_000), (100, 300_000), (2_000, 300_000), (10_000, 300_000), (5_000, 5_000)] {
+        for (values, rows) in
+            [(1, 1_000), (7, 300_000), (100, 300_000), (2_000, 300_000), (10_000, 300_000), (5_000, 5_000)]
+        {
             for seed in 0..20 {
                 let estimate = duj1(&sampled(values, rows, seed), rows as f64);
                 let ratio = estimate / values as f64;

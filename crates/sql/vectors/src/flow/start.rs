@@ -1,5 +1,6 @@
 //! Starting an operator: which columns those below have to make, and in which order, and what holds rows runs to its end.
 
+use super::sought::{self, Sought};
 use super::{Flow, Host, Kind, Operator, Order, Origin, Stage, Stop};
 use crate::aggregate::{Grouping, Groups, SpilledGroups};
 use crate::columns::Columns;
@@ -18,6 +19,8 @@ struct Asked {
     columns: Columns,
     /// Whether something depends on the order of its rows.
     order: Order,
+    /// Keys without which a row is not needed.
+    sought: Vec<Sought>,
 }
 
 impl Flow {
@@ -28,13 +31,16 @@ impl Flow {
     pub fn start<H: Host>(operator: Operator, columns: &Columns, host: &mut H) -> Result<Flow, Stop<H::Error>> {
         // Rows that a sort calls equal have no order.
         let order = if matches!(operator.kind, Kind::Sort(..)) { Order::OfSource } else { Order::Kept };
-        Flow::of_operator(operator, Asked { columns: columns.clone(), order }, host)
+        Flow::of_operator(operator, Asked { columns: columns.clone(), order, sought: Vec::new() }, host)
     }
 
     fn of_operator<H: Host>(operator: Operator, asked: Asked, host: &mut H) -> Result<Flow, Stop<H::Error>> {
         let Operator { kind, types, counter } = operator;
         match kind {
-            Kind::Source(source) => Ok(Flow::of(Origin::Source(source), asked.columns, counter, 0)),
+            Kind::Source(source) => {
+                sought::tell(&asked.sought, source, host);
+                Ok(Flow::of(Origin::Source(source), asked.columns, counter, 0))
+            }
             Kind::Filter(input, condition) => Flow::filter(*input, &condition, asked, counter, host),
             Kind::Project(input, columns) => Flow::project(*input, &columns, asked, counter, host),
             Kind::Join(probing, built, rule) => Flow::join((*probing, *built), &rule, asked, counter, host),
@@ -46,35 +52,37 @@ impl Flow {
     fn filter<H: Host>(
         input: Operator,
         condition: &Expression,
-        Asked { columns, order }: Asked,
+        Asked { columns, order, sought }: Asked,
         counter: Arc<AtomicU64>,
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
         let read = columns.and(&Columns::of_expressions([condition]));
         let stage = Stage::Filter(read.narrow(condition), read.places(&columns));
-        Ok(Flow::of_operator(input, Asked { columns: read, order }, host)?.with(stage, counter))
+        let sought = sought::below_filter(sought, condition);
+        Ok(Flow::of_operator(input, Asked { columns: read, order, sought }, host)?.with(stage, counter))
     }
 
     fn project<H: Host>(
         input: Operator,
         made: &[Expression],
-        Asked { columns, order }: Asked,
+        Asked { columns, order, sought }: Asked,
         counter: Arc<AtomicU64>,
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
+        let sought = sought::below_project(&sought, made);
         let (wanted, others): (Vec<_>, Vec<_>) = made.iter().enumerate().partition(|(at, _)| columns.contains(*at));
         let wanted: Vec<&Expression> = wanted.into_iter().map(|(_, of)| of).collect();
         let failing: Vec<&Expression> = others.into_iter().map(|(_, of)| of).filter(|of| !of.is_safe()).collect();
         let read = Columns::of_expressions(wanted.iter().chain(&failing).copied());
         let narrow = |all: Vec<&Expression>| all.into_iter().map(|of| read.narrow(of)).collect();
         let stage = Stage::Project(narrow(wanted), narrow(failing));
-        Ok(Flow::of_operator(input, Asked { columns: read, order }, host)?.with(stage, counter))
+        Ok(Flow::of_operator(input, Asked { columns: read, order, sought }, host)?.with(stage, counter))
     }
 
     fn sort<H: Host>(
         input: Operator,
         (keys, bound, types): (&[SortKey], Option<usize>, &[Type]),
-        Asked { columns, order }: Asked,
+        Asked { columns, order, .. }: Asked,
         counter: Arc<AtomicU64>,
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
@@ -83,7 +91,7 @@ impl Flow {
         let keys = Arc::new(keys.iter().map(narrow).collect::<Vec<SortKey>>());
         let shown: Vec<(usize, Type)> =
             read.places(&columns).into_iter().zip(columns.iter().map(|at| types[at])).collect();
-        let flow = Flow::of_operator(input, Asked { columns: read, order }, host)?;
+        let flow = Flow::of_operator(input, Asked { columns: read, order, sought: Vec::new() }, host)?;
         let share = flow.share(host);
         let sharing = Arc::default();
         let start = || Sorter::new(keys.clone(), &shown, bound, share.clone(), &sharing);
@@ -106,13 +114,14 @@ impl Flow {
     fn join<H: Host>(
         (probing, built): (Operator, Operator),
         rule: &JoinRule,
-        Asked { columns, order }: Asked,
+        Asked { columns, order, sought }: Asked,
         counter: Arc<AtomicU64>,
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
         let (join, read) = rule.narrow(&columns, probing.types.len());
         let join = Arc::new(join);
-        let flow = Flow::of_operator(built, Asked { columns: read.built, order }, host)?;
+        let (mut sought, of_built) = sought::below_join(&sought, rule, probing.types.len());
+        let flow = Flow::of_operator(built, Asked { columns: read.built, order, sought: of_built }, host)?;
         // Parts of the rows come in another order.
         let share = flow.share(host).filter(|_| !rule.keeps_order);
         let sharing = Arc::default();
@@ -121,8 +130,12 @@ impl Flow {
             builder.add(batch)?;
             Ok(builder.memory())
         })?;
-        let asked = Asked { columns: read.probing, order };
-        match (Builder::finish(&join, builders, &threads(host))?, share) {
+        let built = Builder::finish(&join, builders, &threads(host))?;
+        if let Built::Table(table) = &built {
+            sought.extend(Sought::of_join(rule, table));
+        }
+        let asked = Asked { columns: read.probing, order, sought };
+        match (built, share) {
             (Built::Parts(built), Some(share)) => {
                 let flow = Flow::of_operator(probing, asked, host)?;
                 let start = || Probing::new(join.clone(), &share, 0);
@@ -137,7 +150,7 @@ impl Flow {
             (Built::Table(table), _) if rule.marks() => Flow::marked(&table, (probing, asked), counter, host),
             (Built::Table(table), _) => {
                 let held = table.memory();
-                let mut flow = Flow::of_operator(probing, asked, host)?.with(Stage::Probe(Arc::from(table)), counter);
+                let mut flow = Flow::of_operator(probing, asked, host)?.with(Stage::Probe(table), counter);
                 flow.course.held += held;
                 Ok(flow)
             }
@@ -170,16 +183,17 @@ impl Flow {
     fn aggregate<H: Host>(
         input: Operator,
         grouping: &Grouping,
-        Asked { columns, .. }: Asked,
+        Asked { columns, sought, .. }: Asked,
         counter: Arc<AtomicU64>,
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
+        let sought = sought::below_aggregate(&sought, grouping);
         let read = grouping.columns();
         let grouping = Arc::new(grouping.narrow(&read));
         let order = if grouping.is_mergeable() { Order::Free } else { Order::Kept };
         // Rows without an order need none below; those that are read by one thread are read in theirs.
         let below = if order == Order::Free { Order::OfSource } else { order };
-        let flow = Flow::of_operator(input, Asked { columns: read, order: below }, host)?;
+        let flow = Flow::of_operator(input, Asked { columns: read, order: below, sought }, host)?;
         let share = flow.share(host);
         let workers = if order == Order::Free { host.workers() } else { 1 };
         let of_each = share.as_ref().map(|share| share.divided(workers));

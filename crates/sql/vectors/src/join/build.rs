@@ -34,7 +34,7 @@ pub struct Builder {
 /// All rows of the built side.
 pub enum Built {
     /// In a table.
-    Table(Box<Table>),
+    Table(Arc<Table>),
     /// By parts of the keys' hashes.
     Parts(Vec<Part>),
 }
@@ -104,7 +104,7 @@ impl Builder {
     pub fn finish(join: &Arc<NarrowJoin>, mut all: Vec<Builder>, threads: &Threads) -> Result<Built> {
         if all.iter().all(|builder| builder.parts.is_none()) {
             let chunks = all.into_iter().flat_map(|builder| builder.chunks).collect::<Vec<_>>();
-            return Ok(Built::Table(Box::new(table(join, &chunks, threads)?)));
+            return Ok(Built::Table(Arc::new(table(join, &chunks, threads)?)));
         }
         let mut parts: Vec<Part> = Vec::new();
         for builder in &mut all {

@@ -1,5 +1,5 @@
-//! Semi-joins and anti-joins whose left side is built: rows of the right side mark those that they are partners of, and when all have come, the
-//! marked rows stay, or the others.
+//! Semi-joins and anti-joins whose left side is built: rows of the right side mark those that they are partners of, and when all have
+//! come, the marked rows stay, or the others.
 
 use super::{Chains, JoinKind, KeyPart, Table};
 use crate::batch::{BATCH_ROWS, Batch};

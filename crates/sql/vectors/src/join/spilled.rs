@@ -15,7 +15,7 @@ pub struct SpilledJoin {
     spilling: Spilling,
     /// The parts of both sides, and how many times they were divided.
     parts: Vec<(Part, Part, u32)>,
-    running: Option<(Box<Table>, Batches)>,
+    running: Option<(Arc<Table>, Batches)>,
     ready: VecDeque<Batch>,
 }
 

@@ -304,6 +304,12 @@ impl Host for SqlHost<'_, '_, '_, '_> {
         }
     }
 
+    fn sift(&mut self, source: usize, column: usize, keys: &mut dyn Iterator<Item = i64>) {
+        if let SourceState::Table(rows) = &mut self.sources[source] {
+            rows.sift(column, keys);
+        }
+    }
+
     fn ledger(&self) -> Arc<dyn Ledger<SqlError>> {
         self.ledger.clone()
     }

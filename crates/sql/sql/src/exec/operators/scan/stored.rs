@@ -8,7 +8,7 @@ use crate::exec::scope::Run;
 use crate::plan::Scan;
 use crate::storage::{decode_stored, stored_decimal};
 use crate::types::{Error, Row, Scalar, Type, error};
-use model::columns::{Dictionary, Strings, Values, Vector};
+use model::columns::{Dictionary, Sieve, Strings, Values, Vector};
 use model::{RowRef, ValueRef};
 use std::sync::Arc;
 use vectors::digits::Digits;
@@ -30,6 +30,8 @@ pub struct StoredRows {
     asked: Option<Vec<u16>>,
     layout: Arc<Layout>,
     size: usize,
+    /// Integers of columns without which a row is not needed.
+    sieves: Vec<(u16, Sieve)>,
     /// The only rows that count.
     only: Option<super::Batch>,
 }
@@ -58,7 +60,14 @@ impl StoredRows {
             _ => None,
         };
         let layout = Arc::new(Layout::new(scan, &pushed, asked.as_deref()));
-        Ok(StoredRows { entries, layout, asked, pushed, size: FIRST, only })
+        Ok(StoredRows { entries, layout, asked, pushed, size: FIRST, sieves: Vec::new(), only })
+    }
+
+    /// Leaves out rows whose integer in a column is none of these, where the engine can.
+    pub fn sift(&mut self, column: usize, keys: &mut dyn Iterator<Item = i64>) {
+        if let (true, Ok(column)) = (self.entries.is_some(), u16::try_from(column)) {
+            self.sieves.push((column, Sieve::of(&keys.collect::<Vec<i64>>())));
+        }
     }
 
     /// The next rows; `None` behind the last.
@@ -96,6 +105,7 @@ impl StoredRows {
         };
         let mut scan = model::Scan::table(entries.table).between(entries.lower.clone(), entries.upper.clone());
         (scan.filter, scan.columns) = (self.pushed.filter.as_ref(), pushed::as_columns(self.asked.as_deref()));
+        scan.sieves = &self.sieves;
         let layout = &self.layout;
         let columns = view.columns()?;
         let read = || {
