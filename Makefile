@@ -12,6 +12,8 @@ FIRST ?= 0
 EVENTS ?= 10000000
 MINUTES ?= 30
 KILL ?= 300
+# Nodes of `make cluster`, whose clients connect to PG's port, or to a number, and the ports behind it.
+N ?= 3
 
 # Continuous integration sets CI, and then a lock file that does not fit is an error.
 LOCKED = $(if $(CI),--locked)
@@ -38,13 +40,16 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run orders settlement clients test test-clients test-kafka unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
+.PHONY: help tools check run cluster orders settlement clients test test-clients test-kafka unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA, PG
 	$(SERIATIM) serve --data $(DATA)/server --pg $(PG)
+
+cluster: tools ## A replicated database of N nodes on this machine, until Ctrl-C (docs/replication.md); knobs: N, PG, DATA
+	$(SERIATIM) cluster $(N) --data $(DATA)/cluster --port $(lastword $(subst :, ,$(PG)))
 
 orders: tools ## The embedded example (examples/northwind); knobs: DATA, CSV, THREADS, SECONDS
 	$(NORTHWIND)

@@ -1,5 +1,6 @@
 //! Commands that inspect and maintain a database.
 
+use crate::cluster::check_not_of_a_node;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 use clap::Args;
@@ -10,8 +11,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Opens a database. Prints a line if it waits for a killed process that is still terminating.
+/// Opens a database, unless it belongs to a node of a cluster.
 pub fn open(builder: Builder, path: &Path) -> Outcome<Database> {
+    check_not_of_a_node(path)?;
+    open_any(builder, path)
+}
+
+/// Opens a database. Prints a line if it waits for a killed process that is still terminating.
+pub fn open_any(builder: Builder, path: &Path) -> Outcome<Database> {
     let opened = match builder.clone().directory_lock_limit(Duration::ZERO).open(path) {
         Err(Error::Fault(Fault::Locked { detail, by_ending: true })) => {
             // The reader of standard error may have closed it.

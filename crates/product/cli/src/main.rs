@@ -7,6 +7,7 @@
 mod address;
 #[allow(unsafe_code)]
 mod allocator;
+mod cluster;
 mod csv_table;
 mod dump;
 mod failure;
@@ -19,6 +20,7 @@ mod memory;
 mod opening;
 mod order;
 mod output;
+mod processes;
 mod serve;
 mod shell;
 mod signals;
@@ -42,6 +44,7 @@ static ALLOCATOR: allocator::WithReserve = allocator::WithReserve::new();
         seriatim dump --data ./data cities --format json\n  \
         seriatim serve --data ./data --pg 127.0.0.1:5432\n  \
         seriatim sql --data ./data -c \"SELECT 1\"\n  \
+        seriatim cluster 3 --data ./cluster\n  \
         seriatim order cluster 3\n\n\
         Exit codes: 0 success; 1 the command ran and found a problem; 2 it could not run."
 )]
@@ -54,6 +57,7 @@ struct Arguments {
 enum Command {
     Serve(serve::Serve),
     Sql(shell::Sql),
+    Cluster(cluster::local::LocalCluster),
     Order(order::Order),
     Load(load::Load),
     Dump(dump::Dump),
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => serve.run(),
         Command::Sql(sql) => sql.run(),
+        Command::Cluster(cluster) => cluster.run(),
         Command::Order(order) => order.run(),
         Command::Load(load) => load.run(),
         Command::Dump(dump) => dump.run(),

@@ -1,14 +1,18 @@
 //! The server.
 
+mod node;
+
 use crate::address;
+use crate::cluster::Join;
 use crate::failure::{Failure, Outcome};
 use crate::history::recorded;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::opening::{self, Recovering};
+use crate::processes;
 use crate::units::{bytes, duration};
 use clap::{Args, ValueEnum};
-use seriatim::{Database, Durability, Engine, EngineStats};
+use seriatim::{Builder, Database, Durability, Engine, EngineStats};
 use sql::store::Store;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -22,7 +26,8 @@ use wire::{LOG, Server};
 #[command(after_help = "Examples:\n  \
     seriatim serve --data ./data\n  \
     seriatim serve --data ./data --pg 127.0.0.1:5433 --durability async\n  \
-    psql -h 127.0.0.1 -U postgres\n\n\
+    psql -h 127.0.0.1 -U postgres\n  \
+    seriatim serve --data ./data --cluster shop.toml --node 0\n\n\
     Prints `ready` on standard output once clients can connect, and everything else on standard error. SIGTERM and SIGINT \
     stop it: running statements get some seconds, then they are cancelled. SIGHUP is ignored.\n\n\
     Exit codes: 0 stopped by a signal; 2 the server could not run.")]
@@ -47,6 +52,8 @@ pub struct Serve {
     /// and those of SET. May be repeated; ALTER DATABASE, ALTER ROLE and clients come after it.
     #[arg(short = 'c', value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
+    #[command(flatten)]
+    join: Join,
     #[command(flatten)]
     memory: Memory,
     #[command(flatten)]
@@ -113,13 +120,26 @@ enum Kind {
 impl Serve {
     pub fn run(&self) -> Outcome {
         self.log.begin()?;
-        let begun = Instant::now();
+        if self.join.until_stdin_ends {
+            processes::on_end_of_stdin(|| {
+                // As if somebody had asked the process to stop.
+                let _ = signal_hook::low_level::raise(signal_hook::consts::SIGTERM);
+            })?;
+        }
         tracing::info!(target: LOG, version = env!("CARGO_PKG_VERSION"), data = %self.data.display(), "starting");
+        match self.join.cluster.as_deref().zip(self.join.node) {
+            Some((file, node)) => self.run_node(file, node),
+            None => self.run_alone(),
+        }
+    }
+
+    fn run_alone(&self) -> Outcome {
+        let begun = Instant::now();
         let database = self.open()?;
         let opening = opening::lines(&database, &self.data, begun.elapsed());
         let closer = Closer::start()?;
         let statistics = Statistics::start(database.clone())?;
-        let served = self.serve(database.store(), database.statement_memory(), &opening);
+        let served = self.serve(&database, &opening);
         drop(statistics);
         served?;
         closer.close(database)?;
@@ -127,17 +147,20 @@ impl Serve {
         Ok(())
     }
 
-    fn open(&self) -> Outcome<Database> {
+    /// Options of the database's engine, but for its durability.
+    fn builder(&self) -> Builder {
         let age = self.limits.max_transaction_age;
-        let builder = Database::builder()
-            .engine(Engine::from(self.engine))
-            .durability(self.durability.into())
-            .max_transaction_age((!age.is_zero()).then_some(age));
+        let builder =
+            Database::builder().engine(Engine::from(self.engine)).max_transaction_age((!age.is_zero()).then_some(age));
         let recovering = Mutex::new(Recovering::new(Instant::now()));
-        let builder = self.memory.limit(builder).on_recovery_progress(move |progress| {
+        self.memory.limit(builder).on_recovery_progress(move |progress| {
             let line = recovering.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now(), progress);
             line.into_iter().for_each(|line| tracing::info!(target: LOG, "{line}"));
-        });
+        })
+    }
+
+    fn open(&self) -> Outcome<Database> {
+        let builder = self.builder().durability(self.durability.into());
         match self.engine {
             Kind::Mvto | Kind::Hyper => crate::inspect::open(builder, &self.data),
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
@@ -147,32 +170,49 @@ impl Serve {
         }
     }
 
-    fn serve(&self, mut store: Arc<dyn Store>, statement_memory: usize, opening: &[String]) -> Outcome {
-        if let Some(file) = &self.history {
-            store = Arc::new(recorded(store, file).map_err(Failure::file(file))?);
+    fn serve(&self, database: &Database, opening: &[String]) -> Outcome {
+        let options = self.sql_options(database.statement_memory(), self.durability.into());
+        let sql = sql::database::Database::open(self.recorded(database.store())?, options).map_err(Failure::trouble)?;
+        self.check_settings(&sql)?;
+        let server = Server::bind(sql, self.wire()).map_err(|error| self.cannot_listen(&error))?;
+        let stop = server.termination().map_err(Failure::trouble)?;
+        self.announce(&server, opening)?;
+        server.run(stop);
+        tracing::info!(target: LOG, "no more connections");
+        Ok(())
+    }
+
+    /// The store as sessions use it: recorded, if that was asked for.
+    fn recorded(&self, store: Arc<dyn Store>) -> Outcome<Arc<dyn Store>> {
+        match &self.history {
+            Some(file) => Ok(Arc::new(recorded(store, file).map_err(Failure::file(file))?)),
+            None => Ok(store),
         }
-        let options = sql::database::Options {
-            budget_bytes: statement_memory,
+    }
+
+    fn sql_options(&self, budget_bytes: usize, durability: Durability) -> sql::database::Options {
+        sql::database::Options {
+            budget_bytes,
             statement_bytes: self.limits.statement_size,
             work_bytes: self.limits.work_mem,
             connections: self.limits.max_connections,
             idle_in_transaction: self.limits.idle_in_transaction_timeout,
-            durability: self.durability.into(),
+            durability,
             settings: self.settings.clone(),
             temporary: self.temporary(),
             ..Default::default()
-        };
-        let database = sql::database::Database::open(store, options).map_err(Failure::trouble)?;
-        self.check_settings(&database)?;
-        let send_timeout = self.limits.send_timeout;
-        let options = wire::Options { address: self.pg, send_timeout, ..Default::default() };
-        let server = Server::bind(database, options).map_err(|error| self.cannot_listen(&error))?;
-        let stop = server.termination().map_err(Failure::trouble)?;
+        }
+    }
+
+    fn wire(&self) -> wire::Options {
+        wire::Options { address: self.pg, send_timeout: self.limits.send_timeout, ..Default::default() }
+    }
+
+    /// Says that clients can connect.
+    fn announce(&self, server: &Server, opening: &[String]) -> Outcome {
         self.greet(server.address())?;
         opening.iter().for_each(|line| tracing::info!(target: LOG, "{line}"));
         tracing::info!(target: LOG, address = %server.address(), "ready to accept connections");
-        server.run(stop);
-        tracing::info!(target: LOG, "no more connections");
         Ok(())
     }
 
@@ -210,6 +250,17 @@ impl Serve {
         let mut out = std::io::stdout().lock();
         writeln!(out, "ready")?;
         Ok(out.flush()?)
+    }
+}
+
+impl Kind {
+    /// As the option has it.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Mvto => "mvto",
+            Kind::Hyper => "hyper",
+            Kind::Twopl => "twopl",
+        }
     }
 }
 

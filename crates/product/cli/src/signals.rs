@@ -15,3 +15,13 @@ pub fn stop_on_signals() -> Outcome<Arc<AtomicBool>> {
     }
     Ok(stop)
 }
+
+/// SIGINT and SIGTERM ask to stop, however often they come: only SIGKILL insists.
+pub fn note_signals() -> Outcome<Arc<AtomicBool>> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone()).map_err(Failure::trouble)?;
+    }
+    Ok(stop)
+}

@@ -107,7 +107,7 @@ impl NodeOrder {
     ///
     /// # Errors
     /// Why it had stopped by itself before.
-    pub fn stop(&mut self) -> Result<(), NodeError> {
+    pub fn stop(&self) -> Result<(), NodeError> {
         // First, so that the application's thread does not wait for room.
         self.shared.end("it was stopped");
         self.node.stop()

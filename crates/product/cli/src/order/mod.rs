@@ -3,18 +3,19 @@
 mod bench;
 mod cluster;
 mod connection;
+pub mod etcd_files;
 mod key_value;
 mod knobs;
 mod load;
 mod monitor;
-mod node;
+pub mod node;
 mod status;
 
 use crate::failure::Outcome;
 use clap::{Args, Subcommand};
 
-/// Order requests on several machines (Multi-Paxos), with a key-value example. Available while a majority runs. (The database
-/// itself is not replicated.)
+/// Order requests on several machines (Multi-Paxos), with a key-value example. Available while a majority runs.
+/// (The replicated database is `seriatim serve --cluster`.)
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     seriatim order cluster 3 --data ./data/order\n  \

@@ -2,20 +2,21 @@
 
 use super::knobs::Knobs;
 use crate::failure::{Failure, Outcome};
+use crate::processes::on_end_of_stdin;
 use crate::signals::stop_on_signals;
 use clap::{Args, ValueEnum};
-use env::thread::{sleep, spawn_named};
+use env::thread::sleep;
 use env::{Disk, RealDisk};
 use net::auth::SharedKey;
 use paxos::config::{Durability, Options};
 use rsm::kv::KeyValue;
 use rsm::node::{Listen, Node, NodeOptions};
 use rsm::service::{EmptyService, Service};
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Write, stdout};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Interval between checks for a stop.
@@ -93,7 +94,8 @@ impl StartNode {
     fn serve(&self, service: impl Service) -> Outcome {
         let stop = stop_on_signals()?;
         if self.until_stdin_ends {
-            stop_with_stdin(&stop)?;
+            let stop = Arc::clone(&stop);
+            on_end_of_stdin(move || stop.store(true, Ordering::Relaxed))?;
         }
         let node = Node::start(self.options()?, service).map_err(Failure::trouble)?;
         self.greet(&node)?;
@@ -147,15 +149,4 @@ impl StartNode {
 /// The key in a file.
 pub fn key(path: &Path) -> Outcome<SharedKey> {
     SharedKey::read(path).map_err(|error| Failure::Trouble(format!("{}: {error}", path.display())))
-}
-
-/// Stops when standard input ends, which it does when whoever holds its other end is gone.
-fn stop_with_stdin(stop: &Arc<AtomicBool>) -> Outcome {
-    let stop = Arc::clone(stop);
-    let wait = move || {
-        let mut byte = [0];
-        while matches!(stdin().read(&mut byte), Ok(1)) {}
-        stop.store(true, Ordering::Relaxed);
-    };
-    spawn_named("stdin", wait).map(drop).map_err(Failure::trouble)
 }

@@ -1,0 +1,212 @@
+//! The total order of a node: a replica in this process, or an etcd cluster.
+
+use super::directory::Directory;
+use super::file::{ClusterFile, Etcd, MAX_NODES};
+use crate::failure::{Failure, Outcome};
+use crate::order::etcd_files::EtcdFiles;
+use env::RealDisk;
+use etcd::{EtcdOptions, EtcdOrder};
+use net::auth::SharedKey;
+use paxos::config::{Durability, Options};
+use paxos::node::{Listen, NodeError, NodeOptions};
+use paxos::order::NodeOrder;
+use paxos::status::{Part, Status};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use total::{OrderLimits, Position, TotalOrder};
+
+/// Payloads that are kept for nodes that were away: beyond this they fetch a state.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// The total order of a node.
+#[derive(Clone)]
+pub enum Order {
+    /// A replica of this process.
+    Paxos(Arc<NodeOrder>),
+    /// A node at an etcd cluster.
+    Etcd(Arc<EtcdOrder>),
+}
+
+/// Another node, as the order sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// Whether there is a connection.
+    pub is_connected: bool,
+    /// Why not, or why the last one ended.
+    pub problem: Option<String>,
+}
+
+impl Order {
+    /// Begins a life of a node, which has the effects of everything up to `resume_after`.
+    pub fn start(
+        cluster: &ClusterFile,
+        key: Option<SharedKey>,
+        node: u64,
+        directory: &Directory,
+        resume_after: Option<Position>,
+    ) -> Outcome<Order> {
+        let limits = OrderLimits { kept_bytes: KEPT_BYTES, ..OrderLimits::default() };
+        match &cluster.etcd {
+            Some(etcd) => {
+                let options = etcd_options(&cluster.name, etcd, node)?;
+                let order = EtcdOrder::start(options, limits, resume_after).map_err(Failure::trouble)?;
+                Ok(Order::Etcd(Arc::new(order)))
+            }
+            None => {
+                let options = replica_options(cluster, key, node, directory)?;
+                let order = NodeOrder::start(options, limits, resume_after).map_err(Failure::trouble)?;
+                Ok(Order::Paxos(Arc::new(order)))
+            }
+        }
+    }
+
+    /// The order as its consumers have it.
+    pub fn total(&self) -> Arc<dyn TotalOrder> {
+        match self {
+            Order::Paxos(order) => order.clone(),
+            Order::Etcd(order) => order.clone(),
+        }
+    }
+
+    /// Why it has stopped by itself, if it has.
+    pub fn failure(&self) -> Option<NodeError> {
+        match self {
+            Order::Paxos(order) => order.node().failure(),
+            Order::Etcd(_) => None,
+        }
+    }
+
+    /// Stops it, so that the others need not find out.
+    pub fn stop(&self) {
+        if let Order::Paxos(order) = self {
+            // Whoever wants to know has asked before.
+            let _ = order.stop();
+        }
+    }
+
+    /// What this node is in the order: `leader`, `follower`, `candidate`, `learner`, or `etcd`.
+    pub fn part(&self) -> Option<&'static str> {
+        match self {
+            Order::Paxos(order) => order.node().status().map(|status| name_of(status.role)),
+            Order::Etcd(_) => Some("etcd"),
+        }
+    }
+
+    /// The node that leads, if it is known and there is such a thing.
+    pub fn leader(&self) -> Option<u64> {
+        match self {
+            Order::Paxos(order) => order.node().status()?.leader,
+            Order::Etcd(_) => None,
+        }
+    }
+
+    /// Whether this replica has met all other voters, so that it may vote; always so where it has no vote.
+    pub fn is_admitted(&self) -> bool {
+        match self {
+            Order::Paxos(order) => order.node().status().is_some_and(|status| status.admitted),
+            Order::Etcd(_) => true,
+        }
+    }
+
+    /// Another node, as far as it is known.
+    pub fn peer(&self, node: u64) -> Option<Peer> {
+        let Order::Paxos(order) = self else { return None };
+        let status = order.node().status()?;
+        // A node that has lost its vote is another replica.
+        let both = [status.peers.get(&node), status.peers.get(&(node + MAX_NODES as u64))];
+        let peer = both.into_iter().flatten().max_by_key(|peer| peer.connected)?;
+        let problem = peer.last_error.clone().filter(|_| !peer.connected);
+        Some(Peer { is_connected: peer.connected, problem })
+    }
+
+    /// What the order waits for, in words; nothing if it has what it needs, as far as this node sees.
+    pub fn lacks(&self) -> Option<String> {
+        match self {
+            Order::Etcd(order) => order.problem().map(|problem| format!("etcd: {problem}")),
+            Order::Paxos(order) => order.node().status().and_then(|status| lacks(&status)),
+        }
+    }
+}
+
+/// The number of the replica of a node: one that has lost its vote is none of the voters.
+pub fn replica_of(node: u64, has_lost_its_vote: bool) -> u64 {
+    if has_lost_its_vote { node + MAX_NODES as u64 } else { node }
+}
+
+/// The node of a replica.
+pub fn node_of(replica: u64) -> u64 {
+    replica % MAX_NODES as u64
+}
+
+/// An address of this machine.
+pub fn resolved(address: &str) -> Outcome<SocketAddr> {
+    let found = address.to_socket_addrs().map_err(|error| Failure::Trouble(format!("{address}: {error}")))?;
+    let mut found = found;
+    found.next().ok_or_else(|| Failure::Trouble(format!("{address}: the address does not resolve")))
+}
+
+fn replica_options(
+    cluster: &ClusterFile,
+    key: Option<SharedKey>,
+    node: u64,
+    directory: &Directory,
+) -> Outcome<NodeOptions> {
+    let addresses: Vec<String> = cluster.nodes.iter().filter_map(|node| node.order.clone()).collect();
+    let own = usize::try_from(node).ok().and_then(|node| addresses.get(node));
+    let own = resolved(own.ok_or_else(|| Failure::trouble("the node has no address for the order"))?)?;
+    let voters = cluster.voters();
+    let mut replica = Options::new(voters as u64, replica_of(node, directory.has_lost_its_vote()));
+    replica.durability = Durability::Fsync;
+    let mut options = NodeOptions::new(replica, Listen::At(own), addresses[..voters].to_vec());
+    options.key = key;
+    options.disk = Some(Arc::new(RealDisk::new(directory.order())));
+    Ok(options)
+}
+
+fn etcd_options(name: &str, etcd: &Etcd, node: u64) -> Outcome<EtcdOptions> {
+    let files = EtcdFiles {
+        cacert: etcd.cacert.as_deref(),
+        cert: etcd.cert.as_deref().zip(etcd.cert_key.as_deref()),
+        user: etcd.user.as_deref().zip(etcd.password_file.as_deref()),
+    };
+    let mut options = EtcdOptions::new(node, etcd.endpoints.clone());
+    // A member of its own for each node, if there are enough.
+    options.endpoints.rotate_left(node as usize % etcd.endpoints.len());
+    options.prefix = etcd.prefix.clone().unwrap_or_else(|| format!("/seriatim/{name}"));
+    (options.tls, options.user) = files.read()?;
+    Ok(options)
+}
+
+fn name_of(part: Part) -> &'static str {
+    match part {
+        Part::Leader => "leader",
+        Part::Candidate => "candidate",
+        Part::Follower => "follower",
+        Part::Learner => "learner",
+    }
+}
+
+fn lacks(status: &Status) -> Option<String> {
+    let votes = status.id < status.replicas;
+    let voters = (0..status.replicas).filter(|voter| *voter != status.id);
+    let missing: Vec<String> = voters
+        .filter(|voter| !status.peers.get(voter).is_some_and(|peer| peer.connected))
+        .map(|voter| match status.peers.get(&voter).and_then(|peer| peer.last_error.as_deref()) {
+            Some(why) => format!("node {voter} ({why})"),
+            None => format!("node {voter}"),
+        })
+        .collect();
+    let reached = status.replicas - missing.len() as u64 - u64::from(!votes);
+    let needed = status.replicas / 2 + 1;
+    let missing = missing.join(", ");
+    if reached < needed {
+        return Some(format!(
+            "{needed} of {} voters are needed, and {reached} are here; missing: {missing}",
+            status.replicas
+        ));
+    }
+    if votes && !status.admitted {
+        return Some(format!("a new node votes when it has met every other voter once; missing: {missing}"));
+    }
+    status.leader.is_none().then(|| "no voter leads yet".to_owned())
+}

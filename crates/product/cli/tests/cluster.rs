@@ -1,0 +1,346 @@
+//! `seriatim serve --cluster`, from the outside: three processes, and clients on all of them.
+
+mod nodes;
+
+use nodes::{Door, Nodes, Process, is_to_repeat, show, texts, until_done, words};
+use postgres::error::SqlState;
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use testing::{Directory, Ran};
+
+#[test]
+fn definitions_rows_sequences_and_keys_are_those_of_all_nodes() {
+    for engine in ["mvto", "hyper"] {
+        let nodes = Nodes::start("all-nodes", 3, &["--engine", engine]);
+        let [mut a, mut b, mut c] = [0, 1, 2].map(|node| nodes.client(node));
+        a.batch_execute("CREATE TABLE t (a int PRIMARY KEY, b text)").unwrap();
+        b.batch_execute("INSERT INTO t VALUES (1, 'one'), (2, 'two')").unwrap();
+        assert_eq!(texts(&mut c, "SELECT a, b FROM t ORDER BY a"), ["1|one", "2|two"]);
+        c.batch_execute("UPDATE t SET b = 'zwei' WHERE a = 2; DELETE FROM t WHERE a = 1").unwrap();
+        assert_eq!(show(&mut a, "SELECT b FROM t"), "zwei");
+        // What is unique is so on all nodes, and what refers to a row of another node finds it.
+        let error = b.batch_execute("INSERT INTO t VALUES (2, 'again')").unwrap_err();
+        assert_eq!(error.code(), Some(&SqlState::UNIQUE_VIOLATION), "{}", words(&error));
+        assert!(words(&error).contains("Key (a)=(2) already exists."), "{}", words(&error));
+        b.batch_execute("CREATE TABLE u (t int REFERENCES t ON DELETE CASCADE)").unwrap();
+        c.batch_execute("INSERT INTO u VALUES (2)").unwrap();
+        let error = a.batch_execute("INSERT INTO u VALUES (3)").unwrap_err();
+        assert_eq!(error.code(), Some(&SqlState::FOREIGN_KEY_VIOLATION), "{}", words(&error));
+        a.batch_execute("DELETE FROM t").unwrap();
+        assert_eq!(show(&mut b, "SELECT count(*) FROM u"), "0");
+        // No number twice, whoever draws it.
+        a.batch_execute("CREATE TABLE s (n bigserial PRIMARY KEY, node int)").unwrap();
+        for round in 0..30 {
+            let client = [&mut a, &mut b, &mut c].into_iter().nth(round % 3).unwrap();
+            client.batch_execute(&format!("INSERT INTO s (node) VALUES ({})", round % 3)).unwrap();
+        }
+        assert_eq!(show(&mut c, "SELECT count(*), count(DISTINCT n) FROM s"), "30|30");
+        // A plan that was cached before notices what another node has changed.
+        let prepared = b.prepare("SELECT * FROM s WHERE node = 1").unwrap();
+        assert_eq!(b.query(&prepared, &[]).unwrap().len(), 10);
+        a.batch_execute("CREATE INDEX ON s (node); DROP TABLE u; ALTER TABLE t RENAME COLUMN b TO name").unwrap();
+        assert_eq!(b.query(&prepared, &[]).unwrap().len(), 10);
+        assert_eq!(show(&mut c, "SELECT count(name) FROM t"), "0");
+        let error = b.batch_execute("SELECT * FROM u").unwrap_err();
+        assert_eq!(error.code(), Some(&SqlState::UNDEFINED_TABLE));
+        // Databases and roles too.
+        a.batch_execute("CREATE DATABASE shop").unwrap();
+        assert_eq!(show(&mut c, "SELECT count(*) FROM pg_database WHERE datname = 'shop'"), "1");
+        // What is of one session stays there, and what is of one node says so.
+        a.batch_execute("CREATE TEMP TABLE mine (a int); INSERT INTO mine VALUES (1)").unwrap();
+        b.batch_execute("CREATE TEMP TABLE mine (a text); INSERT INTO mine VALUES ('x'), ('y')").unwrap();
+        assert_eq!(
+            (show(&mut a, "SELECT a FROM mine"), show(&mut b, "SELECT count(*) FROM mine")),
+            ("1".into(), "2".into())
+        );
+        let members = texts(&mut b, "SELECT node, is_self, state, connected FROM seriatim_cluster ORDER BY node");
+        assert_eq!(members, ["0|f||t", "1|t|serving|", "2|f||t"]);
+    }
+}
+
+#[test]
+fn a_conflict_between_nodes_names_the_rule_and_the_key() {
+    let nodes = Nodes::start("conflict", 3, &[]);
+    let [mut a, mut b, mut c] = [0, 1, 2].map(|node| nodes.client(node));
+    a.batch_execute("CREATE TABLE t (a int PRIMARY KEY, b int); INSERT INTO t VALUES (1, 0), (2, 0)").unwrap();
+    a.batch_execute("BEGIN; SELECT * FROM t WHERE a = 1").unwrap();
+    b.batch_execute("UPDATE t SET b = 7 WHERE a = 1").unwrap();
+    let ended = a.batch_execute("UPDATE t SET b = 8 WHERE a = 2").and_then(|()| a.batch_execute("COMMIT"));
+    let error = ended.unwrap_err();
+    assert_eq!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE), "{}", words(&error));
+    let said = words(&error);
+    assert!(said.contains("Rule key-changed") && said.contains("table \"t\"") && said.contains("(a)=(1)"), "{said}");
+    a.batch_execute("ROLLBACK").unwrap();
+    assert_eq!(texts(&mut c, "SELECT a, b FROM t ORDER BY a"), ["1|7", "2|0"]);
+    assert_eq!(show(&mut a, "SELECT aborts > 0 FROM seriatim_cluster_aborts WHERE rule = 'key-changed'"), "t");
+    // Two nodes that count the same rows both succeed: each statement is repeated by its server.
+    let door = nodes.door();
+    std::thread::scope(|scope| {
+        for node in 0..3 {
+            let door = &door;
+            scope.spawn(move || {
+                let mut client = door.try_client(node).unwrap();
+                (0..10).for_each(|_| until_done(&mut client, "UPDATE t SET b = b + 1 WHERE a = 2"));
+            });
+        }
+    });
+    assert_eq!(show(&mut c, "SELECT b FROM t WHERE a = 2"), "30");
+}
+
+/// Clients that count acknowledged rows while nodes come and go.
+struct Load {
+    stop: Arc<AtomicBool>,
+    acknowledged: Arc<Mutex<Vec<i64>>>,
+    /// Rows acknowledged by each node.
+    by_node: Arc<Vec<AtomicU64>>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Load {
+    /// One client on each node. A row is inserted once: if its outcome is unknown, the next one has another number.
+    fn start(door: &Door) -> Load {
+        let (stop, acknowledged) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<i64>>>::default());
+        let by_node = Arc::new((0..door.nodes).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+        let next = Arc::new(AtomicU64::new(0));
+        let run = |node: usize| {
+            let (door, stop, next) = (door.clone(), stop.clone(), next.clone());
+            let (acknowledged, by_node) = (acknowledged.clone(), by_node.clone());
+            move || {
+                let mut client = None;
+                while !stop.load(Ordering::SeqCst) {
+                    let Some(session) = client.as_mut() else {
+                        client = door.try_client(node).ok();
+                        std::thread::yield_now();
+                        continue;
+                    };
+                    let number = next.fetch_add(1, Ordering::SeqCst) as i64;
+                    match postgres::Client::execute(
+                        session,
+                        "INSERT INTO counted VALUES ($1, $2)",
+                        &[&number, &(node as i32)],
+                    ) {
+                        Ok(_) => {
+                            acknowledged.lock().unwrap().push(number);
+                            by_node[node].fetch_add(1, Ordering::SeqCst);
+                        }
+                        Err(error) if is_to_repeat(&error) => {}
+                        Err(error) if error.as_db_error().is_some_and(|said| !said.severity().contains("FATAL")) => {
+                            assert_eq!(error.code().map(SqlState::code), Some("08007"), "{}", words(&error));
+                        }
+                        Err(_) => client = None,
+                    }
+                }
+            }
+        };
+        let threads = (0..door.nodes).map(|node| std::thread::spawn(run(node))).collect();
+        Load { stop, acknowledged, by_node, threads }
+    }
+
+    /// Waits until each of these nodes has acknowledged so many rows more.
+    fn await_rows(&self, nodes: &[usize], more: u64) {
+        let before: Vec<u64> = nodes.iter().map(|node| self.by_node[*node].load(Ordering::SeqCst)).collect();
+        for (node, before) in nodes.iter().zip(before) {
+            while self.by_node[*node].load(Ordering::SeqCst) < before + more {
+                assert!(self.threads.iter().all(|thread| !thread.is_finished()), "a client has failed");
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        }
+    }
+
+    fn end(self) -> Vec<i64> {
+        self.stop.store(true, Ordering::SeqCst);
+        self.threads.into_iter().for_each(|thread| thread.join().unwrap());
+        self.acknowledged.lock().unwrap().clone()
+    }
+}
+
+/// Everything acknowledged is on every node, once.
+fn check_rows(nodes: &Nodes, acknowledged: &[i64]) {
+    for node in 0..nodes.count() {
+        let mut client = nodes.client(node);
+        let rows = client.query("SELECT n FROM counted", &[]).unwrap();
+        let rows: std::collections::HashSet<i64> = rows.iter().map(|row| row.get(0)).collect();
+        let lost: Vec<_> = acknowledged.iter().filter(|number| !rows.contains(number)).collect();
+        assert!(lost.is_empty(), "node {node} has lost {lost:?}");
+    }
+}
+
+const OTHERS: [[usize; 2]; 3] = [[1, 2], [0, 2], [0, 1]];
+
+#[test]
+fn no_kill_of_a_node_takes_an_acknowledged_row_away() {
+    let mut nodes = Nodes::start("kill", 3, &[]);
+    nodes.client(0).batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
+    let load = Load::start(&nodes.door());
+    load.await_rows(&[0, 1, 2], 5);
+    for killed in 0..3 {
+        nodes.kill(killed);
+        load.await_rows(&OTHERS[killed], 5);
+        nodes.revive(killed);
+        load.await_rows(&[0, 1, 2], 5);
+    }
+    // SIGTERM ends in order, and the others go on.
+    assert_eq!(nodes.stop(1), Some(0));
+    load.await_rows(&[0, 2], 5);
+    nodes.revive(1);
+    load.await_rows(&[1], 5);
+    // All at once: what was acknowledged is on the disks of a majority.
+    (0..3).for_each(|node| nodes.kill(node));
+    nodes.start_all();
+    load.await_rows(&[0, 1, 2], 5);
+    check_rows(&nodes, &load.end());
+}
+
+#[test]
+fn a_node_that_has_lost_its_directory_gets_a_state_and_no_vote() {
+    let mut nodes = Nodes::start("emptied", 3, &[]);
+    let mut client = nodes.client(0);
+    client.batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
+    client
+        .batch_execute("CREATE TABLE big AS SELECT g AS a, repeat('x', 500) AS b FROM generate_series(1, 4000) g")
+        .unwrap();
+    let load = Load::start(&nodes.door());
+    load.await_rows(&[0, 1, 2], 5);
+    nodes.kill(2);
+    std::fs::remove_dir_all(nodes.data(2)).unwrap();
+    load.await_rows(&[0, 1], 5);
+    nodes.revive(2);
+    nodes.process(2).says("comes back without its vote");
+    load.await_rows(&[0, 1, 2], 5);
+    let mut third = nodes.client(2);
+    assert_eq!(show(&mut third, "SELECT count(*), sum(length(b)) FROM big"), "4000|2000000");
+    assert_eq!(show(&mut third, "SELECT part FROM seriatim_cluster WHERE is_self"), "learner");
+    // It stays so, and goes on from its own rows.
+    drop(third);
+    assert_eq!(nodes.stop(2), Some(0));
+    nodes.revive(2);
+    load.await_rows(&[0, 1, 2], 5);
+    assert_eq!(show(&mut nodes.client(2), "SELECT part FROM seriatim_cluster WHERE is_self"), "learner");
+    check_rows(&nodes, &load.end());
+}
+
+#[test]
+fn a_node_that_stands_still_holds_nobody_up_and_answers_nothing_stale() {
+    let mut nodes = Nodes::start("stopped", 3, &[]);
+    nodes.client(0).batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
+    let load = Load::start(&nodes.door());
+    load.await_rows(&[0, 1, 2], 5);
+    for still in 0..3 {
+        nodes.process(still).signal("STOP");
+        load.await_rows(&OTHERS[still], 20);
+        nodes.process(still).signal("CONT");
+        // Everything that others have acknowledged meanwhile is there.
+        let acknowledged = load.acknowledged.lock().unwrap().clone();
+        let mut client = loop {
+            match nodes.try_client(still) {
+                Ok(client) => break client,
+                Err(error) => assert!(is_to_repeat(&error), "{}", words(&error)),
+            }
+        };
+        let rows = loop {
+            match client.query("SELECT n FROM counted", &[]) {
+                Ok(rows) => break rows,
+                Err(error) => assert!(is_to_repeat(&error), "{}", words(&error)),
+            }
+        };
+        let rows: std::collections::HashSet<i64> = rows.iter().map(|row| row.get(0)).collect();
+        assert!(acknowledged.iter().all(|number| rows.contains(number)), "a stale read at node {still}");
+        load.await_rows(&[still], 5);
+    }
+    check_rows(&nodes, &load.end());
+}
+
+/// Runs a node that does not start; the exit code and its words.
+fn refused(command: &mut Command, why: &str) {
+    Ran::of(command).refused(2, why);
+}
+
+#[test]
+fn what_cannot_be_is_explained() {
+    let mut nodes = Nodes::described("refusals", 3, &[]);
+    let file = nodes.file();
+    refused(&mut nodes.command(3, &nodes.data(3)), "has 3 nodes, from 0 on");
+    refused(nodes.command(0, &nodes.data(0)).args(["--durability", "async"]), "no other durability");
+    refused(nodes.command(0, &nodes.data(0)).args(["--engine", "twopl"]), "needs mvto or hyper");
+    // Without a majority clients are told what is missing.
+    nodes.spawn(0);
+    nodes.process(0).says("missing: node 1");
+    let error = match nodes.try_client(0) {
+        Err(error) => error,
+        Ok(_) => panic!("one node of three serves"),
+    };
+    let said = words(&error);
+    assert!(said.contains("57P03 the database system is starting up") && said.contains("missing: node 1"), "{said}");
+    assert_eq!(nodes.stop(0), Some(0), "it can be stopped while it waits");
+    nodes.start_all();
+    nodes.client(1).batch_execute("CREATE TABLE t (a int)").unwrap();
+    // A directory that is in use, and an address.
+    refused(&mut nodes.command(1, &nodes.data(1)), "cannot listen on");
+    assert_eq!(nodes.stop(1), Some(0));
+    // Another node's directory, another cluster's, another engine's, and one with other things in it.
+    refused(&mut nodes.command(1, &nodes.data(2)), "belongs to node 2, not 1");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("name = \"refusals\"", "name = \"other\"")).unwrap();
+    refused(&mut nodes.command(1, &nodes.data(1)), "cluster \"refusals\", not \"other\"");
+    std::fs::write(&file, text.replace(":7401\"", ":7401\"\nvotes = true").replace("127.", "192.0.2.")).unwrap();
+    refused(&mut nodes.command(1, &nodes.data(1)), "192.0.2.");
+    std::fs::write(&file, &text).unwrap();
+    refused(nodes.command(1, &nodes.data(1)).args(["--engine", "hyper"]), "engine is mvto, not hyper");
+    let other = Directory::made("refusals-other");
+    other.file("letter", "dear");
+    refused(&mut nodes.command(1, other.path()), "not empty (letter)");
+    // Beside the cluster nobody changes a node's rows.
+    let mut shell = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    shell.args(["sql", "-c", "SELECT 1", "--data"]).arg(nodes.data(1).join("database"));
+    refused(&mut shell, "belongs to a node of a cluster");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    server.args(["serve", "--pg", "127.0.0.1:0", "--data"]).arg(nodes.data(1));
+    refused(&mut server, "holds other files and no database");
+    nodes.revive(1);
+    assert_eq!(show(&mut nodes.client(1), "SELECT count(*) FROM t"), "0");
+}
+
+#[test]
+fn one_command_starts_and_stops_a_cluster() {
+    let directory = Directory::made("cluster-command");
+    let data = directory.join("cluster");
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+        command.args(["cluster", "3", "--port", "0", "--cluster-port", "0", "--data"]).arg(&data);
+        let mut cluster = Process::start(&mut command, "cluster".into());
+        let lines = cluster.ready().expect("it is ready");
+        (cluster, lines)
+    };
+    let port = |line: &str| line.split(' ').skip_while(|word| *word != "-p").nth(1).unwrap().parse::<u16>().unwrap();
+    let connect = |line: &str| {
+        let mut config = postgres::Config::new();
+        config.host("127.0.0.1").port(port(line)).user("postgres").connect(postgres::NoTls).unwrap()
+    };
+    let (cluster, lines) = start();
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    connect(&lines[0]).batch_execute("CREATE TABLE t (a int); INSERT INTO t VALUES (5)").unwrap();
+    assert_eq!(show(&mut connect(&lines[4]), "SELECT a FROM t"), "5");
+    // A node that was killed is started again by the command that was printed.
+    let process = lines[2].split_whitespace().nth(3).unwrap();
+    assert!(Command::new("kill").args(["-KILL", process]).status().unwrap().success());
+    cluster.says("node 1 has ended");
+    connect(&lines[0]).batch_execute("INSERT INTO t VALUES (6)").unwrap();
+    let again = lines[3].trim_start().strip_prefix("again: ").unwrap();
+    let mut again = Process::start(Command::new("sh").args(["-c", &format!("exec {again}")]), "again".into());
+    assert!(again.ready().is_some());
+    assert_eq!(show(&mut connect(&lines[2]), "SELECT sum(a) FROM t"), "11");
+    again.signal("TERM");
+    assert_eq!(again.end(), Some(0));
+    cluster.signal("INT");
+    assert_eq!(cluster.end(), Some(0));
+    // It goes on where it was, and another number of nodes is refused.
+    let mut other = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    refused(other.args(["cluster", "5", "--data"]).arg(&data), "the cluster has 3 nodes");
+    let (cluster, lines) = start();
+    assert_eq!(show(&mut connect(&lines[0]), "SELECT sum(a) FROM t"), "11");
+    cluster.signal("INT");
+    assert_eq!(cluster.end(), Some(0));
+    let _ = TcpListener::bind(("127.0.0.1", port(&lines[0]))).expect("its ports are free again");
+}
