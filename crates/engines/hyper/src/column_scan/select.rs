@@ -59,6 +59,7 @@ impl Chosen {
     }
 
     /// Keeps the slots whose integers a sieve keeps. A column of other values is left alone.
+    #[expect(clippy::useless_conversion, reason = "of the widest only")]
     pub fn sift(&mut self, column: &Column, sieve: &Sieve) {
         let Data::Words(words) = column.data() else { return };
         let (range, is_sparse) = (self.range.clone(), self.count() * SPARSE < self.range.len());
