@@ -175,9 +175,9 @@ fn no_kill_of_a_node_takes_an_acknowledged_row_away() {
     nodes.client(0).batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
     let load = Load::start(&nodes.door());
     load.await_rows(&[0, 1, 2], 5);
-    for killed in 0..3 {
+    for (killed, others) in OTHERS.iter().enumerate() {
         nodes.kill(killed);
-        load.await_rows(&OTHERS[killed], 5);
+        load.await_rows(others, 5);
         nodes.revive(killed);
         load.await_rows(&[0, 1, 2], 5);
     }
@@ -227,9 +227,9 @@ fn a_node_that_stands_still_holds_nobody_up_and_answers_nothing_stale() {
     nodes.client(0).batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
     let load = Load::start(&nodes.door());
     load.await_rows(&[0, 1, 2], 5);
-    for still in 0..3 {
+    for (still, others) in OTHERS.iter().enumerate() {
         nodes.process(still).signal("STOP");
-        load.await_rows(&OTHERS[still], 20);
+        load.await_rows(others, 20);
         nodes.process(still).signal("CONT");
         // Everything that others have acknowledged meanwhile is there.
         let acknowledged = load.acknowledged.lock().unwrap().clone();

@@ -68,7 +68,10 @@ impl Recording {
                 std::thread::yield_now();
                 continue;
             };
-            while !self.stop.load(Ordering::SeqCst) && self.transaction(&mut session, node, process, &mut random) {}
+            let mut is_there = true;
+            while is_there && !self.stop.load(Ordering::SeqCst) {
+                is_there = self.transaction(&mut session, node, process, &mut random);
+            }
         }
     }
 
