@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::engines::{DoorName, EngineName, RECEIVE};
+use crate::engines::{DoorName, EngineName, OrderName, PolicyName, RECEIVE};
 use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
 use crate::kill::CHILD;
 use crate::kill::arguments::KillArguments;
@@ -104,6 +104,9 @@ pub enum WorkloadCommand {
     /// Orders, payments and deliveries of a wholesale supplier
     #[command(after_help = TPCC_EXAMPLES)]
     Tpcc(TpccArguments),
+    /// A travel agency: bookings of cars, flights and rooms
+    #[command(after_help = VACATION_EXAMPLES)]
+    Vacation(VacationArguments),
 }
 
 /// Which experiment.
@@ -153,6 +156,7 @@ Trials on two cores (on more there are more points):
   hyper-scan 72, hyper-synopsis 36, hyper-cycles 48, hyper-dml 72, hyper-tpcc 27, hyper-tatp 27, hyper-threads 48, hyper-logging 93,
   hyper-validation 36, hyper-aborts 36,
   bohm-stages 3, bohm-10rmw 96, bohm-2rmw8r 42, bohm-theta 84, bohm-long-readers 84, bohm-smallbank 48; all 909, two hours.
+dur-bank, dur-tpcc, dur-vacation and dur-remote run in virtual time, each point once: --repeat and --seconds have no effect on them.
 Smoke scale takes seconds, and decides nothing.
 
 Exit codes: 0 the experiment ran, whatever came out; 1 a trial failed (the others have figures, all the same); 2 bad arguments.
@@ -167,6 +171,11 @@ Examples:
   lab workload tpcc --engine mvto --compare twopl --threads 2 --warehouses 2
   A scan of the whole stock every 100 ms beside the clients:
     lab workload tpcc --engine mvto --compare twopl --long-readers 1 --long-reader-interval 100";
+
+const VACATION_EXAMPLES: &str = "\
+Examples:
+  lab workload vacation --engine mvto --compare twopl --threads 2
+  lab workload vacation --preset high --engine mvto --compare silo,bohm --threads 1,2";
 
 /// What every workload takes.
 #[derive(Debug, Args)]
@@ -249,6 +258,18 @@ pub struct CommonArguments {
     /// Nodes of --engine dur
     #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub nodes: u32,
+
+    /// The order between nodes of --engine dur
+    #[arg(long, value_enum, default_value = "sequencer")]
+    pub order: OrderName,
+
+    /// What transactions of --engine dur may read
+    #[arg(long, value_enum, default_value = "speculative")]
+    pub policy: PolicyName,
+
+    /// Transactions that a node of --engine dur executes at a time; 0 is its default
+    #[arg(long, default_value = "0", value_name = "N", value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub speculative: u32,
 
     /// What acknowledgements wait for
     #[arg(long, value_enum, default_value = "none")]
@@ -442,6 +463,38 @@ pub struct TatpChanges {
     /// Subscribers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub subscribers: Option<u64>,
+}
+
+/// `lab workload vacation`.
+#[derive(Debug, Args)]
+pub struct VacationArguments {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub common: CommonArguments,
+
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its arguments are documented one by one")]
+    pub changes: VacationChanges,
+}
+
+/// Changes of a preset of Vacation. The names are those of its parameters.
+#[derive(Debug, Default, Args, Serialize)]
+pub struct VacationChanges {
+    /// Cars, flights, rooms and customers, each as many
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub relations: Option<u64>,
+
+    /// Offers that a transaction looks at
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub queries: Option<u32>,
+
+    /// Percentage of the relations that are looked at
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub queried: Option<f64>,
+
+    /// Percentage of transactions that book
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    pub users: Option<f64>,
 }
 
 /// `lab workload tpcc`.

@@ -2,7 +2,7 @@
 
 use crate::cli::{Arguments, Command, CommonArguments, ExperimentCommand, HistoryArguments, WorkloadCommand};
 use crate::driver::Extent;
-use crate::engines::{self, EngineName, Settings, Stages};
+use crate::engines::{self, DurSettings, EngineName, Settings, Stages};
 use crate::experiments::paxos_order;
 use crate::experiments::{listing, page, runs};
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use crate::report::{self, Row};
 use crate::trial::{self, DurabilityName, Plan, WorkloadPlan};
 use crate::turns::{self, Progress, Space};
 use crate::workloads::parameters::Presets;
-use crate::workloads::{bank, dml, smallbank, tatp, tpcc, ycsb};
+use crate::workloads::{bank, dml, smallbank, tatp, tpcc, vacation, ycsb};
 use crate::{histories, kill, machine, processes, soak};
 use clap::CommandFactory;
 use serde::Serialize;
@@ -112,6 +112,12 @@ fn workload_plan(command: &WorkloadCommand) -> Result<(&CommonArguments, Workloa
             parameters.check()?;
             (&arguments.common, WorkloadPlan::Tpcc(parameters))
         }
+        WorkloadCommand::Vacation(arguments) => {
+            let parameters: vacation::Parameters =
+                preset(vacation::NAME, vacation::PRESETS, &arguments.common, &arguments.changes)?;
+            parameters.check()?;
+            (&arguments.common, WorkloadPlan::Vacation(parameters))
+        }
     };
     Ok(plan)
 }
@@ -166,7 +172,12 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
             stages: Stages { planners: common.planners, executors: common.executors },
             moves_threads: common.moves_threads,
             reads_behind: common.reads_behind,
-            nodes: common.nodes,
+            dur: DurSettings {
+                nodes: common.nodes,
+                order: common.order,
+                policy: common.policy,
+                speculative: common.speculative,
+            },
             ..Settings::default()
         },
         workload: workload.clone(),

@@ -6,10 +6,10 @@
 
 mod bare;
 mod open;
-mod passes;
+pub(crate) mod passes;
 mod prepared;
 mod single;
-mod streams;
+pub(crate) mod streams;
 mod tally;
 mod worker;
 

@@ -6,9 +6,11 @@ mod doors;
 mod dur;
 mod one_mutex;
 mod redo_log;
+pub mod replicas;
 mod shipped;
 mod variants;
 
+pub use self::dur::{DurSettings, OrderName, PolicyName};
 pub use counters::Ladder;
 pub use doors::{Adapted, DoorName};
 pub use one_mutex::OneMutex;
@@ -16,7 +18,6 @@ pub use redo_log::{RECEIVE, RedoLog, receive};
 pub use variants::{HyperVariant, ValidationName};
 
 use self::bohm::BohmEngine;
-use self::dur::DurEngine;
 use counters::{Counter, LockedCounter};
 use doors::{HekatonEngine, HyperEngine, MvtoEngine, SiloEngine};
 use env::time::Duration;
@@ -133,9 +134,9 @@ pub struct Settings {
     /// Whether transactions of `bohm` that only read do so behind the last complete batch, in their clients' threads.
     #[serde(default)]
     pub reads_behind: bool,
-    /// Nodes of `dur`; none is one.
+    /// What `dur` runs on.
     #[serde(default)]
-    pub nodes: u32,
+    pub dur: DurSettings,
 }
 
 /// How many threads of `bohm` do what.
@@ -314,11 +315,7 @@ pub fn on_engine<T: OnEngine>(
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
             Ok(task.run(BohmEngine::new(engine, settings.reads_behind), tables))
         }
-        EngineName::Dur => {
-            let engine = DurEngine::open(settings);
-            let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
-            Ok(task.run(engine, tables))
-        }
+        EngineName::Dur => dur::run(settings, schemas, task),
         EngineName::Twopl => {
             let engine = TwoPhaseLocking::new(twopl_options(settings.has_small_limits));
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;

@@ -5,6 +5,7 @@
 
 mod bohm;
 mod builder;
+mod dur;
 pub mod figures;
 mod hyper;
 pub mod listing;
@@ -76,6 +77,8 @@ impl Paper {
 pub enum How {
     /// `lab run`.
     Sweep(&'static Sweep),
+    /// `lab run`, in virtual time.
+    Simulation(&'static dur::Simulation),
     /// A command of its own, and how its figures are drawn.
     Command(&'static str, &'static [Chart]),
     /// Nothing.

@@ -12,8 +12,8 @@
 //!   run for a moment without a database, so that a row says what the lab itself takes of a transaction.
 //!   Clients may share a thread, and advance in turns: what is concurrent is so logically.
 //! - [`workloads`] are `model::Procedure`s, written once: [`workloads::ycsb`], [`workloads::bank`], [`workloads::smallbank`],
-//!   [`workloads::dml`], [`workloads::tatp`], [`workloads::tpcc`]. Their parameters are presets in `workloads/*.toml`, which the
-//!   command line changes. A program without a footprint is [`workloads::mixed`], which measures nothing.
+//!   [`workloads::vacation`], [`workloads::dml`], [`workloads::tatp`], [`workloads::tpcc`]. Their parameters are presets in
+//!   `workloads/*.toml`, which the command line changes. A program without a footprint is [`workloads::mixed`], which measures nothing.
 //! - [`workloads::audit`] checks the whole database after each run, against what the clients' transactions returned.
 //! - [`sums`] adds up a column beside versions: by the engines' scans by column, which are no `Access`.
 //! - [`queries`] runs queries of TPC-H by SQL, with their reads logged and not.

@@ -5,7 +5,7 @@
 use crate::driver::{Extent, Outcome, Run, Tally};
 use crate::engines::{DoorName, EngineName, OnEngine, PredicateLogs, Settings, hyper_options, on_engine};
 use crate::processes::own_program;
-use crate::workloads::{Workload, bank, dml, smallbank, tatp, tpcc, ycsb};
+use crate::workloads::{Workload, bank, dml, smallbank, tatp, tpcc, vacation, ycsb};
 use crate::{queries, sums};
 use check::{Record, Writer};
 use env::time::Duration;
@@ -133,6 +133,8 @@ pub enum WorkloadPlan {
     Tatp(tatp::Parameters),
     /// Orders of a wholesale supplier.
     Tpcc(tpcc::Parameters),
+    /// A travel agency.
+    Vacation(vacation::Parameters),
 }
 
 impl WorkloadPlan {
@@ -147,6 +149,7 @@ impl WorkloadPlan {
             WorkloadPlan::Tpch(_) => queries::NAME,
             WorkloadPlan::Tatp(_) => tatp::NAME,
             WorkloadPlan::Tpcc(_) => tpcc::NAME,
+            WorkloadPlan::Vacation(_) => vacation::NAME,
         }
     }
 
@@ -161,6 +164,7 @@ impl WorkloadPlan {
             WorkloadPlan::Tpch(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Tatp(parameters) => serde_json::to_value(parameters),
             WorkloadPlan::Tpcc(parameters) => serde_json::to_value(parameters),
+            WorkloadPlan::Vacation(parameters) => serde_json::to_value(parameters),
         }
         .expect("parameters are numbers and flags")
     }
@@ -303,6 +307,7 @@ pub fn perform<S: Subject>(plan: &Plan<S>) -> Result<Measurement, Failure> {
         WorkloadPlan::Tpch(parameters) => perform_query(plan, parameters),
         WorkloadPlan::Tatp(parameters) => perform_workload(plan, &tatp::Tatp::new(parameters.clone())),
         WorkloadPlan::Tpcc(parameters) => perform_workload(plan, &tpcc::Tpcc::new(parameters.clone())),
+        WorkloadPlan::Vacation(parameters) => perform_workload(plan, &vacation::Vacation::new(parameters.clone())),
     }
 }
 

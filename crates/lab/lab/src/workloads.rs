@@ -14,6 +14,7 @@ pub mod smallbank;
 mod stamps;
 pub mod tatp;
 pub mod tpcc;
+pub mod vacation;
 pub mod ycsb;
 
 pub use audit::Audit;
@@ -28,6 +29,7 @@ use model::{
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::ops::Bound;
 
 /// A database to fill and clients to run on it.
 pub trait Workload: Sync + 'static {
@@ -56,6 +58,21 @@ pub trait Workload: Sync + 'static {
 
     /// The check of the database that these clients leave behind, long readers among them; `None` if there is none.
     fn audit(&self, clients: &[&Self::Client]) -> Option<Self::Audit>;
+}
+
+/// A workload that can be divided among nodes.
+pub trait Partitioned: Workload {
+    /// The node, of so many, where a key is at home. `None`: everywhere, and no transaction writes it.
+    fn home(&self, nodes: u64, table: usize, key: &[u8]) -> Option<u64>;
+
+    /// The same of all keys of a range; `None`: they have several, or it is not known.
+    fn home_of_range(&self, nodes: u64, table: usize, lower: &Bound<Key>, upper: &Bound<Key>) -> Option<u64> {
+        let _ = (nodes, table, lower, upper);
+        None
+    }
+
+    /// The node where a client is, whose transactions but the remote ones access what is at home there.
+    fn node_of(&self, nodes: u64, client: u32) -> u64;
 }
 
 /// A record of a table.

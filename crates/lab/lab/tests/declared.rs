@@ -11,6 +11,7 @@ use seriatim_lab::workloads::parameters::Presets;
 use seriatim_lab::workloads::smallbank::{self, Smallbank};
 use seriatim_lab::workloads::tatp::{self, Tatp};
 use seriatim_lab::workloads::tpcc::{self, Tpcc};
+use seriatim_lab::workloads::vacation::{self, Vacation};
 use seriatim_lab::workloads::ycsb::{self, Ycsb};
 use seriatim_lab::workloads::{Call, Client, ClientSlot, Record, Stamps, Workload};
 
@@ -117,7 +118,13 @@ fn ycsb_declares_what_it_does() {
 
 #[test]
 fn bank_declares_what_it_does() {
-    declares_what_it_does(Bank::new(bank::Parameters { accounts: 20, audits: 5.0, own_at_statement: false }));
+    declares_what_it_does(Bank::new(bank::Parameters {
+        accounts: 20,
+        audits: 5.0,
+        partitions: 1,
+        remote: 0.0,
+        own_at_statement: false,
+    }));
 }
 
 #[test]
@@ -129,6 +136,19 @@ fn smallbank_declares_what_it_does() {
         spin_us: 1,
         storage,
         own_at_statement: true,
+    }));
+}
+
+#[test]
+fn vacation_declares_what_it_does() {
+    declares_what_it_does(Vacation::new(vacation::Parameters {
+        relations: 12,
+        queries: 4,
+        queried: 100.0,
+        users: 60.0,
+        partitions: 3,
+        remote: 20.0,
+        own_at_statement: false,
     }));
 }
 

@@ -156,7 +156,8 @@ fn every_sweep_runs_at_smoke_scale_and_makes_a_page() {
         "hyper-aborts",
     ];
     let bohm = ["bohm-stages", "bohm-10rmw", "bohm-2rmw8r", "bohm-theta", "bohm-long-readers", "bohm-smallbank"];
-    assert_eq!(names, [&vmvcc[..], &hyper[..], &bohm[..]].concat());
+    let dur = ["dur-bank", "dur-tpcc", "dur-vacation", "dur-remote"];
+    assert_eq!(names, [&vmvcc[..], &hyper[..], &bohm[..], &dur[..]].concat());
     for outcome in &outcomes {
         assert!(outcome["outcome"].as_str().expect("a text").starts_with("smoke scale decides nothing"));
         let figures = outcome["figures"].as_array().expect("a list");
@@ -183,7 +184,8 @@ fn every_sweep_runs_at_smoke_scale_and_makes_a_page() {
 fn what_cannot_be_run_says_so() {
     for (arguments, named) in [
         ("run vmvcc", "there is no experiment vmvcc"),
-        ("run dur-bank", "cannot be run yet"),
+        ("run asr-bank", "cannot be run yet"),
+        ("run dur-bank --history .", "runs in virtual time"),
         ("run bohm-stages --history .", "name no writes"),
         ("run paxos-order", "lab experiment paxos-order"),
     ] {

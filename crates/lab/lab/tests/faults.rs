@@ -286,11 +286,13 @@ fn aborted_attempts_are_counted_recorded_and_run_again() {
 
 #[test]
 fn a_wrong_sum_ends_the_run() {
-    let workload = Bank::new(bank::Parameters { accounts: 10, audits: 20.0, own_at_statement: false });
+    let workload =
+        Bank::new(bank::Parameters { accounts: 10, audits: 20.0, partitions: 1, remote: 0.0, own_at_statement: false });
     let error = run(Fault::LosesWrites, &workload, plan(&workload, 2, Extent::Transactions(1000))).unwrap_err();
     assert!(matches!(&error, RunError::Wrong(_)), "{error}");
     // Also when no client ever audits: the closing audit finds it.
-    let workload = Bank::new(bank::Parameters { accounts: 10, audits: 0.0, own_at_statement: false });
+    let workload =
+        Bank::new(bank::Parameters { accounts: 10, audits: 0.0, partitions: 1, remote: 0.0, own_at_statement: false });
     let error = run(Fault::LosesWrites, &workload, plan(&workload, 2, Extent::Transactions(1000))).unwrap_err();
     assert!(matches!(&error, RunError::Wrong(_)), "{error}");
 }
@@ -355,7 +357,8 @@ fn read_modify_writes_are_counted() {
 
 #[test]
 fn banks_are_audited() {
-    let workload = Bank::new(bank::Parameters { accounts: 200, audits: 1.0, own_at_statement: false });
+    let workload =
+        Bank::new(bank::Parameters { accounts: 200, audits: 1.0, partitions: 1, remote: 0.0, own_at_statement: false });
     assert_caught(&workload, &[Fault::LosesWrites]);
     for storage in [ycsb::StorageName::Ordered, ycsb::StorageName::Hash] {
         let parameters =
@@ -403,7 +406,8 @@ fn small_tpcc() -> tpcc::Parameters {
 
 #[test]
 fn a_failed_log_ends_the_run() {
-    let workload = Bank::new(bank::Parameters { accounts: 10, audits: 0.0, own_at_statement: false });
+    let workload =
+        Bank::new(bank::Parameters { accounts: 10, audits: 0.0, partitions: 1, remote: 0.0, own_at_statement: false });
     let plan = Run { durability: Durability::Fsync, ..plan(&workload, 2, Extent::Transactions(1000)) };
     let error = run(Fault::LogFails, &workload, plan).unwrap_err();
     assert!(matches!(&error, RunError::Engine(Error::Fault(model::Fault::OutcomeUnknown { .. }))), "{error}");
@@ -412,7 +416,8 @@ fn a_failed_log_ends_the_run() {
 #[test]
 #[should_panic(expected = "on purpose")]
 fn a_panic_ends_the_run_though_others_would_go_on_for_ever() {
-    let workload = Bank::new(bank::Parameters { accounts: 10, audits: 0.0, own_at_statement: false });
+    let workload =
+        Bank::new(bank::Parameters { accounts: 10, audits: 0.0, partitions: 1, remote: 0.0, own_at_statement: false });
     let endless = Run { long_readers: 2, ..plan(&workload, 1, Extent::Transactions(1_000_000)) };
     let _ = run(Fault::Panics, &workload, endless);
 }

@@ -137,6 +137,22 @@ fn bohm_runs_with_more_threads_than_cores() {
 }
 
 #[test]
+fn dur_runs_over_each_order_by_each_policy() {
+    for order in ["sequencer", "paxos"] {
+        for policy in ["speculative", "conflict-aware", "speculative --speculative 1"] {
+            let file = scratch(&format!("dur-{order}-{}.jsonl", policy.len()));
+            let rows = rows(&format!(
+                "workload bank --engine dur --nodes 3 --order {order} --policy {policy} --door declared --threads 6 --accounts 20 \
+                 --transactions 600 --history {}",
+                file.display()
+            ));
+            check_row(&rows[0], "dur", "bank", 6);
+            judge_file(&file);
+        }
+    }
+}
+
+#[test]
 fn prepared_transactions_are_all_run_and_audited() {
     for (_, engine) in engines() {
         let rows = rows(&format!(
@@ -236,6 +252,7 @@ fn every_workload_runs_on_every_engine_and_its_histories_pass_both_judges() {
         ("smallbank", "--preset bohm-contended --spin-us 1"),
         ("dml", "--records 50 --operations 3 --updates 40 --delete-inserts 40"),
         ("tatp", "--subscribers 40"),
+        ("vacation", "--relations 12 --users 70 --queried 100"),
         (
             "tpcc",
             "--warehouses 2 --items 60 --customers 20 --remote-items 10 --top-customers 2 --long-reader-interval 1",
@@ -363,6 +380,7 @@ fn without_arguments_it_prints_help() {
         "workload dml --help",
         "workload tatp --help",
         "workload tpcc --help",
+        "workload vacation --help",
         "history --help",
     ] {
         let output = lab(arguments);

@@ -5,14 +5,14 @@ use model::{Access, Columns, Error, Key, Program, Result, RowBuf, Scan, ScanEnd,
 use std::ops::{Bound, ControlFlow};
 
 /// Writes a batch of records.
-pub(super) struct Load<'a> {
-    tables: &'a [TableId],
+pub(crate) struct Load {
+    tables: Vec<TableId>,
     records: Vec<Record>,
 }
 
-impl<'a> Load<'a> {
-    pub fn new(tables: &'a [TableId], records: impl Iterator<Item = Record>) -> Load<'a> {
-        Load { tables, records: records.collect() }
+impl Load {
+    pub fn new(tables: &[TableId], records: impl Iterator<Item = Record>) -> Load {
+        Load { tables: tables.to_vec(), records: records.collect() }
     }
 
     pub fn records(&self) -> &[Record] {
@@ -28,7 +28,7 @@ impl<'a> Load<'a> {
     }
 }
 
-impl Program for Load<'_> {
+impl Program for Load {
     type Output = ();
     type Error = Error;
 
@@ -38,10 +38,10 @@ impl Program for Load<'_> {
 }
 
 /// A row with its key.
-pub(super) type Found = (Key, RowBuf);
+pub(crate) type Found = (Key, RowBuf);
 
 /// Returns the rows of a table, some in each transaction.
-pub(super) trait Pass: Program<Output = Vec<Found>, Error = Error> {
+pub(crate) trait Pass: Program<Output = Vec<Found>, Error = Error> {
     /// Returns whether there may be more rows.
     fn has_more(&self) -> bool;
 
@@ -50,7 +50,7 @@ pub(super) trait Pass: Program<Output = Vec<Found>, Error = Error> {
 }
 
 /// Rows of an ordered table.
-pub(super) struct Walk {
+pub(crate) struct Walk {
     table: TableId,
     rows: usize,
     /// Where the next transaction begins, and where the last has ended.

@@ -81,33 +81,33 @@ impl Retry for Patience<'_> {
 }
 
 /// A program that gives way before each access.
-pub(super) struct GivesWay<'p, P> {
+pub(crate) struct GivesWay<'p, P, F> {
     pub program: &'p mut P,
-    pub pause: &'p Pause,
+    pub pause: F,
 }
 
-impl<P: Program> Program for GivesWay<'_, P> {
+impl<P: Program, F: Fn()> Program for GivesWay<'_, P, F> {
     type Output = P::Output;
     type Error = P::Error;
 
     fn run<A: Access + ?Sized>(&mut self, access: &mut A) -> std::result::Result<P::Output, P::Error> {
-        self.program.run(&mut GivingWay { access, pause: self.pause })
+        self.program.run(&mut GivingWay { access, pause: &self.pause })
     }
 }
 
-struct GivingWay<'p, A: ?Sized> {
+struct GivingWay<'p, A: ?Sized, F> {
     access: &'p mut A,
-    pause: &'p Pause,
+    pause: &'p F,
 }
 
-impl<A: Access + ?Sized> GivingWay<'_, A> {
+impl<A: Access + ?Sized, F: Fn()> GivingWay<'_, A, F> {
     fn next(&mut self) -> &mut A {
-        self.pause.suspend(());
+        (self.pause)();
         self.access
     }
 }
 
-impl<A: Access + ?Sized> Access for GivingWay<'_, A> {
+impl<A: Access + ?Sized, F: Fn()> Access for GivingWay<'_, A, F> {
     fn read(&mut self, table: TableId, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.next().read(table, key, columns, row)
     }

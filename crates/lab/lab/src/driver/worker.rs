@@ -156,7 +156,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
             match pause {
                 None => stage.execute(call, door, how, &mut self.retrying, log, acknowledge),
                 Some(pause) => {
-                    let mut program = GivesWay { program: call, pause };
+                    let mut program = GivesWay { program: call, pause: || pause.suspend(()) };
                     let mut patience = Patience { retrying: &mut self.retrying, pause, turns: &mut self.turns };
                     stage.execute(&mut program, door, how, &mut patience, log, acknowledge)
                 }

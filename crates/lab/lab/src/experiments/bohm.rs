@@ -3,7 +3,7 @@
 //! The paper's numbers are those that its text gives: where it shows only a curve, there is nothing to draw beside ours. Our `mvto` and
 //! `hyper` stand beside the five systems of the paper.
 
-mod claims;
+pub(super) mod claims;
 mod long_readers;
 mod smallbank;
 mod stages;

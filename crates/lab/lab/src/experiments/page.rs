@@ -146,6 +146,7 @@ fn machine(outcome: &Outcome) -> String {
 fn charts(experiment: &Experiment, outcome: &Outcome) -> Result<String, String> {
     let charts = match experiment.how {
         How::Sweep(sweep) => sweep.charts,
+        How::Simulation(simulation) => simulation.charts,
         How::Command(_, charts) => charts,
         How::NotYet => &[],
     };

@@ -1,6 +1,7 @@
 //! The list of the papers' experiments.
 
 use super::bohm::{self, RMW, RMW_READS, SMALLBANK, STAGES, THETA};
+use super::dur::{self, Simulation};
 use super::hyper::{ABORTS, CYCLES, DML, LOGGING, SCAN, SYNOPSIS, TATP, THREADS, TPCC, VALIDATION};
 use super::paxos_order::report::CHARTS;
 use super::vmvcc::{CONTENTION, LADDER, LONG_READERS, SILO, STOCK_SCAN};
@@ -18,6 +19,16 @@ const fn sweep(
     outcome: &'static str,
 ) -> Experiment {
     Experiment { name, paper, figure, shows, how: How::Sweep(sweep), outcome }
+}
+
+const fn simulation(
+    name: &'static str,
+    figure: &'static str,
+    shows: &'static str,
+    simulation: &'static Simulation,
+    outcome: &'static str,
+) -> Experiment {
+    Experiment { name, paper: Paper::Pandey, figure, shows, how: How::Simulation(simulation), outcome }
 }
 
 /// An experiment that was run at smoke scale only.
@@ -154,10 +165,16 @@ pub const EXPERIMENTS: &[Experiment] = &[
         &SMALLBANK,
         "partly: holds: locks and silo are alike without contention; needs 40 cores: bohm is like them there, and three times hekaton and si, locks are first under contention, bohm is next, si is ahead of hekaton; on 2 threads bohm is, times the others, with 50 customers hekaton 0.52, si 0.51, silo 0.51, twopl 0.52 (the paper: ahead, ahead, -, behind), with 100,000 hekaton 0.51, si 0.51, silo 0.51, twopl 0.51 (3, 3, about 1, about 1)",
     ),
-    not_yet("dur-bank", Paper::Pandey, "4.1-4.3", "deferred update: Bank on 3 to 23 nodes"),
-    not_yet("dur-tpcc", Paper::Pandey, "4.4-4.6", "the same: TPC-C"),
-    not_yet("dur-vacation", Paper::Pandey, "4.7", "the same: Vacation"),
-    not_yet("dur-remote", Paper::Pandey, "4.8-4.12", "the same with remote access"),
+    simulation(
+        "dur-bank",
+        "4.1-4.3",
+        "deferred update: Bank on 3 to 23 nodes, in virtual time",
+        &dur::BANK,
+        NOT_MEASURED,
+    ),
+    simulation("dur-tpcc", "4.4-4.6", "the same: TPC-C", &dur::TPCC, NOT_MEASURED),
+    simulation("dur-vacation", "4.7", "the same: Vacation", &dur::VACATION, NOT_MEASURED),
+    simulation("dur-remote", "4.8-4.12", "the same with remote access", &dur::REMOTE, NOT_MEASURED),
     not_yet("asr-tpcc", Paper::Pandey, "6.1-6.3", "serializability over a DBMS: TPC-C"),
     not_yet("asr-tpcw", Paper::Pandey, "6.4-6.6", "the same: TPC-W"),
     not_yet("asr-bank", Paper::Pandey, "6.7-6.9", "the same: Bank"),

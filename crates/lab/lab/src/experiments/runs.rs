@@ -1,7 +1,9 @@
 //! `lab run`: runs experiments and prints what came out.
 
+use super::dur::Simulation;
+use super::dur::run::{Measurements, perform};
 use super::figures::{Figure, Figures, Outcome, distinct};
-use super::{EXPERIMENTS, Experiment, How, Measure, Point, Points, Sweep};
+use super::{Chart, EXPERIMENTS, Experiment, How, Measure, Point, Points, Sweep};
 use crate::cli::{RunArguments, Scale};
 use crate::driver::Extent;
 use crate::engines::DoorName;
@@ -24,21 +26,25 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
         return Err(Failure::Arguments(problem.to_owned()));
     }
     let size = Size::new(arguments);
-    let runs: Vec<Run> = chosen(&arguments.names)?.into_iter().map(|it| Run::new(it, &size, arguments)).collect();
-    if let Some(run) = runs.iter().find(|run| arguments.history.is_some() && !run.has_stamps()) {
-        let name = run.experiment.name;
-        let problem =
-            format!("experiment {name} has rows of less than 16 bytes, which name no writes: run it without --history");
+    let chosen = chosen(&arguments.names)?;
+    let tasks: Vec<Task> = chosen.into_iter().map(|it| Task::new(it, &size, arguments)).collect();
+    if let Some(problem) = tasks.iter().filter(|_| arguments.history.is_some()).find_map(Task::lacks_history) {
         return Err(Failure::Arguments(problem));
     }
     let mut kept = arguments.resume.as_deref().map_or_else(|| Ok(Kept::in_memory()), Kept::in_file)?;
-    let plans: Vec<&Plan> = runs.iter().flat_map(|run| &run.plans).collect();
+    let plans: Vec<&Plan> = tasks.iter().flat_map(Task::plans).collect();
     let mut progress = Progress::new(plans.len() * size.repeats as usize);
     let trials = turns::distinct(&plans) * size.repeats as usize;
     eprintln!("{trials} trials{}", size.cost(trials));
-    let mut outcomes = Vec::new();
-    for run in runs {
-        outcomes.push((run.sweep, run.perform(&size, &mut kept, &mut progress)?));
+    let (mut outcomes, mut measurements) = (Vec::new(), Measurements::default());
+    for task in tasks {
+        outcomes.push(match task {
+            Task::Sweep(run) => (run.sweep.charts, run.perform(&size, &mut kept, &mut progress)?),
+            Task::Simulation(name, simulation) => {
+                let outcome = perform((name, simulation), size.scale, &mut measurements).map_err(Failure::Run)?;
+                (simulation.charts, outcome)
+            }
+        });
     }
     write(arguments, &outcomes, out).map_err(|error| Failure::Run(error.to_string()))?;
     match outcomes.iter().map(|(_, outcome)| outcome.failed.len()).sum() {
@@ -49,14 +55,17 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     }
 }
 
-fn write(arguments: &RunArguments, outcomes: &[(&Sweep, Outcome)], out: &mut dyn Write) -> io::Result<()> {
+/// Charts of an experiment, and what came out.
+type Drawn = (&'static [Chart], Outcome);
+
+fn write(arguments: &RunArguments, outcomes: &[Drawn], out: &mut dyn Write) -> io::Result<()> {
     match arguments.format {
         Format::Json => {
             let outcomes: Vec<&Outcome> = outcomes.iter().map(|(_, outcome)| outcome).collect();
             serde_json::to_writer_pretty(&mut *out, &outcomes)?;
             writeln!(out)?;
         }
-        Format::Table => outcomes.iter().try_for_each(|(sweep, outcome)| write_table(sweep, outcome, out))?,
+        Format::Table => outcomes.iter().try_for_each(|(charts, outcome)| write_table(charts, outcome, out))?,
     }
     if arguments.scale == Scale::Full {
         eprintln!(
@@ -119,25 +128,69 @@ const SMOKE_TRANSACTIONS: u64 = 400;
 /// The same of queries, each logged and not.
 const SMOKE_QUERIES: u64 = 2;
 
-type Chosen = Vec<(&'static Experiment, &'static Sweep)>;
+/// What `lab run` can run.
+#[derive(Clone, Copy)]
+enum Kind {
+    Sweep(&'static Sweep),
+    Simulation(&'static Simulation),
+}
 
-fn chosen(names: &[String]) -> Result<Chosen, Failure> {
-    let sweep = |experiment: &'static Experiment| match experiment.how {
-        How::Sweep(sweep) => Ok((experiment, sweep)),
+type Chosen = (&'static Experiment, Kind);
+
+fn chosen(names: &[String]) -> Result<Vec<Chosen>, Failure> {
+    let kind = |experiment: &'static Experiment| match experiment.how {
+        How::Sweep(sweep) => Ok((experiment, Kind::Sweep(sweep))),
+        How::Simulation(simulation) => Ok((experiment, Kind::Simulation(simulation))),
         How::Command(command, _) => Err(format!("experiment {} has a command of its own: {command}", experiment.name)),
         How::NotYet => Err(format!("experiment {} cannot be run yet", experiment.name)),
     };
     if names.iter().any(|name| name == "all") {
-        return Ok(EXPERIMENTS.iter().filter_map(|experiment| sweep(experiment).ok()).collect());
+        return Ok(EXPERIMENTS.iter().filter_map(|experiment| kind(experiment).ok()).collect());
     }
     let find = |name: &String| {
         let known = EXPERIMENTS.iter().find(|experiment| experiment.name == name);
-        known.ok_or_else(|| format!("there is no experiment {name}: `lab list` names them")).and_then(sweep)
+        known.ok_or_else(|| format!("there is no experiment {name}: `lab list` names them")).and_then(kind)
     };
     names.iter().map(find).collect::<Result<_, _>>().map_err(Failure::Arguments)
 }
 
-/// An experiment that is to be run.
+/// An experiment that is to be run, in trials or in virtual time.
+enum Task {
+    Sweep(Run),
+    Simulation(&'static str, &'static Simulation),
+}
+
+impl Task {
+    fn new((experiment, kind): Chosen, size: &Size, arguments: &RunArguments) -> Task {
+        match kind {
+            Kind::Sweep(sweep) => Task::Sweep(Run::new((experiment, sweep), size, arguments)),
+            Kind::Simulation(simulation) => Task::Simulation(experiment.name, simulation),
+        }
+    }
+
+    fn plans(&self) -> &[Plan] {
+        match self {
+            Task::Sweep(run) => &run.plans,
+            Task::Simulation(..) => &[],
+        }
+    }
+
+    /// Why it records no history.
+    fn lacks_history(&self) -> Option<String> {
+        match self {
+            Task::Sweep(run) if run.has_stamps() => None,
+            Task::Sweep(run) => Some(format!(
+                "experiment {} has rows of less than 16 bytes, which name no writes: run it without --history",
+                run.experiment.name
+            )),
+            Task::Simulation(name, _) => Some(format!(
+                "experiment {name} runs in virtual time, and records no history: run it without --history"
+            )),
+        }
+    }
+}
+
+/// An experiment that is to be run in trials.
 struct Run {
     experiment: &'static Experiment,
     sweep: &'static Sweep,
@@ -221,7 +274,7 @@ fn verdict(scale: Scale, figures: &[Figure], failed: usize, shape: String) -> St
     }
 }
 
-fn write_table(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+fn write_table(charts: &[Chart], outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
     let first = outcome.figures.first();
     writeln!(
         out,
@@ -245,7 +298,7 @@ fn write_table(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Res
     writeln!(out)?;
     write_cells(&cells(&outcome.figures), out)?;
     write_details(&outcome.figures, out)?;
-    write_ratios(sweep, outcome, out)?;
+    write_ratios(charts, outcome, out)?;
     writeln!(out, "\n{}: {}\n", outcome.experiment, outcome.outcome)
 }
 
@@ -307,9 +360,9 @@ fn write_details(figures: &[Figure], out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Our ratios with the paper's beside them.
-fn write_ratios(sweep: &Sweep, outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
+fn write_ratios(charts: &[Chart], outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
     let figures = Figures { all: &outcome.figures, cores: outcome.cores };
-    for chart in sweep.charts {
+    for chart in charts {
         let Measure::Ratio(_) = chart.measure else { continue };
         let labels = figures.labels(chart);
         for series in figures.series(chart) {

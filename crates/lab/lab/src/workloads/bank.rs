@@ -6,8 +6,8 @@
 
 use super::audit::{Audit, LastWrites, LastWritesAudit, expect, is_followed};
 use super::{
-    Call, Client, ClientSlot, Record, Stamp, Stamps, Submission, Workload, decode, encode, register, submit,
-    submit_batch,
+    Call, Client, ClientSlot, Partitioned, Record, Stamp, Stamps, Submission, Workload, decode, encode, register,
+    submit, submit_batch,
 };
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
@@ -33,6 +33,10 @@ pub struct Parameters {
     pub accounts: u64,
     /// Percentage of transactions that are an audit: a scan of all accounts.
     pub audits: f64,
+    /// Accounts are divided among so many, by number; a client keeps to one, with its transfers.
+    pub partitions: u64,
+    /// Percentage of transfers to an account of another partition.
+    pub remote: f64,
     /// Whether a transfer locks an account at the statement that writes it.
     pub own_at_statement: bool,
 }
@@ -49,9 +53,10 @@ pub struct Bank {
 }
 
 impl Bank {
-    /// A bank with at least two accounts.
+    /// A bank with at least two accounts in each partition.
     pub fn new(parameters: Parameters) -> Bank {
-        assert!(parameters.accounts >= 2, "a transfer needs two accounts");
+        assert!(parameters.partitions >= 1, "accounts belong to a partition");
+        assert!(parameters.accounts >= 2 * parameters.partitions, "a transfer needs two accounts");
         Bank { parameters }
     }
 
@@ -62,6 +67,9 @@ impl Bank {
     fn seated(&self, at: ClientSlot<'_>, audits: f64) -> Transactions {
         Transactions {
             accounts: self.parameters.accounts,
+            partitions: self.parameters.partitions,
+            home: u64::from(at.number.saturating_sub(1)) % self.parameters.partitions,
+            remote: Chance::percent(self.parameters.remote),
             sum: self.sum(),
             audits: Chance::percent(audits),
             transfer_mode: if self.parameters.own_at_statement { Mode::OwnAtStatement } else { Mode::ReadWrite },
@@ -271,12 +279,51 @@ impl Call for Transaction {
 #[derive(Debug)]
 pub struct Transactions {
     accounts: u64,
+    partitions: u64,
+    home: u64,
+    remote: Chance,
     sum: i64,
     audits: Chance,
     transfer_mode: Mode,
     randomness: Randomness,
     call: Transaction,
     last_writes: LastWrites,
+}
+
+impl Transactions {
+    /// Accounts of a partition.
+    fn accounts_of(&self, partition: u64) -> u64 {
+        (self.accounts - partition).div_ceil(self.partitions)
+    }
+
+    /// Two accounts of the own partition, or the second of another.
+    fn draw_accounts(&mut self) -> (u64, u64) {
+        let own = self.accounts_of(self.home);
+        let from = self.randomness.in_range(0..own);
+        let number = |partition: u64, at: u64| at * self.partitions + partition;
+        if self.partitions > 1 && self.remote.draw(&mut self.randomness) {
+            let other = another(self.randomness.in_range(0..self.partitions - 1), self.home);
+            let to = self.randomness.in_range(0..self.accounts_of(other));
+            return (number(self.home, from), number(other, to));
+        }
+        let to = another(self.randomness.in_range(0..own - 1), from);
+        (number(self.home, from), number(self.home, to))
+    }
+}
+
+/// Of numbers without one, the one at a place.
+fn another(at: u64, without: u64) -> u64 {
+    if at < without { at } else { at + 1 }
+}
+
+impl Partitioned for Bank {
+    fn home(&self, nodes: u64, _: usize, key: &[u8]) -> Option<u64> {
+        Key::to_u64(key).map(|number| number % self.parameters.partitions % nodes)
+    }
+
+    fn node_of(&self, nodes: u64, client: u32) -> u64 {
+        u64::from(client.saturating_sub(1)) % self.parameters.partitions % nodes
+    }
 }
 
 impl Client for Transactions {
@@ -287,9 +334,7 @@ impl Client for Transactions {
             self.call.kind = Kind::Audit;
             return Mode::ReadOnly;
         }
-        let from = self.randomness.in_range(0..self.accounts);
-        let others = self.randomness.in_range(0..self.accounts - 1);
-        let to = if others < from { others } else { others + 1 };
+        let (from, to) = self.draw_accounts();
         let amount = self.randomness.in_range(1..MAX_AMOUNT + 1) as i64;
         self.call.kind = Kind::Transfer { from, to, amount };
         self.transfer_mode

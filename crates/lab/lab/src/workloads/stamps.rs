@@ -13,9 +13,14 @@ impl Stamp {
         self.0 as i64
     }
 
+    /// The client whose write it is.
+    pub fn client(self) -> u32 {
+        (self.0 >> COUNTER_BITS) as u32
+    }
+
     /// Returns whether it is one of the initial load.
     pub fn is_loaded(self) -> bool {
-        self.0 >> COUNTER_BITS == u64::from(LOADER)
+        self.client() == LOADER
     }
 }
 

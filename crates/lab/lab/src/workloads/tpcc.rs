@@ -26,15 +26,18 @@ mod schema;
 pub use audit::TpccAudit;
 pub use call::{Seen, Transaction};
 
-use super::{Call, Client, ClientSlot, Record, Stamps, Submission, Workload, register, submit, submit_batch};
+use super::{
+    Call, Client, ClientSlot, Partitioned, Record, Stamp, Stamps, Submission, Workload, register, submit, submit_batch,
+};
 use crate::draw::Chance;
 use crate::record::{Form, KeyForm};
 use audit::Books;
 use call::{CustomerBy, Kind, Line};
 use env::Randomness;
-use model::{Declared, Mode, Registry, Schema, Ticket};
-use schema::{BY_CUSTOMER, BY_NAME, DISTRICTS, MAX_WAREHOUSES, NAMES};
+use model::{Declared, Key, Mode, Registry, Schema, Ticket};
+use schema::{BY_CUSTOMER, BY_NAME, DISTRICTS, HISTORY, MAX_WAREHOUSES, NAMES};
 use serde::{Deserialize, Serialize};
+use std::ops::Bound;
 
 /// Its name on the command line and in rows.
 pub const NAME: &str = "tpcc";
@@ -145,6 +148,29 @@ impl Tpcc {
             now: 0,
             books: Books::default(),
         }
+    }
+}
+
+impl Partitioned for Tpcc {
+    fn home(&self, nodes: u64, table: usize, key: &[u8]) -> Option<u64> {
+        // A payment's number names its client.
+        if table == HISTORY {
+            return Key::to_u64(key).map(|number| self.node_of(nodes, Stamp(number).client()));
+        }
+        schema::warehouse_of(table, key).map(|warehouse| warehouse.saturating_sub(1) % nodes)
+    }
+
+    fn home_of_range(&self, nodes: u64, table: usize, lower: &Bound<Key>, upper: &Bound<Key>) -> Option<u64> {
+        let warehouse = |bound: &Bound<Key>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => schema::warehouse_of(table, key),
+            Bound::Unbounded => None,
+        };
+        let (lower, upper) = (warehouse(lower)?, warehouse(upper)?);
+        (lower == upper).then_some(lower.saturating_sub(1) % nodes)
+    }
+
+    fn node_of(&self, nodes: u64, client: u32) -> u64 {
+        u64::from(client.saturating_sub(1)) % self.parameters.warehouses % nodes
     }
 }
 

@@ -4,7 +4,7 @@ use super::PAPER_THREADS;
 
 /// Claims of one figure. What the paper saw on many threads is not decided by a machine with few cores.
 #[derive(Debug)]
-pub(super) struct Claims {
+pub(in crate::experiments) struct Claims {
     has_cores: bool,
     hold: Vec<&'static str>,
     fail: Vec<&'static str>,

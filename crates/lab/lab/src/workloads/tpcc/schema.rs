@@ -143,6 +143,22 @@ pub(super) fn stock_key(warehouse: u64, item: u64) -> u64 {
     warehouse << 32 | item
 }
 
+/// The warehouse that a key belongs to, by its front; `None`: none.
+pub(super) fn warehouse_of(table: usize, key: &[u8]) -> Option<u64> {
+    let mut front = [0; 8];
+    let length = key.len().min(8);
+    front[..length].copy_from_slice(&key[..length]);
+    let front = u64::from_be_bytes(front);
+    match table {
+        WAREHOUSE => Some(front),
+        DISTRICT | BY_NAME => Some(front >> 8),
+        CUSTOMER | NEW_ORDER | ORDERS | BY_CUSTOMER => Some(front >> 40),
+        ORDER_LINE => Some(front >> 48),
+        STOCK => Some(front >> 32),
+        _ => None,
+    }
+}
+
 /// Front of the entries of customers with this last name.
 pub(super) fn name_prefix(district_key: u64, last: &str) -> Key {
     let mut key = Key::new();
@@ -198,6 +214,19 @@ mod tests {
         let district = district_key(MAX_WAREHOUSES, DISTRICTS);
         assert_eq!(split(in_district(district, 7)), (district, 7));
         assert_eq!(order_of_line(line_key(district, 7, 15)), in_district(district, 7));
+        let numbers = [
+            (WAREHOUSE, MAX_WAREHOUSES),
+            (DISTRICT, district),
+            (CUSTOMER, in_district(district, 7)),
+            (ORDER_LINE, line_key(district, 7, 15)),
+            (STOCK, stock_key(MAX_WAREHOUSES, 7)),
+        ];
+        for (table, key) in numbers {
+            assert_eq!(warehouse_of(table, &key.to_be_bytes()), Some(MAX_WAREHOUSES), "{}", NAMES[table]);
+        }
+        assert_eq!(warehouse_of(BY_NAME, &name_key(district, "BAR", "x", 5)), Some(MAX_WAREHOUSES));
+        assert_eq!(warehouse_of(BY_CUSTOMER, &order_entry(in_district(district, 7), 9)), Some(MAX_WAREHOUSES));
+        assert_eq!(warehouse_of(ITEM, &7u64.to_be_bytes()), None);
         assert!(name_key(1, "BAR", "x", 5) < name_key(1, "BAR", "y", 1), "by first name");
         assert!(name_key(1, "BAR", "x", 5).starts_with(&name_prefix(1, "BAR")));
     }
