@@ -81,6 +81,13 @@ pub trait Access {
         Ok(found.map(|(key, _)| key))
     }
 
+    /// Tells what a trial run would write; `None` deletes. A hint, from procedures that find their footprints by trial runs
+    /// ([`crate::Procedure::guesses`]), for the trial runs of those behind them.
+    #[inline]
+    fn foresee(&mut self, table: TableId, key: &[u8], row: Option<RowRef<'_>>) {
+        let _ = (table, key, row);
+    }
+
     /// Random numbers and the time of this transaction ([`crate::Begin::draws`]). `None`: it was begun without.
     fn draws(&mut self) -> Option<&mut Draws> {
         None
@@ -148,6 +155,9 @@ macro_rules! forward {
             }
             fn extreme(&mut self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
                 (**self).extreme(scan, of, row)
+            }
+            fn foresee(&mut self, table: TableId, key: &[u8], row: Option<RowRef<'_>>) {
+                (**self).foresee(table, key, row);
             }
             fn draws(&mut self) -> Option<&mut Draws> {
                 (**self).draws()

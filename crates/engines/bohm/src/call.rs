@@ -29,6 +29,8 @@ pub(crate) struct Call {
     pub is_guess: bool,
     /// Whether it only reads: it has no footprint, and planning leaves it alone.
     pub is_read: bool,
+    /// Whether its footprint is to be found when its batch is sealed (`foresight.rs`).
+    pub due: Option<Due>,
     /// Its entry in the input log. Empty: it changes nothing, or there is no log.
     pub logged: Vec<u8>,
     /// Whether its answer waits for the log.
@@ -55,6 +57,15 @@ pub(crate) struct Call {
 // SAFETY: the job is used by the thread that executes the call, and by no other (B6); everything else is atomic or set
 // before the call is shared.
 unsafe impl Sync for Call {}
+
+/// A footprint that is to be found when its call is sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// The call may be refused then.
+    First,
+    /// The call was accepted with another one, which missed.
+    Again,
+}
 
 /// A key of a footprint.
 #[derive(Debug)]
@@ -286,6 +297,7 @@ impl Call {
             position: Position::START,
             is_guess,
             is_read: false,
+            due: None,
             has_order: false,
             footprint,
             routes: Routes::of(&slots),
@@ -305,6 +317,24 @@ impl Call {
     pub fn reading(job: Box<dyn Job>) -> Call {
         let mut call = Call::new(job, Footprint::default(), Box::default(), false);
         call.is_read = true;
+        call
+    }
+
+    /// A call of a job whose footprint is due.
+    pub fn without_footprint(job: Box<dyn Job>, due: Due) -> Call {
+        let mut call = Call::new(job, Footprint::default(), Box::default(), true);
+        call.due = Some(due);
+        call
+    }
+
+    /// Has its footprint be found when it is sealed. What counts for it stays.
+    pub fn due_first(self) -> Call {
+        if self.due.is_some() {
+            return self;
+        }
+        let charge = self.charge;
+        let mut call = Call::without_footprint(self.into_job(), Due::First);
+        call.charge = charge;
         call
     }
 

@@ -26,8 +26,11 @@ impl Bohm {
         }
         let (promise, ticket) = promise();
         let job: Box<dyn Job> = Box::new(Task::new(procedure, how, retry, promise));
+        let is_due = how.mode != Mode::ReadOnly && job.guesses();
         let call = if how.mode == Mode::ReadOnly {
             Ok(self.shared.reading(job))
+        } else if is_due {
+            self.shared.weighed(job, with)
         } else {
             match self.shared.footprint_of(&*job) {
                 (Ok(footprint), is_guess) => self.shared.call(job, footprint, is_guess),
@@ -38,6 +41,7 @@ impl Bohm {
             Ok(()) => Ok(call),
             Err(error) => Err((call.into_job(), error)),
         });
+        let call = call.map(|call| if is_due { call.due_first() } else { call });
         let call = call.map_err(|(job, error)| job.give_up(error)).ok();
         (call, ticket)
     }
@@ -61,9 +65,9 @@ impl Declared for Bohm {
     /// [`Mode::Snapshot`] reads the state at the end of the last complete batch, in the call, and waits for nobody. The wait limit has no
     /// effect: what is waited for is executed.
     ///
-    /// A footprint that missed is found again, at the end of the batch, by the thread that executed it, which asks
-    /// `retry` before: others may wait behind that. Procedures of one caller keep their order if their footprints do
-    /// not miss.
+    /// The footprint of a procedure that guesses ([`Procedure::guesses`]) is found when its batch is sealed, and so is one that
+    /// missed, for which the thread that executed it asks `retry` before: others may wait behind that. Procedures of one caller keep
+    /// their order if their footprints do not miss.
     ///
     /// A callback on a ticket is called by a thread that executes: it must not submit, since it may wait for room that
     /// it makes itself.

@@ -10,7 +10,7 @@ use crate::state::Begun;
 use crate::version::{Content, VersionRef};
 use crate::{Shared, ensure};
 use env::time::Instant;
-use model::{Error, Footprint};
+use model::Error;
 use parts::sync::atomic::Ordering::Relaxed;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -334,40 +334,16 @@ impl<'e> Executor<'e> {
         self.shared.pipeline.finish(self.batch, std::mem::take(&mut self.finished));
     }
 
-    /// Submits again what has missed, with the footprint that a trial run finds at the end of this batch.
+    /// Submits again what has missed. Its footprint is found when it is sealed.
     fn run_missed_again(&mut self) {
         while let Some(Missed { mut job, error, position, awaits_log }) = self.missed.pop() {
             self.shared.counts.missed.fetch_add(1, Relaxed);
-            let call = match catch_unwind(AssertUnwindSafe(|| job.again(&error))) {
-                Ok(true) => match self.footprint_again(&*job, position) {
-                    Ok(footprint) => self.shared.call(job, footprint, true),
-                    Err(error) => Err((job, error)),
-                },
-                Ok(false) => Err((job, error)),
-                Err(_) => Err((job, panicked(position))),
-            };
-            match call {
-                Ok(call) => self.shared.submit_again(call),
-                Err((job, error)) => self.answer(Held { job, position, error: Some(error) }, awaits_log),
+            match catch_unwind(AssertUnwindSafe(|| job.again(&error))) {
+                Ok(true) => self.shared.submit_again(job),
+                Ok(false) => self.answer(Held { job, position, error: Some(error) }, awaits_log),
+                Err(_) => self.answer(Held { job, position, error: Some(panicked(position)) }, awaits_log),
             }
             self.finish(position.batch());
-        }
-    }
-
-    /// Finds the footprint of a job that has missed at a position.
-    fn footprint_again(&mut self, job: &dyn Job, missed_at: Position) -> model::Result<Footprint> {
-        let position = Position::end_of(self.batch);
-        loop {
-            let state = Evaluated { executor: self, position, blocked_on: None };
-            let mut trial = Trial::new(state, job.draws());
-            let found = catch_unwind(AssertUnwindSafe(|| job.footprint(&mut trial)));
-            let Some(on) = trial.state.blocked_on else {
-                return found.unwrap_or_else(|_| Err(panicked(missed_at)));
-            };
-            if let Some(on) = self.drive(on) {
-                self.count_finished();
-                on.state.wait(&self.shared.waits);
-            }
         }
     }
 }

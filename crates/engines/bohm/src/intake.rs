@@ -23,6 +23,8 @@ struct Queue {
     calls: Vec<Call>,
     /// Calls whose footprint missed: they come first.
     again: Vec<Call>,
+    /// How many of all these have no footprint yet.
+    due: usize,
     is_closed: bool,
     /// Whether nothing is sealed for now.
     is_held: bool,
@@ -34,8 +36,8 @@ struct Queue {
 
 /// What the sequencer does next.
 pub(crate) enum Taken {
-    /// Seals these, first those again.
-    Calls { again: Vec<Call>, calls: Vec<Call> },
+    /// Seals these, first those again. `due` of them have no footprint yet.
+    Calls { again: Vec<Call>, calls: Vec<Call>, due: usize },
     /// Nothing is left, and nothing comes but what runs again.
     Closed,
 }
@@ -60,6 +62,7 @@ impl Intake {
                 queue = self.room.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 queue.crowd -= 1;
             }
+            queue.due += usize::from(call.due.is_some());
             queue.calls.push(call);
         }
         self.wake(&mut queue);
@@ -68,6 +71,7 @@ impl Intake {
     /// Appends a call whose footprint has missed. Never waits: executing threads must not.
     pub fn submit_again(&self, call: Call) {
         let mut queue = self.lock();
+        queue.due += usize::from(call.due.is_some());
         queue.again.push(call);
         self.wake(&mut queue);
     }
@@ -133,8 +137,11 @@ impl Intake {
             if queue.crowd > 0 {
                 self.room.notify_all();
             }
+            let again = std::mem::take(&mut queue.again);
             let calls = if queue.is_held { Vec::new() } else { std::mem::take(&mut queue.calls) };
-            return Some(Taken::Calls { again: std::mem::take(&mut queue.again), calls });
+            let left = queue.calls.iter().filter(|call| call.due.is_some()).count(); // While submissions are held.
+            let due = std::mem::replace(&mut queue.due, left) - left;
+            return Some(Taken::Calls { again, calls, due });
         }
         if queue.is_closed {
             return Some(Taken::Closed);

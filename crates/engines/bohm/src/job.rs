@@ -29,6 +29,11 @@ pub(crate) trait Job: Send {
         Ok(Footprint::default())
     }
 
+    /// Returns whether the footprint may be found by a trial run.
+    fn guesses(&self) -> bool {
+        false
+    }
+
     /// Asks whether to run again after a footprint that missed.
     fn again(&mut self, _: &Error) -> bool {
         false
@@ -82,6 +87,10 @@ impl<P: Procedure> Job for Task<P> {
 
     fn footprint(&self, mut access: &mut dyn Access) -> Result<Footprint> {
         self.procedure.footprint(&mut access)
+    }
+
+    fn guesses(&self) -> bool {
+        self.procedure.guesses()
     }
 
     fn again(&mut self, error: &Error) -> bool {

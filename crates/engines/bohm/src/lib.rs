@@ -45,8 +45,12 @@
 //! # Footprints that are guesses
 //! A footprint that the arguments do not tell is found by a trial run on the state at the end of the last complete
 //! batch. In its place the body is held to it. If it touches another key, its placeholders repeat the rows below, and
-//! it is submitted again with the footprint that a trial run finds at the end of its batch; [`Stats::missed`] counts
-//! that. Where no trial run was needed, such a touch is a mistake of the procedure ([`model::Invalid::Undeclared`]).
+//! it is submitted again; [`Stats::missed`] counts that. Where no trial run was needed, such a touch is a mistake of the
+//! procedure ([`model::Invalid::Undeclared`]).
+//!
+//! Procedures that say that they guess, and all that missed, have their trial runs when their batch is sealed, one after the
+//! other in the order of positions, each on that state with what the trial runs before it would write: so orders that draw their
+//! numbers from one row miss no more than others (`foresight.rs`).
 //!
 //! # The log
 //! On a disk, the calls of a batch are one record of the write-ahead log ([`wal`]), appended when the batch gets its positions.
@@ -78,6 +82,8 @@
 //! - **B13** A checkpoint has every row that its boundary shows, and only records of batches at or below the boundary go.
 //! - **B14** What has a place was accepted, and what was accepted is never refused for memory, by a restart neither; it counts from
 //!   then until it is freed.
+//! - **B15** A procedure that guesses has its trial run behind those of all guesses before it, on the end of a complete batch
+//!   covered by what they would write.
 //!
 //! # Where they are asserted
 //! In constant time, in all builds where nothing else is said. On executing threads a broken invariant stops the
@@ -99,6 +105,7 @@
 //! | B12 | by `seal.rs` `seal`, which alone appends | `recovery`, `checkpoint`, `lab kill`; `log_in_another_order` |
 //! | B13 | by `wal` L8 | `checkpoint`; `truncate_what_is_being_executed`, `hand_nothing_over` |
 //! | B14 | by `memory.rs`, whose callers alone submit | `memory`; `count_no_placeholders`, `keep_the_charge` |
+//! | B15 | `foresight.rs` `remember` | `foresight`; `forget_what_is_foreseen`, `go_on_after_a_miss` |
 //!
 //! # Memory
 //! What is kept has a limit, [`Options::memory_bytes`]. At it, calls that may need more are refused when they are submitted, and those that
@@ -129,6 +136,7 @@
 //! | 4.1 threads by load | `moving.rs` | `paper`: `threads_take_what_there_is_to_do`; `shuttle_engine` |
 //! | 3.2.4 batching | `pipeline.rs` | `shuttle_engine` |
 //! | 3.3.1 evaluation | `execute.rs`, `state.rs` | `paper`: `a_long_chain_is_evaluated_from_its_end`, `loom_state` |
+//! | - (footprints that rows decide) | `foresight.rs` | `foresight`: `numbers_drawn_from_one_row_do_not_miss` |
 //! | 3.3.2 collection | `plan.rs` `collect`, `pipeline.rs` `low_water` | `paper`: `a_row_that_is_written_again_..` |
 //!
 //! Decisions 0114, 0127 and 0128 say more of batches and of planning.
@@ -147,6 +155,7 @@ mod definitions;
 mod directory;
 mod doors;
 mod execute;
+mod foresight;
 mod intake;
 mod job;
 mod length;

@@ -4,6 +4,8 @@
 //! | --- | --- | --- |
 //! | a call: its slots, its footprint, its entry of the log | it is accepted | its batch is freed |
 //! | the placeholders that it will get | it is accepted | its batch is planned: then they count themselves |
+//! | a call whose footprint is due: as much as such calls have needed | it is accepted | its footprint is found |
+//! | what is foreseen (`foresight.rs`) | its call is sealed | that is complete |
 //! | versions with the room for their rows, long rows, records | they are made | they are collected |
 //! | nodes and buckets of the indexes | they are made | they are freed |
 //! | rows on their way into a checkpoint | a planner hands them over | they are written |
@@ -13,15 +15,19 @@
 //! So what is counted for a call is what it will take, unless it writes rows longer than any before.
 
 use crate::Shared;
-use crate::call::{Call, Slot};
+use crate::attempt::panicked;
+use crate::call::{Call, Due, Slot};
+use crate::job::Job;
+use crate::position::Position;
 use crate::record::Record;
 use crate::version;
 use model::{Error, Limit, LimitKind, Result, TableId};
 use parts::epoch;
 use parts::memory::Allowance;
-use parts::sync::atomic::Ordering::Relaxed;
+use parts::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard};
 use parts::threads;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
 /// Batches that a submission at the limit waits for, at most, so that what was deleted before is collected: versions go in the second,
@@ -32,10 +38,15 @@ const COLLECTING_ROUNDS: usize = 4;
 /// rows longer than any before them may have gone beyond.
 const OPENED_TIMES: usize = 2;
 
+/// Calls after which the need of a larger one before them is forgotten, about.
+const GUESSES_REMEMBERED: usize = 64;
+
 /// What is in use, and who must not wait for more.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub allowance: Allowance,
+    /// What calls have needed, of late at most, whose footprints were found at sealing. `Relaxed`: an estimate of the sequencer's.
+    guess_bytes: AtomicUsize,
     /// The engine's threads by their numbers.
     threads: Mutex<Vec<usize>>,
 }
@@ -71,7 +82,7 @@ impl Charge {
 
 impl Memory {
     pub fn new(limit: usize) -> Memory {
-        Memory { allowance: Allowance::new(limit), threads: Mutex::default() }
+        Memory { allowance: Allowance::new(limit), guess_bytes: AtomicUsize::new(0), threads: Mutex::default() }
     }
 
     /// Counts bytes that were made, or freed, since the last time.
@@ -86,6 +97,12 @@ impl Memory {
     #[inline]
     fn has_room(&self, needed: usize) -> bool {
         self.allowance.has_room(needed + self.allowance.meter.tolerance())
+    }
+
+    /// Notes what a call has needed whose footprint was found at sealing. A larger one counts at once, and is forgotten by and by.
+    fn note_guess(&self, bytes: usize) {
+        let before = self.guess_bytes.load(Relaxed);
+        self.guess_bytes.store(bytes.max(before - before / GUESSES_REMEMBERED), Relaxed);
     }
 
     /// Notes that the calling thread is the engine's.
@@ -187,10 +204,49 @@ impl Shared {
         self.intake.submit(calls);
     }
 
-    /// Submits a call that is not refused, since it was accepted before: it is executed again.
-    pub fn submit_again(&self, call: Call) {
+    /// Submits a job whose footprint has missed. It is not refused, since it was accepted before.
+    pub fn submit_again(&self, job: Box<dyn Job>) {
+        let mut call = Call::without_footprint(job, Due::Again);
+        call.charge.call = call.memory();
         self.memory.allowance.meter.charge(call.charge.total());
         self.intake.submit_again(call);
+    }
+
+    /// A call for a job whose footprint is found when it is sealed. Until then as much counts for it as such calls have needed. Near the
+    /// limit a trial run tells what it needs now, since a submitter can wait for memory, and the sequencer cannot.
+    ///
+    /// # Errors
+    /// Those of the trial run.
+    pub fn weighed(&self, job: Box<dyn Job>, with: &Submission) -> std::result::Result<Call, (Box<dyn Job>, Error)> {
+        let mut call = Call::without_footprint(job, Due::First);
+        call.charge = Charge { call: call.memory(), placeholders: self.memory.guess_bytes.load(Relaxed) };
+        if self.memory.has_room(with.bytes + call.charge.total()) {
+            return Ok(call);
+        }
+        let job = call.into_job();
+        let found = catch_unwind(AssertUnwindSafe(|| self.footprint_of(&*job)));
+        match found.unwrap_or_else(|_| (Err(panicked(Position::START)), true)) {
+            (Ok(footprint), is_guess) => self.call(job, footprint, is_guess),
+            (Err(error), _) => Err((job, error)),
+        }
+    }
+
+    /// Counts for a call what its footprint needs, instead of what was counted `before` while that was due. Refuses it where the limit
+    /// does not allow more: it has no place yet (B14).
+    ///
+    /// # Errors
+    /// [`LimitKind::Memory`]: what was counted before still counts.
+    pub fn weigh_again(&self, call: &Call, before: Charge, due: Due) -> Result<()> {
+        let (needed, counted) = (call.charge.total(), before.total());
+        self.memory.note_guess(needed);
+        if needed > counted && due == Due::First {
+            let more = needed - counted;
+            if !self.memory.has_room(more) && call.writes() {
+                self.find_memory(call, more, &mut Submission { bytes: 0, has_waited: true })?;
+            }
+        }
+        self.memory.allowance.meter.add(needed.cast_signed() - counted.cast_signed());
+        Ok(())
     }
 
     /// Counts a call no more that was refused after it had been submitted.

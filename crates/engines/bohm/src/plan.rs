@@ -6,6 +6,7 @@
 use crate::Shared;
 use crate::call::{Call, Slot};
 use crate::checkpoint::HandedOver;
+use crate::foresight::Foresight;
 use crate::intake::Taken;
 use crate::pipeline::Batch;
 use crate::pool::Pool;
@@ -54,6 +55,11 @@ pub(crate) struct Planner {
     draining: Vec<(model::TableId, Walk)>,
     /// Submitted calls that did not fit into the last batch.
     backlog: VecDeque<Call>,
+    /// How many of them have no footprint yet.
+    due: usize,
+    /// How many of them the next batch has.
+    length: usize,
+    foresight: Foresight,
     /// Memory for a record of the log.
     record: Vec<u8>,
     last: u64,
@@ -82,6 +88,9 @@ impl Planner {
             drops_seen: 0,
             draining: Vec::new(),
             backlog: VecDeque::new(),
+            due: 0,
+            length: 0,
+            foresight: Foresight::default(),
             record: Vec::new(),
             last,
         }
@@ -127,7 +136,12 @@ impl Planner {
             return self.shared.pipeline.sealed(self.last + 1);
         }
         match self.shared.intake.try_take(self.backlog.is_empty())? {
-            Taken::Calls { again, calls } => Some(self.seal(again, calls)),
+            Taken::Calls { again, calls, due } => {
+                self.queue(again, calls, due);
+                // The thread goes and executes what this waits for.
+                let may_guess = !self.has_guesses() || self.foresight.is_right_now(&self.shared);
+                may_guess.then(|| self.seal())
+            }
             Taken::Closed => {
                 self.close_if_done();
                 None
@@ -141,7 +155,13 @@ impl Planner {
         }
         loop {
             match self.shared.intake.take(self.backlog.is_empty()) {
-                Taken::Calls { again, calls } => return Some(self.seal(again, calls)),
+                Taken::Calls { again, calls, due } => {
+                    self.queue(again, calls, due);
+                    if self.has_guesses() {
+                        self.foresight.wait_until_right(&self.shared);
+                    }
+                    return Some(self.seal());
+                }
                 Taken::Closed => {
                     self.shared.pipeline.wait_complete(self.shared.pipeline.last_sealed());
                     if self.close_if_done() {
@@ -152,15 +172,30 @@ impl Planner {
         }
     }
 
-    /// Seals a batch of what waits: the sequencer.
-    fn seal(&mut self, again: Vec<Call>, calls: Vec<Call>) -> Arc<Batch> {
+    /// Takes over what was submitted.
+    fn queue(&mut self, again: Vec<Call>, calls: Vec<Call>, due: usize) {
         match self.backlog.is_empty() {
             true => self.backlog = calls.into(), // Copies nothing.
             false => self.backlog.extend(calls),
         }
         again.into_iter().rev().for_each(|call| self.backlog.push_front(call));
-        let length = self.shared.length.next(self.backlog.len());
-        let calls = self.backlog.drain(..length).collect();
+        self.due += due;
+        self.length = self.shared.length.next(self.backlog.len());
+    }
+
+    /// Returns whether footprints are due in the next batch.
+    fn has_guesses(&self) -> bool {
+        self.due > 0 && self.backlog.iter().take(self.length).any(|call| call.due.is_some())
+    }
+
+    /// Seals a batch of what waits: the sequencer.
+    fn seal(&mut self) -> Arc<Batch> {
+        let has_guesses = self.has_guesses();
+        let mut calls: Vec<Call> = self.backlog.drain(..self.length).collect();
+        if has_guesses {
+            self.due -= calls.iter().filter(|call| call.due.is_some()).count();
+            calls = self.foresight.complete(&self.shared, calls);
+        }
         self.shared.seal(calls, &mut self.record)
     }
 
@@ -234,6 +269,7 @@ impl Planner {
     /// Frees what nobody reads any more, before a batch is planned.
     fn collect(&mut self, now: u64) {
         let low = self.shared.pipeline.low_water();
+        self.foresight.forget(&self.shared, low);
         // After the mark (C1).
         self.boundary = self.shared.checkpoints.boundary();
         while let Some((left, record)) = self.removed.front().copied()

@@ -170,7 +170,7 @@ impl<'e> State<'e> for Evaluated<'_, 'e> {
 pub(crate) struct Trial<'e, S> {
     pub state: S,
     engine: PhantomData<&'e Shared>,
-    draws: Option<Draws>,
+    pub draws: Option<Draws>,
     /// Whether anything was read.
     pub was_touched: bool,
 }

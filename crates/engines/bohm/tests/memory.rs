@@ -10,7 +10,7 @@ mod moves;
 
 use body::{Do, Gate, call, open, output, read, submit};
 use env::Survival;
-use model::{Begin, Declared, Error, Footprint, Key, Limit, LimitKind, RowBuf, RowRef, TableId, Touch};
+use model::{Access, Begin, Declared, Error, Footprint, Key, Limit, LimitKind, RowBuf, RowRef, TableId, Touch};
 use moves::{Kind, Step, is_acknowledged};
 use seriatim_bohm::{Bohm, Options, Pace};
 use std::future::Future;
@@ -33,6 +33,22 @@ fn store(table: TableId, key: u64, length: usize, touch: Touch) -> Do {
 
 fn insert(table: TableId, key: u64, length: usize) -> Do {
     store(table, key, length, Touch::Any)
+}
+
+/// Stores a row of a length, by a footprint that is found when the call is sealed.
+fn store_found(table: TableId, key: u64, length: usize) -> Do {
+    let footprint = Footprint::default().touches(table, key, Touch::Any);
+    let body = move |access: &mut dyn Access| {
+        access.put(table, &Key::from_u64(key), RowRef::new(&vec![7; length])).map(|()| 0)
+    };
+    Do::guessing(move |_| Ok(footprint.clone()), body).late()
+}
+
+/// Deletes a row whose key it finds.
+fn delete_found(table: TableId, key: u64) -> Do {
+    let footprint = Footprint::default().touches(table, key, Touch::Delete);
+    let body = move |access: &mut dyn Access| access.delete(table, &Key::from_u64(key)).map(u64::from);
+    Do::guessing(move |_| Ok(footprint.clone()), body).late()
 }
 
 /// Deletes a row, and reads it before as an update does.
@@ -163,6 +179,63 @@ fn what_waits_counts() {
     engine.release();
     tickets.into_iter().for_each(|ticket| _ = output(ticket.wait()));
     assert!(used(&engine) <= LIMIT);
+}
+
+/// What such a call needs is known when it is sealed: then it is refused, without a place, if it does not fit. What was found to delete
+/// goes on.
+#[test]
+fn calls_whose_footprints_are_found_at_sealing_are_refused_there() {
+    let (engine, table) = open(limited());
+    call(&engine, insert(table, u64::MAX, 1000));
+    engine.hold();
+    let tickets: Vec<_> = (0..800).map(|key| submit(&engine, store_found(table, key, 1000))).collect();
+    engine.release();
+    let mut stored = 0;
+    for ticket in tickets {
+        match ticket.wait() {
+            Ok(_) => stored += 1,
+            Err(Error::Limit(Limit { kind, limit, actual })) => {
+                assert_eq!((kind, limit), (LimitKind::Memory, LIMIT));
+                assert!(actual > limit, "{actual}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!((200..1000).contains(&stored), "{stored}");
+    assert_eq!(engine.stats().records, stored + 1, "what was refused has no effect");
+    assert!(used(&engine) <= LIMIT);
+    let full = (0..).map(|n| 10_000 + n).find(|&key| limit(&engine, store_found(table, key, 1000)).is_some());
+    assert_eq!(call(&engine, read(table, full.expect("the limit is near"))), 0);
+    assert_eq!((0..800).map(|key| call(&engine, delete_found(table, key))).sum::<u64>(), stored);
+    (0..stored / 2)
+        .for_each(|key| assert_eq!(limit(&engine, store_found(table, key, 1000)), None, "there is room again"));
+}
+
+/// What is remembered for later trial runs counts, and no longer than it is remembered.
+#[test]
+fn the_count_of_what_is_foreseen_comes_back() {
+    for moves_threads in [false, true] {
+        let (engine, table) = open(Options { planners: 2, executors: 1, moves_threads, ..limited() });
+        (0..10).for_each(|key| _ = call(&engine, insert(table, key, 1000)));
+        let replace_all = || {
+            for round in 0..10 {
+                let told = move |access: &mut dyn Access| {
+                    let row = RowBuf::from_bytes(&[1; 1000]);
+                    access.foresee(table, &Key::from_u64(round), Some(row.row()));
+                    Ok(Footprint::default().touches(table, round, Touch::Update))
+                };
+                let body = move |access: &mut dyn Access| {
+                    access.put(table, &Key::from_u64(round), RowRef::new(&[1; 1000])).map(|()| 0)
+                };
+                call(&engine, Do::guessing(told, body).late());
+            }
+        };
+        // The first versions have no room for such rows.
+        replace_all();
+        let before = used(&engine);
+        replace_all();
+        assert_eq!(used(&engine), before);
+    }
 }
 
 /// A thread of the engine that submits is refused at once: it would wait for itself.

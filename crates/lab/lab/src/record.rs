@@ -251,6 +251,10 @@ impl<P: Procedure> Procedure for Recorded<P> {
         P::decode_arguments(arguments).map(|procedure| Recorded::new(procedure, attempts))
     }
 
+    fn guesses(&self) -> bool {
+        self.procedure.guesses()
+    }
+
     fn footprint<A: Access + ?Sized>(&self, access: &mut A) -> Result<Footprint, Error> {
         self.procedure.footprint(access)
     }

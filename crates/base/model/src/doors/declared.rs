@@ -52,6 +52,12 @@ pub trait Procedure: Program<Output: Send + 'static, Error: Send + 'static> + Si
     /// [`crate::Malformed`] if it did not.
     fn decode_arguments(arguments: &[u8]) -> std::result::Result<Self, crate::Malformed>;
 
+    /// Returns whether its footprint may be found by trial reads. An engine that orders procedures before they run then asks for it
+    /// as late as it can, and shows it what earlier ones are expected to write ([`Access::foresee`]).
+    fn guesses(&self) -> bool {
+        false
+    }
+
     /// Returns its footprint: computed from the arguments, or found by a trial read through `access` (reconnaissance), which
     /// the engine verifies at execution. Engines that order procedures before they run take trial reads from a recent state.
     ///

@@ -1,4 +1,5 @@
 //! Procedures whose bodies are closures, and gates that hold the thread that executes one.
+#![allow(dead_code, reason = "each test takes what it needs")]
 
 use conformance::registers::registers;
 use model::{
@@ -17,12 +18,14 @@ type Footprints = Arc<dyn Fn(&mut dyn Access) -> Result<Footprint> + Send + Sync
 pub struct Do {
     footprint: Footprints,
     body: Body,
+    /// Whether it says that it guesses.
+    guesses: bool,
 }
 
 impl Do {
     /// A procedure that declares a footprint.
     pub fn new(footprint: Footprint, body: impl Fn(&mut dyn Access) -> Result<u64> + Send + Sync + 'static) -> Do {
-        Do { footprint: Arc::new(move |_| Ok(footprint.clone())), body: Arc::new(body) }
+        Do { footprint: Arc::new(move |_| Ok(footprint.clone())), body: Arc::new(body), guesses: false }
     }
 
     /// A procedure that finds its footprint by a trial run.
@@ -30,7 +33,12 @@ impl Do {
         footprint: impl Fn(&mut dyn Access) -> Result<Footprint> + Send + Sync + 'static,
         body: impl Fn(&mut dyn Access) -> Result<u64> + Send + Sync + 'static,
     ) -> Do {
-        Do { footprint: Arc::new(footprint), body: Arc::new(body) }
+        Do { footprint: Arc::new(footprint), body: Arc::new(body), guesses: false }
+    }
+
+    /// The same, and says so before.
+    pub fn late(self) -> Do {
+        Do { guesses: true, ..self }
     }
 }
 
@@ -48,6 +56,9 @@ impl Procedure for Do {
     fn encode_arguments(&self, _: &mut Vec<u8>) {}
     fn decode_arguments(_: &[u8]) -> std::result::Result<Do, Malformed> {
         Err(Malformed)
+    }
+    fn guesses(&self) -> bool {
+        self.guesses
     }
     fn footprint<A: Access + ?Sized>(&self, mut access: &mut A) -> Result<Footprint> {
         (self.footprint)(&mut access)

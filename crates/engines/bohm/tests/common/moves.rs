@@ -139,6 +139,11 @@ impl Procedure for Step {
         Ok(step)
     }
 
+    /// Half of those that guess say so.
+    fn guesses(&self) -> bool {
+        self.kind == Kind::Follow && self.by.is_multiple_of(2)
+    }
+
     fn footprint<A: Access + ?Sized>(&self, mut access: &mut A) -> Result<Footprint> {
         let Step { table, kind, from, to, .. } = *self;
         match kind {

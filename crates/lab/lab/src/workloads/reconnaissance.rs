@@ -20,18 +20,23 @@ struct Trial<'a, A: ?Sized> {
     written: OwnWrites,
 }
 
-/// Returns the footprint of a body, from one run of it. Where the body gives up, what it touched until then.
+/// Returns the footprint of a body, from one run of it, and tells what the body would write. Where the body gives up, what it touched
+/// until then.
 ///
 /// # Errors
 /// Errors of `access`.
 pub fn footprint<P: Program<Error = Error>, A: Access + ?Sized>(mut body: P, access: &mut A) -> Result<Footprint> {
     let mut trial =
         Trial { inner: access, touched: BTreeMap::new(), ranges: Vec::new(), written: OwnWrites::default() };
-    match body.run(&mut trial) {
+    let outcome = body.run(&mut trial);
+    let Trial { touched, ranges, written, inner } = trial;
+    match outcome {
         Err(error) if !gives_up(&error) => return Err(error),
-        Ok(_) | Err(_) => {}
+        Err(_) => {}
+        Ok(_) => written.into_rows().iter().for_each(|((table, key), row)| {
+            inner.foresee(*table, key, row.as_ref().map(RowBuf::row));
+        }),
     }
-    let Trial { touched, ranges, .. } = trial;
     let entries = touched.into_iter().map(|((table, key), touch)| FootprintEntry { table, key, touch });
     let footprint: Footprint = entries.collect();
     Ok(ranges.into_iter().fold(footprint, |it, (table, lower, upper)| it.reads_range(table, lower, upper)))

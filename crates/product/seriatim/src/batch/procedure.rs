@@ -95,8 +95,8 @@ impl<A, T, E: From<Error>> Call<A, T, E> {
     fn reconnoitre(&self, state: &mut dyn Access) -> model::Footprint {
         let mut found = Reconnaissance::new(state, &self.shared.tables);
         // A body that panics here panics in its place, which ends its call.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.run_body(&mut found).map(drop)));
-        found.footprint()
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run_body(&mut found).map(drop)));
+        found.footprint(matches!(ran, Ok(Ok(()))))
     }
 }
 
@@ -147,6 +147,10 @@ impl<A: Arguments, T: Send + 'static, E: From<Error> + Send + 'static> model::Pr
     /// Arguments say nothing without the procedure: see [`register`].
     fn decode_arguments(_: &[u8]) -> std::result::Result<Self, Malformed> {
         Err(Malformed)
+    }
+
+    fn guesses(&self) -> bool {
+        self.code.declare.is_none()
     }
 
     fn footprint<S: Access + ?Sized>(&self, mut access: &mut S) -> model::Result<model::Footprint> {

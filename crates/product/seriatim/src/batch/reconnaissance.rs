@@ -4,7 +4,7 @@
 use crate::batch::defined::Defined;
 use model::{
     Access, Columns, Delta, Draws, Duplicate, Footprint, FootprintEntry, Item, Key, OwnWrites, Result, RowBuf, RowRef,
-    Scan, ScanEnd, TableId, Touch,
+    Rows, Scan, ScanEnd, TableId, Touch,
 };
 use std::ops::{Bound, ControlFlow};
 
@@ -22,8 +22,12 @@ impl<'r> Reconnaissance<'r> {
         Reconnaissance { state, tables, touched: Vec::new(), ranges: Vec::new(), writes: OwnWrites::default() }
     }
 
-    /// What was touched.
-    pub fn footprint(self) -> Footprint {
+    /// What was touched. Tells what would be written, if the body wants to commit.
+    pub fn footprint(self, commits: bool) -> Footprint {
+        let foreseen = if commits { self.writes.into_rows() } else { Rows::new() };
+        for ((table, key), row) in &foreseen {
+            self.state.foresee(*table, key, row.as_ref().map(RowBuf::row));
+        }
         let keys: Footprint = self.touched.into_iter().collect();
         self.ranges
             .into_iter()

@@ -254,6 +254,10 @@ impl Procedure for Transaction {
         decode(arguments)
     }
 
+    fn guesses(&self) -> bool {
+        true
+    }
+
     /// A trial run finds numbers of orders, customers by name, and what is to be delivered.
     fn footprint<A: Access + ?Sized>(&self, access: &mut A) -> Result<Footprint> {
         reconnaissance::footprint(self.clone(), access)
