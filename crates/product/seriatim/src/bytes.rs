@@ -205,7 +205,7 @@ impl<K: BytesKey + ?Sized> BytesTable<K> {
     }
 
     fn walk<'s>(&self, at: &'s Snapshot, span: impl FnOnce(ResolvedTable<'s>) -> Result<Span>) -> Entries<'s, K> {
-        Entries { walk: self.at.walk(at, span), keys: PhantomData }
+        Entries::new(self.at.walk(at, span))
     }
 
     /// The least key with its value.
@@ -254,6 +254,12 @@ impl BytesTable<[u8]> {
 pub struct Entries<'s, K: ?Sized> {
     walk: Walk<'s>,
     keys: PhantomData<fn(&K)>,
+}
+
+impl<'s, K: ?Sized> Entries<'s, K> {
+    pub(crate) fn new(walk: Walk<'s>) -> Entries<'s, K> {
+        Entries { walk, keys: PhantomData }
+    }
 }
 
 impl<K: BytesKey + ?Sized> Iterator for Entries<'_, K> {

@@ -2,8 +2,9 @@
 
 use crate::batch::admission::Admission;
 use crate::batch::arguments::Arguments;
+use crate::batch::bytes::BytesTable;
 use crate::batch::database::{Database, Knobs, Shared};
-use crate::batch::defined::{Defined, Wanted};
+use crate::batch::defined::{Defined, Wanted, is_of};
 use crate::batch::footprint::Footprint;
 use crate::batch::kept::{Kept, OnDisk};
 use crate::batch::procedure::{Code, Procedure, register};
@@ -13,7 +14,8 @@ use crate::builder::{ChooseEngine, Settings, sealed};
 use crate::directory::check_to_open;
 use crate::engine::once_unlocked;
 use crate::maintenance::{MaintenanceThread, log_bytes};
-use crate::{Error, Invalid, Record, Result};
+use crate::{BytesKey, Error, Invalid, Record, Result, Schema, Storage, Value};
+use bohm::Pace;
 use env::{Disk, RealDisk};
 use model::{NameTaken, Registry, TableId};
 use std::fmt;
@@ -117,6 +119,8 @@ pub struct Builder {
     /// Identifies the database among those of the process.
     database: u64,
     wanted: Vec<Wanted>,
+    /// Names of tables to drop.
+    dropped: Vec<String>,
     /// Names of the procedures, and what makes them known to recovery.
     procedures: Vec<(String, Register)>,
 }
@@ -128,7 +132,7 @@ impl Builder {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed: only uniqueness matters.
         let database = NEXT.fetch_add(1, Relaxed);
-        Builder { settings, bohm, database, wanted: Vec::new(), procedures: Vec::new() }
+        Builder { settings, bohm, database, wanted: Vec::new(), dropped: Vec::new(), procedures: Vec::new() }
     }
 
     /// Adds the table whose rows are `R`, and returns its handle, for bodies and footprints.
@@ -136,12 +140,56 @@ impl Builder {
     /// # Errors
     /// [`Invalid::TableExists`] if it was added already, [`Invalid::Schema`] if the record's schema is invalid.
     pub fn table<R: Record>(&mut self) -> Result<Table<R>> {
-        let schema = R::schema().build()?;
-        if self.wanted.iter().any(|wanted| wanted.schema.name() == schema.name()) {
-            return Err(Invalid::TableExists { table: schema.name().into() }.into());
+        Ok(Table::new(self.add_table(R::schema().build()?, R::defaults())?))
+    }
+
+    /// Same as [`Builder::table`], with another storage than the record's schema says: [`Storage::Hash`] keeps the records by the hash of
+    /// their keys, for lookups in fewer steps. Reads of ranges of such a table are [`Invalid::NotOrdered`]; its indexes are ordered as
+    /// ever. It takes no further fields later.
+    ///
+    /// # Errors
+    /// Same as [`Builder::table`].
+    pub fn table_in<R: Record>(&mut self, storage: Storage) -> Result<Table<R>> {
+        Ok(Table::new(self.add_table(R::schema().storage(storage).build()?, R::defaults())?))
+    }
+
+    /// Adds a table of bytes, and returns its handle.
+    ///
+    /// # Errors
+    /// Same as [`Builder::table`].
+    pub fn bytes_table<K: BytesKey + ?Sized>(&mut self, name: &str) -> Result<BytesTable<K>> {
+        self.bytes_table_in(name, Storage::Ordered)
+    }
+
+    /// Same as [`Builder::bytes_table`], with a storage: see [`Builder::table_in`].
+    ///
+    /// # Errors
+    /// Same as [`Builder::table`].
+    pub fn bytes_table_in<K: BytesKey + ?Sized>(&mut self, name: &str, storage: Storage) -> Result<BytesTable<K>> {
+        let schema = K::declare(Schema::bytes(name).storage(storage)).build()?;
+        Ok(BytesTable::new(self.add_table(schema, Vec::new())?))
+    }
+
+    fn add_table(&mut self, schema: Schema, defaults: Vec<(&'static str, Value)>) -> Result<TableAt> {
+        let name = schema.name();
+        if self.wanted.iter().any(|wanted| wanted.schema.name() == name) || self.dropped.iter().any(|it| it == name) {
+            return Err(Invalid::TableExists { table: name.into() }.into());
         }
-        self.wanted.push(Wanted { schema: Arc::new(schema), defaults: R::defaults() });
-        Ok(Table::new(TableAt { database: self.database, number: self.wanted.len() - 1 }))
+        self.wanted.push(Wanted { schema: Arc::new(schema), defaults });
+        Ok(TableAt { database: self.database, number: self.wanted.len() - 1 })
+    }
+
+    /// Has the table of this name be dropped, with its rows and indexes, when the database is opened, if it is there. The procedures that
+    /// use it must not be in the log any more: see [`Builder::open`].
+    ///
+    /// # Errors
+    /// [`Invalid::TableExists`] if the program has a table of this name.
+    pub fn drop_table(&mut self, name: &str) -> Result<()> {
+        if self.wanted.iter().any(|wanted| wanted.schema.name() == name) {
+            return Err(Invalid::TableExists { table: name.into() }.into());
+        }
+        self.dropped.push(name.to_owned());
+        Ok(())
     }
 
     /// Begins a procedure. The name is written to the log, and so is the version: it changes whenever the body does something else
@@ -199,7 +247,8 @@ impl Builder {
     ///
     /// # Errors
     /// [`Invalid::LoggedCall`] if the log has calls of a procedure that is not registered, or with another version;
-    /// [`Invalid::Shape`] if a table is there with another definition; those of [`Builder::in_memory`] and of
+    /// [`Invalid::Shape`] if a table is there with another definition, or is to get further fields while the log has calls behind the
+    /// last checkpoint; those of [`Builder::in_memory`] and of
     /// [`seriatim::Database::open`](crate::Database::open).
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         self.check()?;
@@ -209,9 +258,16 @@ impl Builder {
 
     pub(crate) fn open_on(self, disk: Arc<dyn Disk>) -> Result<Database> {
         let backlog = log_bytes(&*disk);
+        // What is executed again may know tables that are gone at its end.
+        let replayed = self.shared()?;
+        let engine = Arc::new(once_unlocked(&self.settings, || self.recover(&disk, &replayed))?);
         let shared = self.shared()?;
-        let engine = Arc::new(once_unlocked(&self.settings, || self.recover(&disk, &shared))?);
         shared.tables.open(&engine)?;
+        self.drop_tables(&engine)?;
+        if replayed.tables.has_lost(&engine) {
+            // So that no later recovery meets the calls of a dropped table and those of another one of its name.
+            engine.write_checkpoint(Pace::Full)?;
+        }
         let kept = Arc::new(Kept::new(engine.clone()));
         let after = self.settings.checkpoint_after;
         let disk = OnDisk {
@@ -230,6 +286,15 @@ impl Builder {
         // A definition that contradicts itself fails again when all tables are known.
         let mut tell = |id: TableId, schema: &model::Schema| drop(shared.tables.note(id, Arc::new(schema.clone())));
         bohm::Bohm::open_telling(disk.clone(), registry, self.options(), &mut tell)
+    }
+
+    fn drop_tables(&self, engine: &bohm::Bohm) -> Result<()> {
+        for (_, schema) in engine.tables() {
+            if self.dropped.iter().any(|name| is_of(name, &schema)) {
+                engine.drop_table(schema.name())?;
+            }
+        }
+        Ok(())
     }
 
     fn shared(&self) -> Result<Arc<Shared>> {
@@ -299,8 +364,8 @@ pub struct NewProcedure<'b, A> {
 }
 
 impl<A: Arguments> NewProcedure<'_, A> {
-    /// Declares what the body touches. Without it the footprint is found by running the body on the state of the last complete
-    /// batch when it is submitted, and once more whenever that missed.
+    /// Declares what the body touches. Without it the footprint is found by running the body when its batch is put together, on the
+    /// state of the last complete batch with what such bodies before it would write, and once more whenever that missed.
     pub fn footprint(mut self, declare: impl Fn(&mut Footprint<'_>, &A) + Send + Sync + 'static) -> Self {
         self.declare = Some(Box::new(declare));
         self

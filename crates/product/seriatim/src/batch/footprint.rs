@@ -1,11 +1,12 @@
 //! Declared footprints: what a procedure will touch, in the words of its tables.
 
+use crate::batch::bytes::BytesTable;
 use crate::batch::defined::Defined;
-use crate::batch::table::{Table, TableAt, TableBy};
+use crate::batch::table::{Keyed, Table, TableAt, TableBy};
 use crate::batch::transaction::Snapshot;
 use crate::range::Span;
 use crate::resolve::ResolvedTable;
-use crate::{AsKey, AsPrefix, Error, KeyRange, Record, Result};
+use crate::{AsKey, AsPrefix, BytesKey, Error, KeyRange, Record, Result};
 use model::{Access, FootprintEntry, Key, RowBuf, RowRef, TableId, Touch};
 use std::fmt;
 use std::ops::Bound;
@@ -90,19 +91,25 @@ impl<'f> Footprint<'f> {
     }
 
     fn touch(&mut self, at: TableAt, key: &Key, touch: Touch) -> Result<()> {
-        let layout = self.layout(at)?;
-        self.keys.push(FootprintEntry { table: layout.rows(), key: layout.stored_key(key)?, touch });
+        let of = self.tables.resolve(at)?;
+        self.keys.push(FootprintEntry { table: of.rows(), key: of.stored_key(key.clone())?, touch });
         Ok(())
     }
 
-    /// The procedure reads the record under `key`, or finds that there is none.
-    pub fn reads<R: Record>(&mut self, table: Table<R>, key: impl AsKey<R::Key>) {
-        self.note(|footprint| footprint.touch(table.at, &key.to_key(), Touch::Read));
+    /// The procedure reads the record or value under `key`, or finds that there is none.
+    pub fn reads<T: Keyed>(&mut self, table: T, key: impl AsKey<T::Key>) {
+        self.note(|footprint| footprint.touch(table.at(), &key.to_key(), Touch::Read));
     }
 
-    /// The procedure reads the record under `key` and may change fields of it that are in no index.
-    pub fn updates<R: Record>(&mut self, table: Table<R>, key: impl AsKey<R::Key>) {
-        self.note(|footprint| footprint.touch(table.at, &key.to_key(), Touch::Any));
+    /// The procedure reads the record under `key` and may change fields of it that are in no index. Of a table of bytes: it may do
+    /// anything with the value under `key`.
+    pub fn updates<T: Keyed>(&mut self, table: T, key: impl AsKey<T::Key>) {
+        self.note(|footprint| footprint.touch(table.at(), &key.to_key(), Touch::Any));
+    }
+
+    /// The procedure may delete the value under `key`, in a table of bytes. See [`Footprint::deletes`].
+    pub fn deletes_key<K: BytesKey + ?Sized>(&mut self, table: BytesTable<K>, key: impl AsKey<K>) {
+        self.note(|footprint| footprint.touch(table.at, &key.to_key(), Touch::Delete));
     }
 
     /// The procedure may insert or put this record, where none is under its key.
@@ -143,9 +150,9 @@ impl<'f> Footprint<'f> {
         Ok(())
     }
 
-    /// The procedure reads records whose keys are in `range`. What it writes there must be declared, too.
-    pub fn reads_range<R: Record>(&mut self, table: Table<R>, range: impl KeyRange<R::Key>) {
-        self.note(|footprint| footprint.span(table.at, |of| Span::keys(of, &range)));
+    /// The procedure reads what is under keys in `range`. What it writes there must be declared, too.
+    pub fn reads_range<T: Keyed>(&mut self, table: T, range: impl KeyRange<T::Key>) {
+        self.note(|footprint| footprint.span(table.at(), |of| Span::keys(of, &range)));
     }
 
     /// The procedure reads records whose composite keys begin with these components.
@@ -153,9 +160,9 @@ impl<'f> Footprint<'f> {
         self.note(|footprint| footprint.span(table.at, |of| Span::prefix(of, &prefix)));
     }
 
-    /// The procedure reads all records.
-    pub fn reads_all<R: Record>(&mut self, table: Table<R>) {
-        self.note(|footprint| footprint.span(table.at, |of| Ok(Span::all(of))));
+    /// The procedure reads all of a table.
+    pub fn reads_all<T: Keyed>(&mut self, table: T) {
+        self.note(|footprint| footprint.span(table.at(), |of| Ok(Span::all(of))));
     }
 
     /// The procedure walks entries of an index whose columns are in `range`. The records that they lead to must be declared, too:
@@ -166,7 +173,7 @@ impl<'f> Footprint<'f> {
     }
 
     fn span(&mut self, at: TableAt, span: impl FnOnce(ResolvedTable<'_>) -> Result<Span>) -> Result<()> {
-        let span = span(ResolvedTable::Defined(self.layout(at)?))?;
+        let span = span(self.tables.resolve(at)?)?;
         self.ranges.push(span.bounds());
         Ok(())
     }

@@ -115,7 +115,8 @@
 //! - **L2** A procedure in which a write failed halfway does not commit, so a record never lacks an entry of an index.
 //!   (`transaction.rs`, `Transaction::change`)
 //! - **L3** An engine table is named for its table, its key or its index with their columns; tables of another shape are refused
-//!   before anything is made. (`defined.rs`, `check_shapes`)
+//!   before anything is made, unless they lack the last fields and nothing logged is to be executed without these.
+//!   (`defined.rs`, `check_shapes`)
 //! - **L4** A thread that runs a body or a callback waits neither for room nor for a batch. (`inside.rs`)
 //! - **L5** The view for SQL writes nothing once its definitions are complete. (`sql.rs`, `View::begin`)
 //! - **L6** A table is known before a logged call that uses it is executed again, and its engine table of rows is made last.
@@ -126,6 +127,7 @@
 mod admission;
 mod arguments;
 mod builder;
+mod bytes;
 mod database;
 mod defined;
 mod footprint;
@@ -138,14 +140,16 @@ mod sql;
 mod table;
 mod ticket;
 mod transaction;
+mod widen;
 
 pub use arguments::Arguments;
 pub use builder::{Bohm, Builder, NewProcedure};
+pub use bytes::BytesTable;
 pub use database::{Database, Stats};
 pub use footprint::Footprint;
 pub use model::{Decoder, Malformed};
 pub use procedure::Procedure;
-pub use table::{Table, TableBy};
+pub use table::{Keyed, Table, TableBy};
 pub use ticket::Ticket;
 pub use transaction::{Snapshot, Transaction};
 

@@ -19,9 +19,32 @@ pub struct Table<R> {
 
 /// Names a table of a database that is being built, or was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TableAt {
-    pub database: u64,
-    pub number: usize,
+pub struct TableAt {
+    pub(crate) database: u64,
+    pub(crate) number: usize,
+}
+
+/// What a [`Footprint`](crate::batch::Footprint) names by keys: a [`Table`], or a [`BytesTable`](crate::batch::BytesTable). Only this
+/// crate implements it.
+pub trait Keyed: sealed::At {
+    /// Type of the keys.
+    type Key: ?Sized;
+}
+
+pub(crate) mod sealed {
+    pub trait At {
+        fn at(&self) -> super::TableAt;
+    }
+}
+
+impl<R: Record> Keyed for Table<R> {
+    type Key = R::Key;
+}
+
+impl<R> sealed::At for Table<R> {
+    fn at(&self) -> TableAt {
+        self.at
+    }
 }
 
 impl<R> Clone for Table<R> {
@@ -117,7 +140,9 @@ impl<R: Record> Table<R> {
         txn.change(|access| layout.delete(access, &key.to_key()))
     }
 
-    /// The records whose keys are in `range`, in key order; from both ends, by `rev()` and `next_back()`.
+    /// The records whose keys are in `range`, in key order; from both ends, by `rev()` and `next_back()`. In a table by hash
+    /// ([`Builder::table_in`](crate::batch::Builder::table_in)) the first item is [`Invalid::NotOrdered`]; this holds for
+    /// [`Table::prefix`] and [`Table::iter`].
     pub fn range<'s>(&self, at: &'s Snapshot<'_>, range: impl KeyRange<R::Key>) -> Records<'s, R> {
         self.walk(at, |of| Span::keys(of, &range))
     }

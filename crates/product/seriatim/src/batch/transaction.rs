@@ -3,6 +3,7 @@
 use crate::batch::defined::Defined;
 use crate::batch::table::TableAt;
 use crate::range::Reads;
+use crate::resolve::ResolvedTable;
 use crate::{DateTime, Error, Record, Result};
 use model::{Access, Columns, Item, Key, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use std::cell::RefCell;
@@ -35,6 +36,10 @@ impl<'t> Snapshot<'t> {
 
     pub(crate) fn layout(&self, table: TableAt) -> Result<&'t Layout> {
         self.tables.layout(table)
+    }
+
+    pub(crate) fn resolve(&self, table: TableAt) -> Result<ResolvedTable<'t>> {
+        self.tables.resolve(table)
     }
 
     /// Reads a row and lets `make` look at it.
