@@ -2,7 +2,7 @@
 //!
 //! Threads submit payments in batches. The engine orders them, settles those that are covered and refuses the others
 //! ([`house`]). Meanwhile a thread reports the positions of the banks by SQL, as of the last complete batch, and checks
-//! that the money adds up ([`report`]). At the end stand throughput and the last report, as a table or as JSON.
+//! that the money adds up ([`report`]); so may psql (`--listen`). At the end stand throughput and the last report, as a table or as JSON.
 //!
 //! Exit codes: 0 fine; 1 a report did not add up; 2 it could not run.
 #![forbid(unsafe_code)]
@@ -17,6 +17,8 @@ use house::{House, Order};
 use report::Report;
 use serde_json::json;
 use seriatim::{Database, Durability, Error, batch};
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -53,6 +55,10 @@ struct Options {
     /// What an acknowledgement waits for, with --data
     #[arg(long, value_enum, default_value_t = Level::Fsync)]
     durability: Level,
+    /// Port of 127.0.0.1, or address of this machine, at which psql reads the tables meanwhile, and after the payments until standard
+    /// input ends; port 0 is any free one
+    #[arg(long, value_name = "PORT", value_parser = address)]
+    listen: Option<SocketAddr>,
     /// How the outcome is printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -90,6 +96,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// An address, or a port of 127.0.0.1.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse().map_err(|_| format!("{text:?} is neither a port nor an address with a port, as 127.0.0.1:5433"))
+}
+
 /// Returns whether all reports added up.
 fn run(options: &Options) -> Result<bool, Error> {
     let durability = match options.durability {
@@ -101,6 +115,7 @@ fn run(options: &Options) -> Result<bool, Error> {
     let builder = Database::builder().durability(durability).engine(engine);
     let house = House::open(builder, options.data.as_deref())?;
     let first = house.prepare(options.accounts)?;
+    let listening = options.listen.map(|address| listen(&house.db, address)).transpose()?;
     let before = house.db.stats();
     let (done, begun) = (Done::default(), Instant::now());
     let adds_up = settle(&house, options, first, &done)?;
@@ -110,8 +125,23 @@ fn run(options: &Options) -> Result<bool, Error> {
     let after = house.db.stats();
     let batches = after.batches - before.batches;
     print(options, &done, elapsed, batches, &last);
+    if listening.is_some() {
+        // Whatever stands there.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    }
+    drop(listening);
     house.db.close()?;
     Ok(adds_up && last.adds_up)
+}
+
+/// Has psql read the tables.
+fn listen(db: &batch::Database, address: SocketAddr) -> Result<batch::Listening, Error> {
+    // What was prepared is complete: the first statement sees it.
+    db.settle()?;
+    let listening = db.listen(address)?;
+    let address = listening.address();
+    eprintln!("psql -h {} -p {} -U postgres", address.ip(), address.port());
+    Ok(listening)
 }
 
 /// Has the threads submit all payments, and reports meanwhile. Returns whether the reports added up.

@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+mod background;
 mod codec;
 mod connection;
 mod conversation;
@@ -33,5 +34,6 @@ mod output;
 mod server;
 mod startup;
 
+pub use background::Background;
 pub use log::LOG;
 pub use server::{Entrance, Options, Server};

@@ -79,7 +79,7 @@
 //! - calls: [`Database::submit`], [`Database::submit_all`], [`Database::try_submit`]; their [`Ticket`];
 //! - on a disk: [`Builder::open`], [`Database::recovery`], [`Database::checkpoint`];
 //! - reading: [`Database::read`] as of the last complete batch, [`Database::read_strict`] as of now, and with the feature `sql`
-//!   `Database::read_sql` and `Database::sql_snapshot`;
+//!   `Database::read_sql` and `Database::sql_snapshot`, and for other processes, with the feature `listen`, `Database::listen`;
 //! - the end: [`Database::close`].
 //!
 //! The page `docs/batch.md` says when to use it.
@@ -133,6 +133,8 @@ mod defined;
 mod footprint;
 mod inside;
 mod kept;
+#[cfg(feature = "listen")]
+mod listen;
 mod procedure;
 mod reconnaissance;
 #[cfg(feature = "sql")]
@@ -147,6 +149,8 @@ pub use builder::{Bohm, Builder, NewProcedure};
 pub use bytes::BytesTable;
 pub use database::{Database, Stats};
 pub use footprint::Footprint;
+#[cfg(feature = "listen")]
+pub use listen::Listening;
 pub use model::{Decoder, Malformed};
 pub use procedure::Procedure;
 pub use table::{Keyed, Table, TableBy};

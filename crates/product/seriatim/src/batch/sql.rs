@@ -3,6 +3,7 @@
 //! The executor of SQL stands on [`model::Interactive`], which the engine bohm is not: it has no open transactions. Here is a view that
 //! reads. Definitions stand in a small engine of its own, in memory, and are written once; rows are those of a snapshot.
 
+use crate::batch::admission::Admission;
 use crate::batch::database::{Database, Inner};
 use crate::sql::{Answer, Session};
 use crate::{Fault, Result};
@@ -79,7 +80,8 @@ impl Database {
 
 fn open(rows: &Arc<Bohm>, inner: &Inner) -> Result<Arc<::sql::database::Database>> {
     let definitions = Arc::new(model::Engine(Arc::new(Mvto::in_memory(mvto::Options::default())?)));
-    let view = Arc::new(View { definitions, rows: rows.clone(), is_complete: AtomicBool::new(false) });
+    let (rows, admission) = (rows.clone(), inner.shared.admission.clone());
+    let view = Arc::new(View { definitions, rows, admission, is_complete: AtomicBool::new(false) });
     let tables = tables::Tables::open(view.clone())?;
     for table in inner.shared.tables.tables() {
         let mut table = table.clone();
@@ -102,6 +104,8 @@ fn open(rows: &Arc<Bohm>, inner: &Inner) -> Result<Arc<::sql::database::Database
 struct View {
     definitions: Arc<dyn Store>,
     rows: Arc<Bohm>,
+    /// Says whether the database was closed.
+    admission: Arc<Admission>,
     /// Whether the definitions are written: nothing can be written any more.
     is_complete: AtomicBool,
 }
@@ -123,6 +127,9 @@ impl View {
 
 impl Store for View {
     fn begin(&self, how: Begin) -> model::Result<Box<dyn Transaction>> {
+        if self.admission.is_closed() {
+            return Err(Fault::Closed.into());
+        }
         let mode = if self.is_complete() { Mode::ReadOnly } else { how.mode };
         let definitions = self.definitions.begin(Begin { mode, ..how })?;
         Ok(Box::new(Reading { definitions, engine: self.rows.clone(), rows: None }))
