@@ -8,7 +8,7 @@ use crate::position::Position;
 use crate::state::CallState;
 use crate::version::{Content, Version, VersionRef};
 use model::{Footprint, FootprintEntry, Key, TableId, Touch};
-use parts::index::prefetch::{SIDE_BY_SIDE, prefetch};
+use parts::index::prefetch::{SIDE_BY_SIDE, prefetch_to_write};
 use parts::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 use parts::sync::cell::UnsafeCell;
 use smallvec::SmallVec;
@@ -262,7 +262,7 @@ impl Slot {
             version.prefetch();
         }
         if let Some(placeholder) = VersionRef::from_pointer(self.placeholder.load(Relaxed)) {
-            placeholder.prefetch();
+            placeholder.prefetch_to_fill();
         }
     }
 
@@ -403,7 +403,8 @@ impl Call {
     /// Brings the slots near.
     #[inline]
     pub fn prefetch_slots(&self) {
-        prefetch(self.slots.as_ptr(), size_of::<Slot>() * self.slots.len().min(LINEAR));
+        // Their drafts are written.
+        prefetch_to_write(self.slots.as_ptr(), size_of::<Slot>() * self.slots.len().min(LINEAR));
     }
 
     /// Brings near what the call will read and write, at its beginning. Its slots are near.

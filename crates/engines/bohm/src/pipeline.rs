@@ -85,6 +85,13 @@ struct Claim {
     planned: u64,
 }
 
+/// Counts of threads that sleep.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asleep {
+    planned: usize,
+    complete: usize,
+}
+
 struct Stages {
     /// All batches above the low-water mark, oldest first, up to `sealed`.
     batches: VecDeque<Arc<Batch>>,
@@ -108,6 +115,8 @@ struct Stages {
     claims: Box<[Claim]>,
     /// Threads that wait for executing threads to leave a batch.
     awaiting_leave: usize,
+    /// Threads that sleep until something is planned or complete. To notify a condition is a call of the system even if nobody sleeps.
+    asleep: Asleep,
     is_closing: bool,
 }
 
@@ -129,6 +138,7 @@ impl Pipeline {
             pokes: 0,
             claims: vec![Claim { is_taken: false, planned: start }; planners].into_boxed_slice(),
             awaiting_leave: 0,
+            asleep: Asleep::default(),
             is_closing: false,
         };
         let readers = Readers::new(options.readers);
@@ -152,6 +162,28 @@ impl Pipeline {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sleeps until something is planned, or to be planned, perhaps.
+    fn sleep_until_planned<'s>(&'s self, mut stages: MutexGuard<'s, Stages>) -> MutexGuard<'s, Stages> {
+        stages.asleep.planned += 1;
+        let mut stages = self.planned.wait(stages).unwrap_or_else(PoisonError::into_inner);
+        stages.asleep.planned -= 1;
+        stages
+    }
+
+    /// Sleeps until something is complete, perhaps.
+    fn sleep_until_complete<'s>(&'s self, mut stages: MutexGuard<'s, Stages>) -> MutexGuard<'s, Stages> {
+        stages.asleep.complete += 1;
+        let mut stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
+        stages.asleep.complete -= 1;
+        stages
+    }
+
+    fn wake_complete(&self, stages: &Stages) {
+        if stages.asleep.complete > 0 {
+            self.complete.notify_all();
+        }
+    }
+
     fn unfinished(&self, batch: u64) -> &AtomicU64 {
         &self.unfinished[(batch % self.unfinished.len() as u64) as usize]
     }
@@ -169,7 +201,7 @@ impl Pipeline {
     pub fn wait_for_room(&self) -> u64 {
         let mut stages = self.lock();
         while !self.has_room_in(&stages) {
-            stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
+            stages = self.sleep_until_complete(stages);
         }
         stages.sealed + 1
     }
@@ -242,11 +274,12 @@ impl Pipeline {
         assert!(stages.planned + 1 == batch.number, "B3: batches are planned in their order");
         stages.planned = batch.number;
         self.advance(&mut stages);
+        let is_awaited = stages.asleep.planned > 0;
         drop(stages);
-        if batch.calls.len() > TAKEN_AT_ONCE {
-            self.planned.notify_all();
-        } else {
-            self.planned.notify_one();
+        match (is_awaited, batch.calls.len() > TAKEN_AT_ONCE) {
+            (true, true) => self.planned.notify_all(),
+            (true, false) => self.planned.notify_one(),
+            (false, _) => {}
         }
     }
 
@@ -258,7 +291,7 @@ impl Pipeline {
             if let Some(next) = self.next(&mut stages, executor, last, held) {
                 return next;
             }
-            stages = self.planned.wait(stages).unwrap_or_else(PoisonError::into_inner);
+            stages = self.sleep_until_planned(stages);
         }
     }
 
@@ -293,7 +326,7 @@ impl Pipeline {
             if stages.pokes != seen {
                 return None;
             }
-            stages = self.planned.wait(stages).unwrap_or_else(PoisonError::into_inner);
+            stages = self.sleep_until_planned(stages);
         }
     }
 
@@ -306,7 +339,7 @@ impl Pipeline {
         let mut stages = self.lock();
         stages.entered[executor] = IDLE;
         if stages.awaiting_leave > 0 {
-            self.complete.notify_all();
+            self.wake_complete(&stages);
         }
         stages
     }
@@ -337,7 +370,9 @@ impl Pipeline {
     fn poke_in(&self, stages: &mut Stages) {
         if self.moving {
             stages.pokes += 1;
-            self.planned.notify_all();
+            if stages.asleep.planned > 0 {
+                self.planned.notify_all();
+            }
         }
     }
 
@@ -365,7 +400,7 @@ impl Pipeline {
         }
         if (stages.executed, stages.complete) != before {
             self.poke_in(stages);
-            self.complete.notify_all();
+            self.wake_complete(stages);
         }
     }
 
@@ -398,9 +433,9 @@ impl Pipeline {
         }
         self.advance(&mut stages);
         self.poke_in(&mut stages); // There may be room.
+        self.wake_complete(&stages);
         drop(stages);
         self.planned.notify_all();
-        self.complete.notify_all();
     }
 
     /// The last batch that is durable, of those that somebody waits for.
@@ -432,7 +467,7 @@ impl Pipeline {
     pub fn wait_complete(&self, batch: u64) {
         let mut stages = self.lock();
         while !stages.is_complete(batch) {
-            stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
+            stages = self.sleep_until_complete(stages);
         }
     }
 
@@ -447,7 +482,7 @@ impl Pipeline {
         let mut stages = self.lock();
         stages.awaiting_leave += 1;
         while stages.entered.iter().any(|first| *first <= batch) {
-            stages = self.complete.wait(stages).unwrap_or_else(PoisonError::into_inner);
+            stages = self.sleep_until_complete(stages);
         }
         stages.awaiting_leave -= 1;
     }

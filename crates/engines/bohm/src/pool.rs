@@ -1,10 +1,13 @@
 //! The memory of one planner's versions: pieces of large chunks, used again by class.
 
 use crate::version::{CLASSES, Version, VersionRef, layout, size_of_class};
+use parts::index::prefetch::prefetch_to_write;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 const CHUNK_BYTES: usize = 1 << 18;
+/// Versions between one that is taken and one whose head is fetched, since it is taken soon.
+const TAKEN_AHEAD: usize = 8;
 
 /// Memory for versions. Dropping it frees all of them at once.
 #[derive(Debug)]
@@ -30,8 +33,14 @@ impl Pool {
     #[inline]
     pub fn take(&mut self, class: usize) -> NonNull<Version> {
         self.made += size_of_class(class) as isize;
-        match self.free[class].pop() {
-            Some(memory) => memory,
+        let free = &mut self.free[class];
+        match free.pop() {
+            Some(memory) => {
+                if let Some(later) = free.len().checked_sub(TAKEN_AHEAD) {
+                    prefetch_to_write(free[later].as_ptr(), size_of::<Version>());
+                }
+                memory
+            }
             None => self.carve(layout(class)),
         }
     }

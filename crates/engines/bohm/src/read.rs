@@ -10,8 +10,10 @@ use crate::version::{Content, VersionRef};
 use crate::{call::CallRef, ensure};
 use model::{Access, Columns, Delta, Draws, Error, Invalid, Item, Key, Result, RowBuf, RowRef, Scan, ScanEnd, TableId};
 use parts::epoch;
+use parts::index::KeyHash;
 use parts::index::ordered::Cursor;
 use parts::index::prefetch::SIDE_BY_SIDE;
+use smallvec::SmallVec;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
@@ -37,9 +39,19 @@ pub(crate) fn newest_at(record: RecordRef, position: Position) -> Option<Version
 /// The newest versions of some keys at or below a position, looked up side by side.
 fn versions_at(table: &Table, keys: &[Key], position: Position, found: &mut Vec<Option<VersionRef>>) -> Result<()> {
     keys.iter().try_for_each(|key| table.schema.check_key(key))?;
-    let guard = epoch::pin();
-    table.index.prefetch_newest(keys, &guard);
-    found.extend(keys.iter().map(|key| newest_at(table.index.get(key, &guard)?, position)));
+    let (guard, index) = (epoch::pin(), &table.index);
+    if index.is_ordered() {
+        index.prefetch_newest(keys, &guard);
+        found.extend(keys.iter().map(|key| newest_at(index.get(key, &guard)?, position)));
+        return Ok(());
+    }
+    // A step for all of them before the next one, with one hash of each key.
+    let hashes: SmallVec<[KeyHash; SIDE_BY_SIDE]> = keys.iter().map(|key| index.begin_lookup(key)).collect();
+    hashes.iter().for_each(|hash| index.prefetch_record(*hash));
+    let records: SmallVec<[Option<RecordRef>; SIDE_BY_SIDE]> =
+        keys.iter().zip(&hashes).map(|(key, hash)| index.get_hashed(key, *hash, &guard)).collect();
+    records.iter().flatten().for_each(|record| record.newest().prefetch());
+    found.extend(records.into_iter().map(|record| newest_at(record?, position)));
     Ok(())
 }
 

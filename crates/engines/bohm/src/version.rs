@@ -5,7 +5,7 @@
 
 use crate::call::{Call, CallRef};
 use crate::position::Position;
-use parts::index::prefetch::prefetch;
+use parts::index::prefetch::{prefetch, prefetch_to_write};
 use parts::sync::atomic::{
     AtomicU8, AtomicU32,
     Ordering::{Acquire, Relaxed, Release},
@@ -206,10 +206,16 @@ impl VersionRef {
         prefetch(self.pointer(), PREFETCHED_BYTES);
     }
 
-    /// Brings the head of the version near.
+    /// Brings a placeholder near that is going to be filled: its planner's core has its head.
+    #[inline]
+    pub fn prefetch_to_fill(self) {
+        prefetch_to_write(self.pointer(), PREFETCHED_BYTES);
+    }
+
+    /// Brings the head of the version near, which the next placeholder overwrites.
     #[inline]
     pub fn prefetch_head(self) {
-        prefetch(self.pointer(), size_of::<Version>());
+        prefetch_to_write(self.pointer(), size_of::<Version>());
     }
 
     /// Writes a row into a placeholder that the caller executes, unpublished. Returns how it is held.

@@ -17,3 +17,17 @@ pub fn prefetch<T>(address: *const T, bytes: usize) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (address, bytes, LINE);
 }
+
+/// Same as [`prefetch`], for bytes that are going to be written: no other core keeps the lines, so the write does not wait for them
+/// once more.
+#[inline]
+pub fn prefetch_to_write<T>(address: *const T, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for offset in (0..bytes).step_by(LINE) {
+        let line = address.cast::<i8>().wrapping_add(offset);
+        // SAFETY: a hint, as above; a processor of 64 bits that does not follow it skips it.
+        unsafe { std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly)) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    prefetch(address, bytes);
+}
