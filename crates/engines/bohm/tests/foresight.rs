@@ -2,6 +2,7 @@
 #![cfg(not(feature = "shuttle"))]
 
 #[path = "common/body.rs"]
+#[allow(dead_code, reason = "each test takes what it needs")]
 mod body;
 
 use body::{Do, call, open, output, read};
@@ -134,7 +135,7 @@ fn scans_of_trial_runs_show_what_comes_and_goes() {
         let kinds = |n: u64| {
             if n % 3 < 2 {
                 'o'
-            } else if n % 4 == 0 {
+            } else if n.is_multiple_of(4) {
                 'l'
             } else {
                 'f'

@@ -2,6 +2,7 @@
 #![cfg(not(feature = "shuttle"))]
 
 #[path = "common/body.rs"]
+#[allow(dead_code, reason = "each test takes what it needs")]
 mod body;
 
 use body::{Do, Gate, call, open, output, overwrite, read, remove, snapshot, step, submit};

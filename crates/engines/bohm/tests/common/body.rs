@@ -1,5 +1,4 @@
 //! Procedures whose bodies are closures, and gates that hold the thread that executes one.
-#![allow(dead_code, reason = "each test takes what it needs")]
 
 use conformance::registers::registers;
 use model::{
