@@ -8,7 +8,7 @@
 //! may be cut short it ends for all with the first client that has none left, and the others keep theirs for the next. There are no
 //! latencies: a transaction has none that waited for the others to be prepared.
 
-use super::worker::Worker;
+use super::worker::{Worker, in_serial_order};
 use super::{Extent, Performed, RunError, Stage, Tally};
 use crate::control::{COUNTING, Control};
 use crate::driver::Quota;
@@ -157,7 +157,7 @@ impl<E: Engine, W: Workload> Stage<'_, E, W> {
             }
             is_over.store(may_be_cut, Relaxed);
             let end = Instant::now();
-            for (completed, kind) in completed {
+            for (completed, kind) in in_serial_order(completed.into_iter()) {
                 seat.worker.conclude(completed, kind)?;
             }
             Ok((start, end))

@@ -185,7 +185,7 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
         }
         let completed = stage.submit_batch(&mut self.client, batch, self.log.as_mut())?;
         let mut committed = 0;
-        for (completed, kind) in completed.into_iter().zip(kinds) {
+        for (completed, kind) in in_serial_order(completed.into_iter().zip(kinds)) {
             committed += u64::from(self.conclude(completed, kind)?);
         }
         self.count_operations(before);
@@ -221,4 +221,14 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What was submitted together, in the order in which it took effect where the engine claims one: a client's books go by it, and only
+/// engines that fix the order in advance keep that of submission.
+pub(super) fn in_serial_order<T>(
+    ended: impl Iterator<Item = (Result<(T, Committed), Error>, Option<&'static str>)>,
+) -> Vec<(Result<(T, Committed), Error>, Option<&'static str>)> {
+    let mut ended: Vec<_> = ended.collect();
+    ended.sort_by_key(|(completed, _)| completed.as_ref().ok().and_then(|(_, committed)| committed.serial_point));
+    ended
 }

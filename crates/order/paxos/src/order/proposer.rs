@@ -148,6 +148,10 @@ impl Proposer {
             self.sent += chunk.requests();
             submit(chunk);
         }
+        // The first proposals of a life may find no room, and room is not announced.
+        if self.sent < self.pending.len() && self.resend_at == Moment::NEVER {
+            self.resend_at = now + self.retry;
+        }
     }
 
     /// The next requests to hand over: at least one.
@@ -246,6 +250,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_first_proposal_without_room_is_looked_at_again() {
+        let mut proposer = proposer();
+        proposer.propose(Bytes::from_static(b"first")).unwrap();
+        proposer.poll(Moment::default(), || false, |_| panic!("there is no room"));
+        let again = proposer.deadline();
+        assert_eq!(again, Moment::default() + RETRY);
+        let mut submitted = 0;
+        proposer.poll(again, || true, |chunk| submitted += chunk.requests());
+        assert_eq!(submitted, 1);
     }
 
     #[test]

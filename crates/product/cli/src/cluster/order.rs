@@ -3,7 +3,7 @@
 use super::directory::Directory;
 use super::file::{ClusterFile, Etcd, MAX_NODES};
 use crate::failure::{Failure, Outcome};
-use crate::order::etcd_files::EtcdFiles;
+use crate::order::credentials::Credentials;
 use env::RealDisk;
 use etcd::{EtcdOptions, EtcdOrder};
 use net::auth::SharedKey;
@@ -164,7 +164,7 @@ fn replica_options(
 }
 
 fn etcd_options(name: &str, etcd: &Etcd, node: u64) -> Outcome<EtcdOptions> {
-    let files = EtcdFiles {
+    let files = Credentials {
         cacert: etcd.cacert.as_deref(),
         cert: etcd.cert.as_deref().zip(etcd.cert_key.as_deref()),
         user: etcd.user.as_deref().zip(etcd.password_file.as_deref()),
@@ -173,7 +173,7 @@ fn etcd_options(name: &str, etcd: &Etcd, node: u64) -> Outcome<EtcdOptions> {
     // A member of its own for each node, if there are enough.
     options.endpoints.rotate_left(node as usize % etcd.endpoints.len());
     options.prefix = etcd.prefix.clone().unwrap_or_else(|| format!("/seriatim/{name}"));
-    (options.tls, options.user) = files.read()?;
+    (options.tls, options.user) = files.for_etcd()?;
     Ok(options)
 }
 

@@ -1,12 +1,13 @@
 //! `seriatim order bench`: compares total orders by the same load.
 
+use super::credentials::Credentials;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Format, grouped};
 use crate::signals::stop_on_signals;
 use crate::units::{bytes, duration};
 use clap::{Args, ValueEnum};
 use env::{Randomness, RealDisk};
-use etcd::{EtcdOptions, EtcdOrder, EtcdTls, EtcdUser};
+use etcd::{EtcdOptions, EtcdOrder};
 use load::Latencies;
 use load::order::{OrderFigures, OrderLoad};
 use paxos::config::{Durability, Options};
@@ -15,7 +16,7 @@ use paxos::order::NodeOrder;
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -107,13 +108,6 @@ enum Kind {
     /// A Kafka cluster that runs already.
     #[cfg(feature = "kafka")]
     Kafka,
-}
-
-/// A client's certificate and its key.
-type Identity = Option<(String, String)>;
-
-fn text_of(file: &Path) -> Outcome<String> {
-    std::fs::read_to_string(file).map_err(|error| Failure::Trouble(format!("cannot read {}: {error}", file.display())))
 }
 
 /// Starts a node, at a member of its own if there are enough.
@@ -224,28 +218,20 @@ impl Bench {
     }
 
     fn etcd_options(&self) -> Outcome<EtcdOptions> {
-        let tls = self.tls()?.map(|(authorities, identity)| EtcdTls { authorities, identity });
-        let user = self.user_and_password()?.map(|(name, password)| EtcdUser { name, password });
         let mut options = EtcdOptions::new(0, self.endpoints.clone());
         options.prefix = format!("/seriatim-bench/{:016x}", Randomness::from_entropy().next_u64());
         options.patience = Duration::from_secs(10);
         options.in_flight = self.in_flight.unwrap_or(options.in_flight);
-        (options.tls, options.user) = (tls, user);
+        (options.tls, options.user) = self.credentials().for_etcd()?;
         Ok(options)
     }
 
-    /// The authorities' certificates, and this client's with its key.
-    fn tls(&self) -> Outcome<Option<(String, Identity)>> {
-        let Some(authorities) = self.cacert.as_deref() else { return Ok(None) };
-        let identity = self.cert.as_deref().zip(self.cert_key.as_deref());
-        let read = |(certificate, key)| Outcome::Ok((text_of(certificate)?, text_of(key)?));
-        Ok(Some((text_of(authorities)?, identity.map(read).transpose()?)))
-    }
-
-    fn user_and_password(&self) -> Outcome<Option<(String, String)>> {
-        let Some((name, file)) = self.user.as_ref().zip(self.password_file.as_deref()) else { return Ok(None) };
-        let password = text_of(file)?.lines().next().unwrap_or_default().to_owned();
-        Ok(Some((name.clone(), password)))
+    fn credentials(&self) -> Credentials<'_> {
+        Credentials {
+            cacert: self.cacert.as_deref(),
+            cert: self.cert.as_deref().zip(self.cert_key.as_deref()),
+            user: self.user.as_deref().zip(self.password_file.as_deref()),
+        }
     }
 
     #[cfg(feature = "kafka")]
@@ -254,9 +240,10 @@ impl Bench {
         options.topic = format!("seriatim-bench-{:016x}", Randomness::from_entropy().next_u64());
         options.patience = Duration::from_secs(30);
         options.replication = self.replication.unwrap_or(options.replication);
-        options.tls = self.tls()?.map(|(authorities, identity)| kafka::KafkaTls { authorities, identity });
+        options.tls =
+            self.credentials().tls()?.map(|(authorities, identity)| kafka::KafkaTls { authorities, identity });
         let mechanism = self.sasl.into();
-        let user = self.user_and_password()?;
+        let user = self.credentials().user()?;
         options.user = user.map(|(name, password)| kafka::KafkaUser { name, password, mechanism });
         Ok(options)
     }

@@ -3,7 +3,7 @@
 mod bench;
 mod cluster;
 mod connection;
-pub mod etcd_files;
+pub mod credentials;
 mod key_value;
 mod knobs;
 mod load;
