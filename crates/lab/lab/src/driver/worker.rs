@@ -223,11 +223,12 @@ impl<E: Engine, W: Workload> Worker<'_, E, W> {
     }
 }
 
+/// A transaction that has ended, with its kind.
+type Ended<T> = (Result<(T, Committed), Error>, Option<&'static str>);
+
 /// What was submitted together, in the order in which it took effect where the engine claims one: a client's books go by it, and only
 /// engines that fix the order in advance keep that of submission.
-pub(super) fn in_serial_order<T>(
-    ended: impl Iterator<Item = (Result<(T, Committed), Error>, Option<&'static str>)>,
-) -> Vec<(Result<(T, Committed), Error>, Option<&'static str>)> {
+pub(super) fn in_serial_order<T>(ended: impl Iterator<Item = Ended<T>>) -> Vec<Ended<T>> {
     let mut ended: Vec<_> = ended.collect();
     ended.sort_by_key(|(completed, _)| completed.as_ref().ok().and_then(|(_, committed)| committed.serial_point));
     ended
