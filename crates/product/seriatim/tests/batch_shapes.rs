@@ -172,6 +172,12 @@ fn tables_are_dropped_when_the_program_says_so() {
     assert!(matches!(both.table::<wide::Item>(), Err(Error::Invalid(Invalid::TableExists { .. }))));
     for _ in 0..2 {
         let db = dropping().unwrap().open(dir.path()).unwrap();
+        // Planners take a dropped table's records away when they plan: each call to settle gives them a batch.
+        for _ in 0..100 {
+            if db.stats().records > 0 {
+                db.settle().unwrap();
+            }
+        }
         assert_eq!(db.stats().records, 0, "with the entries");
         db.close().unwrap();
     }
