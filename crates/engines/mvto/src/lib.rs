@@ -84,7 +84,7 @@
 //! | M11 | | `wait.rs` `sleep_while`, `scan.rs` `run` | `reclaim`, `checkpoint` |
 //! | M12 | `begin.rs` `end` | | `abandoned`, `loom_sites`; `release_of_the_doomed` |
 //! | S1, S3 | | `pins.rs`, `store.rs` `retire` | `loom_pins`, `loom_ownership`; `forget_the_pinned` |
-//! | S2, S4 | | `store.rs` `begin`: the memory of freed versions is poisoned | `loom_retired`, `conformance` (histories), `versions`, `reclaim`, `memory_model` (by `make miri`); `used_again_too_early`, `home_*` |
+//! | S2, S4 | | `store.rs` `begin`: the memory of freed versions is poisoned | `loom_retired`, `loom_home`, `conformance` (histories), `versions`, `reclaim`, `memory_model` (by `make miri`); `used_again_too_early`, `home_*` |
 //! | S5 | | `store.rs` `replace`, `cut`, `splice` | `store.rs`, `gc.rs` (their tests), `checkpoint`; `walk_past_what_is_kept`, `bound_moves_while_it_is_held_still` |
 //! | C1 to C3 | `wal`, L8 | | `checkpoint`, `sim` |
 //!
@@ -102,7 +102,7 @@
 //! | beyond: registration without a mutex | `sites/lane.rs` | `tests/loom_sites.rs` |
 //! | beyond: a clock that steps back | `sites.rs` `continue_time` | `tests/clock.rs`, `tests/loom_sites.rs` |
 //! | 2 `Read`, `tslast` | `read.rs` `look`, `ownership.rs` | `sec_2_read_*`, `tests/loom_ownership.rs` |
-//! | beyond: a short row beside its key | `store.rs` `take_home` | `store.rs` (its tests), `tests/memory_model.rs` |
+//! | beyond: a short row beside its key | `home.rs`, `store.rs` `take_home` | `tests/loom_home.rs`, `store.rs` (its tests), `tests/memory_model.rs` |
 //! | beyond: versions used again, and not unlinked | `retired.rs`, `store.rs` `replace` | `tests/loom_retired.rs`, `store.rs` (its tests) |
 //! | beyond: several keys side by side | `read.rs` `read_many`, `prefetch` | `tests/conformance.rs` (twin) |
 //! | 2 `Write`, `Delete`, write buffer | `write.rs`, `write_set.rs` | `sec_2_write_buffer_*` |
@@ -124,7 +124,7 @@
 //! - The path of a transaction: `begin.rs`, `view.rs` (what its reads need of it; parallel reads), `read.rs`, `scan.rs`, `write.rs`
 //!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; reads without one: `get.rs`, for
 //!   estimates: `sample.rs`; several of them: `batch.rs`; declared writes: `own_first.rs`; sleeping: `wait.rs`; why it aborts: `reason.rs`.
-//! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`, `retired.rs`.
+//! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`, `retired.rs`, `home.rs`.
 //! - Memory and disk: `store.rs` with `store/pool.rs` (blocks of versions) and `store/space.rs` (indexes of tuples), `gc.rs`,
 //!   `horizon.rs`, `memory.rs` (its limit), `catalog.rs` (tables), `recover.rs`, `checkpoint.rs`.
 
@@ -148,8 +148,10 @@ mod engine;
 mod gc;
 #[cfg(not(loom))]
 mod get;
-#[cfg(not(loom))]
-mod horizon;
+#[doc(hidden)]
+pub mod home;
+#[doc(hidden)]
+pub mod horizon;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]

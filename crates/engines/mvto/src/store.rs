@@ -40,6 +40,7 @@
 mod pool;
 mod space;
 
+use crate::home::Home;
 use crate::horizon::Horizon;
 use crate::ownership::{Holder, Ownership};
 use crate::pins::Pins;
@@ -49,7 +50,7 @@ use parts::epoch::{self, Guard};
 use parts::index::Entry;
 use parts::index::prefetch::prefetch;
 use parts::memory::Meter;
-use parts::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use parts::sync::atomic::{AtomicPtr, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -73,9 +74,8 @@ pub struct Tuple {
     key_length: u16,
     /// Bytes of the longest row that the home has room for, or [`NO_HOME`].
     room: u16,
-    /// The home may be used once the bound is above this: [`EMPTY`], [`LIVED_IN`], or the last timestamp of those who may look at the
-    /// version that was there. Relaxed: accessed by who owns or holds the tuple.
-    home_left_at: AtomicU64,
+    /// Whether the home may be used. Accessed by who owns or holds the tuple.
+    home: Home,
 }
 
 /// One value of a key, from `begin` on. Its bytes: this header, then the row.
@@ -101,10 +101,6 @@ const BLOCK: usize = 16;
 const AT_HOME: u32 = 0;
 /// Rows up to this length are given a home. For longer ones, a miss more is little beside copying them.
 const LONGEST_AT_HOME: usize = 256;
-/// The home of no version: below every bound.
-const EMPTY: u64 = 0;
-/// The home of the newest version, or of a kept one.
-const LIVED_IN: u64 = u64::MAX;
 /// Mark of a link to a version that has been retired: it may be used again once the bound has passed the begin of the version that
 /// has this link.
 const RETIRED: usize = 1;
@@ -229,7 +225,7 @@ impl Tuple {
                 key: key_at,
                 key_length: u16::try_from(key.len()).expect("the limit on keys is below 64 KiB"),
                 room,
-                home_left_at: AtomicU64::new(EMPTY),
+                home: Home::empty(),
             });
         }
         tuple
@@ -364,7 +360,7 @@ impl Tuple {
         }
         debug_assert!(newest.kept_older().is_none(), "S5: what is kept lies before what is retired");
         let block = if newest.is_at_home() {
-            self.home_left_at.store(begin.0, Ordering::Relaxed);
+            self.home.leave(begin);
             None
         } else {
             Some(Block::of(newest.0))
@@ -372,16 +368,13 @@ impl Tuple {
         (Replaced::Retired(block), link.map_addr(|address| address | RETIRED))
     }
 
-    /// Takes the home for a row of this length, if there is one with room and nobody looks at it. The caller owns the tuple.
-    ///
-    /// Whoever looked at the version that was there had ended when the bound passed them (S2), and the bound was acquired.
+    /// Takes the home for a row of this length, if there is one with room and nobody looks at it (S2, S4). The caller owns the tuple.
     #[inline]
     fn take_home(&self, row: usize, bound: Timestamp) -> Option<NonNull<Version>> {
         if self.room == NO_HOME || row > usize::from(self.room) {
             return None;
         }
-        has_passed(bound, Timestamp(self.home_left_at.load(Ordering::Relaxed))).then(|| {
-            self.home_left_at.store(LIVED_IN, Ordering::Relaxed);
+        self.home.try_move_in(bound).then(|| {
             let (_, offset) = Tuple::layout(usize::from(self.key_length), self.room);
             // SAFETY: inside the allocation, which has a home; `key` points into it, behind the header.
             unsafe { self.key.sub(size_of::<Tuple>()).add(offset) }.cast::<Version>()
@@ -440,7 +433,7 @@ impl Tuple {
             if dead.is_at_home() {
                 // SAFETY: cut off by us, and no registered transaction returns it or walks over it (S2, S4): it is ours alone.
                 unsafe { poison(dead.0, usize::from(self.room)) };
-                self.home_left_at.store(EMPTY, Ordering::Relaxed);
+                self.home.clear();
             } else {
                 pool.recycle(Block::of(dead.0));
             }
@@ -460,7 +453,7 @@ impl Tuple {
                 // Release: whoever walks here finds the next version's bytes.
                 last.version().older.store(run.link, Ordering::Release);
                 if first.is_at_home() {
-                    self.home_left_at.store(first.begin().0, Ordering::Relaxed);
+                    self.home.leave(first.begin());
                 } else {
                     // SAFETY: unlinked just now, by whoever has the right to.
                     unsafe { retire_run(first.0, run.count, run.bytes, guard) };
