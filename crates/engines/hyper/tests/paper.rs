@@ -320,20 +320,144 @@ fn figure_6a_a_cycle_of_antidependencies() {
     assert_eq!(rule(two.commit()), Reason::PredicateMet.rule());
 }
 
-/// Figure 6(b): a reader of what another has written meanwhile slips in front of it.
+/// Figure 6(a): T2 writes x and reads its own write; whoever writes x meanwhile is aborted at once. A reader of y0 and x2 then meets T7,
+/// which wrote x before that read and y after the other one: "we opted to validate all reads at commit time".
+#[test]
+fn figure_6a_a_write_write_and_a_read_write_conflict() {
+    for reader_commits_first in [false, true] {
+        let (engine, table) = with_registers(options_for(&Knobs::impatient()));
+        let [x, y, z] = [1, 2, 3];
+        let mut load = write(&engine);
+        [x, y, z].into_iter().for_each(|key| put(&mut load, table, key, 0).expect("nobody in the way"));
+        load.commit().expect("nobody in the way");
+        let mut second = write(&engine);
+        put(&mut second, table, x, 2).expect("nobody in the way");
+        assert_eq!(get(&mut second, table, x).expect("reads do not fail"), Some(2), "it reads its own write");
+        let mut refused = write(&engine);
+        assert_eq!(get(&mut refused, table, x).expect("reads do not fail"), Some(0), "x2 is not committed");
+        assert_eq!(rule(put(&mut refused, table, x, 9)), Reason::RowOwned.rule(), "at once, and not at the commit");
+        let second = second.commit().expect("the other one was aborted").claimed();
+        let mut reader = write(&engine);
+        assert_eq!(get(&mut reader, table, y).expect("reads do not fail"), Some(0));
+        let mut seventh = write(&engine);
+        put(&mut seventh, table, x, 7).expect("nobody in the way");
+        assert_eq!(get(&mut reader, table, x).expect("reads do not fail"), Some(2), "x2, though x is written by now");
+        put(&mut seventh, table, y, 7).expect("a read is in nobody's way");
+        put(&mut reader, table, z, 1).expect("nobody in the way");
+        let (reader, seventh) = if reader_commits_first {
+            let reader = reader.commit();
+            (reader, seventh.commit())
+        } else {
+            let seventh = seventh.commit();
+            (reader.commit(), seventh)
+        };
+        let seventh = seventh.expect("it has read nothing").claimed();
+        if reader_commits_first {
+            // "The rw-antidependencies could have been resolved [...] by a commit of the reading transaction before T7."
+            let reader = reader.expect("nobody has committed since it started").claimed();
+            assert!(second < reader && reader < seventh);
+        } else {
+            assert_eq!(rule(reader), Reason::PredicateMet.rule());
+        }
+        let mut last = begin(&engine, Mode::ReadOnly);
+        let expected = [(x, 7), (y, 7), (z, u64::from(reader_commits_first))];
+        assert_eq!(all(&mut last, table).expect("reads do not fail"), expected);
+    }
+}
+
+/// Figure 6(b): T6 slips in front of T7, though it reads x after T7 has written it; and the long reader T1 still reads x0 when x3 and x7
+/// are there. "Versions are only garbage collected after they are definitely no longer needed by other active transactions."
 #[test]
 fn figure_6b_a_transaction_slips_in_front() {
     let (engine, table) = with_registers(Options::default());
+    let [x, y] = [1, 2];
     let mut load = write(&engine);
-    [1, 2].into_iter().for_each(|key| put(&mut load, table, key, 0).expect("nobody in the way"));
+    [x, y].into_iter().for_each(|key| put(&mut load, table, key, 0).expect("nobody in the way"));
     load.commit().expect("nobody in the way");
+    let mut long = begin(&engine, Mode::ReadOnly);
+    assert_eq!(get(&mut long, table, y).expect("reads do not fail"), Some(0));
+    let mut third = write(&engine);
+    put(&mut third, table, x, 3).expect("nobody in the way");
+    let third = third.commit().expect("nobody in the way").claimed();
     let mut slow = write(&engine);
-    put(&mut slow, table, 1, 7).expect("nobody in the way");
+    put(&mut slow, table, x, 7).expect("nobody in the way");
     let mut quick = write(&engine);
-    assert_eq!(get(&mut quick, table, 1).expect("reads do not fail"), Some(0));
-    put(&mut quick, table, 2, 8).expect("nobody in the way");
-    let before = quick.commit().expect("nobody has committed since it started").claimed();
-    assert!(before < slow.commit().expect("it has read nothing").claimed());
+    assert_eq!(get(&mut quick, table, x).expect("reads do not fail"), Some(3), "x3, though x is written by now");
+    put(&mut quick, table, y, 6).expect("nobody in the way");
+    let sixth = quick.commit().expect("nobody has committed since it started").claimed();
+    let seventh = slow.commit().expect("it has read nothing").claimed();
+    assert!(third < sixth && sixth < seventh);
+    engine.collect();
+    assert_eq!(get(&mut long, table, x).expect("reads do not fail"), Some(0), "x0, behind x3 and x7");
+    assert_eq!(get(&mut long, table, y).expect("reads do not fail"), Some(0));
+    assert_eq!(engine.stats().versioned, 2, "both rows keep what it reads");
+    let first = long.commit().expect("a reader commits").claimed();
+    assert!(first < third, "where it started");
+    while engine.collect() > 0 {}
+    assert_eq!((engine.stats().versioned, engine.stats().garbage), (0, 0), "and no longer");
+    let mut last = begin(&engine, Mode::ReadOnly);
+    assert_eq!(all(&mut last, table).expect("reads do not fail"), [(x, 7), (y, 6)]);
+}
+
+/// Figure 6(c), in one schedule: T4 changes x, inserts o and deletes u. Transactions that have read meanwhile, with a predicate that is true
+/// of x0, of x4, of o, or of u, do not commit after it; one whose predicate is true of none of them does.
+#[test]
+fn figure_6c_a_read_write_a_read_delete_and_a_phantom_conflict() {
+    let engine = Hyper::new(Options::default());
+    let schema = Schema::table("objects").column("id", ColumnType::Int).column("value", ColumnType::Int).key(["id"]);
+    let table = engine.create_table(schema.build().expect("a good schema")).expect("a new table");
+    let [x, u, other, o, unseen] = [1, 2, 3, 4, 5];
+    let row = |id: i64, value: i64| RowBuf::from_values(&[ValueRef::Int(id), ValueRef::Int(value)]);
+    let mut load = write(&engine);
+    for (id, value) in [(x, 10), (u, 20), (other, 30)] {
+        load.insert(table, &key(id), row(id, value).row()).expect("a new key");
+    }
+    load.commit().expect("nobody in the way");
+    // T4 starts at S1, before the readers, and ends between their reads and their commits.
+    let mut fourth = write(&engine);
+    let read = |value: i64| {
+        let mut open = write(&engine);
+        let predicate = Predicate::Compare(1, Comparison::Equal, Value::Int(value));
+        let mut found = Vec::new();
+        let scan = Scan::table(table).filter(&predicate);
+        open.scan(&scan, &mut |item| {
+            found.push(item.row.get(0).as_int().expect("an integer"));
+            ControlFlow::Continue(())
+        })
+        .expect("reads do not fail");
+        (open, found)
+    };
+    let readers =
+        [(10, vec![x], true), (11, vec![], true), (20, vec![u], true), (40, vec![], true), (30, vec![other], false)];
+    let open: Vec<_> = readers
+        .into_iter()
+        .map(|(value, expected, is_met)| {
+            let (open, found) = read(value);
+            assert_eq!(found, expected, "value {value}");
+            (open, value, is_met)
+        })
+        .collect();
+    assert!(fourth.update(table, &key(x), &Delta::new().set(1, 11_i64)).expect("reads are in nobody's way"));
+    fourth.insert(table, &key(o), row(o, 40).row()).expect("a new key");
+    assert!(fourth.delete(table, &key(u)).expect("reads are in nobody's way"));
+    // What it takes back again is in nobody's way.
+    fourth.insert(table, &key(unseen), row(unseen, 30).row()).expect("a new key");
+    assert!(fourth.delete(table, &key(unseen)).expect("its own row"));
+    let fourth = fourth.commit().expect("it has read nothing").claimed();
+    for (at, (mut open, value, is_met)) in open.into_iter().enumerate() {
+        let id = 100 + at as i64;
+        open.insert(table, &key(id), row(id, 1000 + id).row()).expect("a new key");
+        match open.commit() {
+            Err(error) => {
+                assert!(is_met, "value {value}: {error:?}");
+                assert_eq!(rule::<()>(Err(error)), Reason::PredicateMet.rule(), "value {value}");
+            }
+            Ok(committed) => {
+                assert!(!is_met, "value {value}");
+                assert!(fourth < committed.claimed());
+            }
+        }
+    }
 }
 
 /// Many points of a table become ranges that cover them: a log does not grow without end, and stays right.
