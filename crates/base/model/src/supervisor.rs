@@ -14,8 +14,8 @@ pub trait Supervisor: Debug + Send + Sync {
     /// The transaction has its timestamp, by which others name it when they wait for it.
     fn transaction_begins(&self, transaction: Timestamp);
 
-    /// Returns the limit of its waits: zero ends them now; `None` leaves their own limit. Called with latches held: it takes no
-    /// lock.
+    /// Returns the limit of its waits: zero ends them now; `None` leaves their own limit. A long scan that finds nothing asks now and then,
+    /// too: zero ends it. Called with latches held: it takes no lock.
     fn wait_limit(&self) -> Option<Duration>;
 
     /// The transaction is about to sleep. `wait` describes the abort with which the wait would end at its limit. To end it,

@@ -9,6 +9,7 @@ mod select;
 use crate::block::{Rows, Version};
 use crate::read::View;
 use crate::scan::Walk;
+use crate::stop::{FETCHES_BETWEEN_LOOKS, PARTS_BETWEEN_LOOKS, Stop};
 use crate::store::{Column, Data, Words};
 use crate::table::Table;
 use crate::undo::Undecided;
@@ -29,6 +30,7 @@ pub(crate) struct BlockScan<'v> {
     table: &'v Table,
     view: View<'v>,
     scan: Scan<'v>,
+    stop: Stop<'v>,
     columns: Vec<u16>,
     types: Vec<ColumnType>,
     /// The next part of a block that nobody has taken.
@@ -42,7 +44,7 @@ pub(crate) struct BlockScan<'v> {
 
 impl<'v> BlockScan<'v> {
     /// Begins a scan: rows of blocks that are added later are not the snapshot's.
-    pub fn new(table: &'v Table, view: View<'v>, scan: Scan<'v>) -> BlockScan<'v> {
+    pub fn new(table: &'v Table, view: View<'v>, scan: Scan<'v>, stop: Stop<'v>) -> BlockScan<'v> {
         let all = table.schema().columns();
         let columns: Vec<u16> = match scan.columns {
             Columns::All => (0..all.len() as u16).collect(),
@@ -54,7 +56,7 @@ impl<'v> BlockScan<'v> {
         let walk = (!is_whole || table.layout.by_row).then(|| Mutex::new(Walk::new(&scan)));
         let parts = u64::from(table.blocks.count()) * parts_of_block(table);
         let sifted = scan.sieves.iter().map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
-        BlockScan { table, view, scan, columns, types, next: AtomicU64::new(0), parts, sifted, walk }
+        BlockScan { table, view, scan, stop, columns, types, next: AtomicU64::new(0), parts, sifted, walk }
     }
 
     /// Returns whether it takes block after block, and not the keys of a range.
@@ -150,10 +152,15 @@ impl<'v> BlockScan<'v> {
     }
 
     /// Takes rows of a range from the index.
-    fn walk(&self, walk: &Mutex<Walk>, batch: &mut Batch) {
+    ///
+    /// # Errors
+    /// The statement must stop.
+    fn walk(&self, walk: &Mutex<Walk>, batch: &mut Batch) -> Result<()> {
         let (mut row, mut shown) = (RowBuf::new(), RowBuf::new());
         let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = self.stop.every(FETCHES_BETWEEN_LOOKS);
         while walk.goes_on && batch.len() + crate::scan::MOST_FETCHED <= BATCH_ROWS {
+            steps.step()?;
             walk.fetch(self.table);
             for (key, place) in &walk.batch {
                 let found =
@@ -164,6 +171,7 @@ impl<'v> BlockScan<'v> {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -269,11 +277,14 @@ impl Batches for BlockScan<'_> {
         if let Some(walk) = &self.walk {
             // A part of the range may have no row that passes.
             while batch.is_empty() && walk.lock().unwrap_or_else(PoisonError::into_inner).goes_on {
-                self.walk(walk, batch);
+                self.walk(walk, batch)?;
             }
             return Ok(!batch.is_empty());
         }
+        // The caller looks between two batches; a filter may leave none.
+        let mut steps = self.stop.every(PARTS_BETWEEN_LOOKS);
         while batch.is_empty() {
+            steps.step()?;
             let part = self.next.fetch_add(1, Relaxed);
             if part >= self.parts {
                 return Ok(false);

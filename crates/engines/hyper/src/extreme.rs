@@ -12,14 +12,23 @@ use crate::block::{Rows, Version};
 use crate::column_scan::BlockScan;
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
+use crate::stop::Stop;
 use crate::store::{Column, Data, of_each_width};
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
 use crate::wait::Refusal;
 use model::columns::BATCH_ROWS;
 use model::decimal::Decimal;
-use model::{ColumnType, Columns, Extreme, Key, Predicate, Result, RowBuf, Scan, Value, ValueRef};
-use std::ops::{Deref, Range};
+use model::{
+    ColumnType, Columns, Error, Extreme, Item, Key, Predicate, Result, RowBuf, Scan, ScanEnd, Value, ValueRef,
+};
+use std::ops::{ControlFlow, Deref, Range};
+
+/// Blocks between two looks whether the statement must stop.
+const BLOCKS_BETWEEN_LOOKS: u64 = 64;
+
+/// Rows of a range between two such looks.
+const ROWS_BETWEEN_LOOKS: usize = 4096;
 
 /// A row with the value that was looked for.
 pub(crate) type Found = Option<(Key, Value)>;
@@ -34,6 +43,15 @@ struct Search<'s, 'v> {
     blocks: &'s BlockScan<'v>,
     found: Found,
     row: &'s mut RowBuf,
+}
+
+/// Why a search has found nothing.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// It stops at a row.
+    Refused(Refusal, Key),
+    /// Its statement must stop.
+    Stopped(Error),
 }
 
 /// Why a search does not go on in a block.
@@ -52,33 +70,64 @@ impl<'v> View<'v> {
     /// Finds a row of a scan with the least or greatest value of a column, and copies the columns of the scan.
     ///
     /// # Errors
-    /// It stops at a row.
+    /// It stops at a row, or its statement must.
     pub fn extreme(
         &self,
         table: &'v Table,
         scan: &Scan<'v>,
         of: Extreme,
         row: &mut RowBuf,
-    ) -> std::result::Result<Found, (Refusal, Key)> {
-        let blocks = BlockScan::new(table, *self, scan.clone());
+        stop: Stop<'v>,
+    ) -> std::result::Result<Found, Ended> {
+        let blocks = BlockScan::new(table, *self, scan.clone(), stop);
         if !blocks.is_by_block() {
-            return of.find_by_scan(scan, row, |scan, visit| self.scan(table, scan, visit));
+            return of.find_by_scan(scan, row, |scan, visit| self.scan_piecewise(table, scan, visit, stop));
         }
         row.clear();
         let kind = table.schema().columns()[usize::from(of.column)].kind;
         let mut search = Search { of, kind, table, view: *self, scan, blocks: &blocks, found: None, row };
+        let mut steps = stop.every(BLOCKS_BETWEEN_LOOKS);
         for block in (0..table.blocks.count()).filter_map(|number| table.blocks.get(number)) {
+            steps.step().map_err(Ended::Stopped)?;
             loop {
                 let looked = search.look_at(&block.read());
                 match looked {
                     Ok(()) => break,
                     // What was found so far is the snapshot's all the same.
                     Err(Stopped::Undecided(undecided)) => drop(undecided.0.status.decided()),
-                    Err(Stopped::Refused(refusal, key)) => return Err((refusal, key)),
+                    Err(Stopped::Refused(refusal, key)) => return Err(Ended::Refused(refusal, key)),
                 }
             }
         }
         Ok(search.found)
+    }
+
+    /// Visits the rows of a range; between two pieces it looks whether the statement must stop. `visit` never stops.
+    fn scan_piecewise(
+        &self,
+        table: &Table,
+        scan: &Scan<'_>,
+        visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+        stop: Stop<'_>,
+    ) -> std::result::Result<ScanEnd, Ended> {
+        let mut rest = scan.clone().examine(ROWS_BETWEEN_LOOKS);
+        let mut pieces = stop.every(1);
+        loop {
+            let ended = self.scan(table, &rest, visit).map_err(|(refusal, key)| Ended::Refused(refusal, key))?;
+            let ScanEnd::Stopped(key) = ended else { return Ok(ended) };
+            pieces.step().map_err(Ended::Stopped)?;
+            rest = rest.resume(key);
+        }
+    }
+}
+
+impl Ended {
+    /// The error of a statement whose search stops at no row.
+    pub fn statement(self) -> Error {
+        match self {
+            Ended::Stopped(error) => error,
+            Ended::Refused(refusal, key) => unreachable!("a view stops at no row: {refusal:?}, {key:?}"),
+        }
     }
 }
 
@@ -192,14 +241,17 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             let Transaction { engine, core } = self;
             let table = engine.table(scan.table)?;
             check(table, scan, of)?;
-            let (refusal, key) = match (View { stops, ..core.view() }).extreme(table, scan, of, row) {
+            let supervisor = core.supervisor.clone();
+            let stop = Stop { supervisor: supervisor.as_deref(), name: core.name };
+            let (refusal, key) = match (View { stops, ..core.view() }).extreme(table, scan, of, row, stop) {
                 Ok(found) => {
                     if engine.logs(core) && !is_skipping {
                         engine.log_extreme(&mut core.worker().log, scan, of, &found);
                     }
                     return Ok(found.map(|(key, _)| key));
                 }
-                Err(stopped) => stopped,
+                Err(Ended::Stopped(error)) => return Err(error),
+                Err(Ended::Refused(refusal, key)) => (refusal, key),
             };
             stops = self.make_way(refusal, scan.table, &key)?;
         }

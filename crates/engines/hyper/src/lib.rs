@@ -100,6 +100,7 @@ mod redo;
 mod savepoints;
 mod scan;
 mod skips;
+mod stop;
 mod store;
 mod table;
 mod tables;
@@ -303,7 +304,7 @@ pub enum Reason {
     Deadlock,
     /// It waited for longer than its limit.
     WaitLimit,
-    /// Its supervisor ended its wait.
+    /// Its supervisor ended its wait, or a long scan.
     Interrupted,
     /// It is older than the limit.
     Age,
@@ -361,7 +362,7 @@ impl Reason {
             }
             Reason::Deadlock => "the transaction that has the row waits for this one",
             Reason::WaitLimit => "the transaction that has the row did not end within the wait limit",
-            Reason::Interrupted => "the wait for another transaction was ended on request",
+            Reason::Interrupted => "its wait for another transaction, or its scan, was ended on request",
             Reason::Age => "the transaction is older than the age limit",
             Reason::Requested => "the transaction was aborted on request",
         }

@@ -3,10 +3,11 @@
 use crate::Hyper;
 use crate::begin::Transaction;
 use crate::column_scan::BlockScan;
-use crate::extreme;
+use crate::extreme::{self, Ended};
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
 use crate::skips::Skips;
+use crate::stop::Stop;
 use model::columns::{Batches, ColumnReads};
 use model::{Columns, Extreme, Extremes, Item, Key, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
 use parts::sync::Mutex;
@@ -18,6 +19,7 @@ use std::sync::PoisonError;
 pub(crate) struct SharedView<'t> {
     pub engine: &'t Hyper,
     pub view: View<'t>,
+    pub stop: Stop<'t>,
     log: Option<Mutex<&'t mut PredicateLog>>,
     /// The transaction's place, if it is to be left: a view is one statement.
     slot: Option<u64>,
@@ -40,11 +42,12 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         let slot = self.engine.options.transaction_age.map(|_| self.core.worker().slot);
         let is_logged = self.engine.logs(&self.core);
         let start = self.core.start();
-        let crate::begin::Core { worker, writer, rests_on, skips, .. } = &mut self.core;
+        let crate::begin::Core { worker, writer, rests_on, skips, supervisor, name, .. } = &mut self.core;
         let log = &mut worker.as_mut().expect("it is open").log;
         Ok(SharedView {
             engine: &self.engine,
             view: View { start, own: writer.as_ref(), rests_on: Some(rests_on), stops: false },
+            stop: Stop { supervisor: supervisor.as_deref(), name: *name },
             log: is_logged.then(|| Mutex::new(log)),
             slot,
             skips: skips.as_ref(),
@@ -106,7 +109,8 @@ impl Extremes for SharedView<'_> {
     fn extreme(&self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
         let table = self.engine.table(scan.table)?;
         extreme::check(table, scan, of)?;
-        let found = self.view.extreme(table, scan, of, row).expect("it stops nowhere");
+        let found = self.view.extreme(table, scan, of, row, self.stop);
+        let found = found.map_err(Ended::statement)?;
         self.logged(table.id, |log| self.engine.log_extreme(log, scan, of, &found));
         Ok(found.map(|(key, _)| key))
     }
@@ -117,6 +121,6 @@ impl ColumnReads for SharedView<'_> {
         let table = self.engine.table(scan.table)?;
         table.schema().check_scan(&scan)?;
         self.logged(table.id, |log| self.engine.log_scan(log, &scan, scan.seen(&ScanEnd::Finished)));
-        Ok(Box::new(BlockScan::new(table, self.view, scan)))
+        Ok(Box::new(BlockScan::new(table, self.view, scan, self.stop)))
     }
 }
