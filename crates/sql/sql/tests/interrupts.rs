@@ -2,7 +2,12 @@
 
 mod common;
 
-use common::{Client, database};
+use common::{Client, database, database_hyper};
+use seriatim_sql::cancel::Cancel;
+use seriatim_sql::session::Sink;
+use seriatim_sql::types::{Datum, Styles};
+use seriatim_sql::{Field, Result};
+use std::sync::Arc;
 use std::thread;
 
 /// Cancels the statement until it has ended; each of these would take minutes, if not days.
@@ -50,4 +55,46 @@ fn matches_are_not_held_all_at_once() {
     assert_eq!(client.show("SELECT regexp_substr(repeat('ab', 200000), '.', 1, 200000)"), "b");
     let error = client.fails("SELECT count(*) FROM regexp_matches(repeat('ab', 200000), 'b', 'g')");
     assert_eq!(error.code(), "53200", "{error:?}");
+}
+
+/// Cancels its statement when that is about to look for its first row.
+struct CancelsFirst(Arc<Cancel>);
+
+impl Sink for CancelsFirst {
+    fn rows(&mut self, _: &[Field], _: &Styles) {
+        self.0.raise();
+    }
+
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        panic!("a row of a cancelled statement: {row:?}")
+    }
+
+    fn restart(&mut self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn scans_that_find_nothing_are_stopped() {
+    let database = database_hyper();
+    let mut client = Client::new(&database);
+    client.run("CREATE TABLE t (id int PRIMARY KEY, v int)");
+    client.run("INSERT INTO t SELECT n, n FROM generate_series(1, 70000) AS n");
+    for vectors in ["on", "off"] {
+        client.run(&format!("SET enable_vectors = {vectors}"));
+        for sql in [
+            "SELECT count(*) FROM t WHERE v < 0",
+            "SELECT min(v) FROM t WHERE v < 0",
+            "SELECT id FROM t WHERE v < 0",
+            "SELECT min(v) FROM t WHERE v < 0 AND id > 0",
+        ] {
+            let mut sink = CancelsFirst(client.session.cancel());
+            // In a block that writes, answers are logged: the engine looks for the least value itself.
+            client.run("BEGIN");
+            let error = client.session.simple(sql, &mut sink).expect_err("a cancelled statement");
+            assert_eq!((error.code(), error.message()), ("57014", "canceling statement due to user request"), "{sql}");
+            client.run("ROLLBACK");
+        }
+    }
+    assert_eq!(client.show("SELECT count(*) FROM t WHERE v > 0"), "70000", "the session lives on");
 }
