@@ -125,6 +125,8 @@ pub enum LimitKind {
     Batch,
     /// Procedures that were accepted and have not ended.
     Queue,
+    /// Transactions that wait for one other.
+    Waiters,
     /// Keys locked by one transaction.
     Locks,
     /// Rows, gaps and ranges read by one transaction.
@@ -352,7 +354,7 @@ impl Error {
             },
             Error::NotYet => "40000",
             Error::Limit(limit) => match limit.kind {
-                LimitKind::Transactions | LimitKind::Locks | LimitKind::Queue => "53400",
+                LimitKind::Transactions | LimitKind::Locks | LimitKind::Queue | LimitKind::Waiters => "53400",
                 LimitKind::Memory | LimitKind::MemoryHeld(_) | LimitKind::MemoryToOpen => "53200",
                 LimitKind::Attempts => "40001",
                 _ => "54000",
@@ -574,6 +576,7 @@ impl fmt::Display for Limit {
             LimitKind::Attempts => "attempts of one transaction",
             LimitKind::Batch => "procedures of one batch",
             LimitKind::Queue => "procedures under way",
+            LimitKind::Waiters => "transactions that wait for one other",
             LimitKind::Locks => "keys locked by one transaction",
             LimitKind::ReadSet => "rows and gaps read by one transaction",
             LimitKind::Memory | LimitKind::MemoryHeld(_) => return self.write_memory(f),

@@ -119,6 +119,7 @@ fn limits_say_which_and_by_how_much() {
         (LimitKind::Attempts, "attempts of one transaction", "40001"),
         (LimitKind::Batch, "procedures of one batch", "54000"),
         (LimitKind::Queue, "procedures under way", "53400"),
+        (LimitKind::Waiters, "transactions that wait for one other", "53400"),
         (LimitKind::Locks, "keys locked by one transaction", "53400"),
         (LimitKind::ReadSet, "rows and gaps read by one transaction", "54000"),
     ];

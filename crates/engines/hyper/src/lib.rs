@@ -205,6 +205,8 @@ pub struct Options {
     pub tables: u64,
     /// The longest wait for one other transaction. Default: 10 s.
     pub wait_limit: Duration,
+    /// Transactions that wait for one other at once. Each of them wakes when that one ends, and the first takes the row. Default: 1,000.
+    pub waiters: u64,
     /// Age at which a transaction is aborted, so that an abandoned one keeps neither versions nor rows for ever. Default: none.
     pub transaction_age: Option<Duration>,
     /// Predicates that a transaction logs before neighbours are joined into coarser ones. Default: 1,024.
@@ -252,6 +254,7 @@ impl Default for Options {
             transactions: 10_000,
             tables: 100_000,
             wait_limit: Duration::from_secs(10),
+            waiters: 1000,
             transaction_age: None,
             predicates: 1024,
             validation: Validation::Columns,

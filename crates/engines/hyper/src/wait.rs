@@ -2,7 +2,8 @@
 //!
 //! The paper aborts whoever wants to write a row that another transaction owns, or has changed since. Beyond it:
 //! - in [`Mode::OwnAtStatement`] a transaction waits for the owner's end, unless the owner waits for it, over others
-//!   or not: one edge leaves each waiter, so a cycle is found by following them ([`Waits`]);
+//!   or not: one edge leaves each waiter, so a cycle is found by following them ([`Waits`]). Waiters wake together, and whoever comes first
+//!   takes the row; so many at once as [`crate::Options::waiters`] says;
 //! - a transaction whose reads all hold of the present moment moves its start there ([`Transaction::advance`]): the
 //!   validation of its commit, made early. So a row that was changed meanwhile refuses nobody who has not read it.
 
@@ -10,8 +11,8 @@ use crate::begin::{Conflict, Transaction};
 use crate::writer::{Status, Writer};
 use crate::{Hyper, Reason, Validation};
 use env::time::{Duration, Instant};
-use model::{Abort, Error, Mode, Result, Supervisor, TableId, Timestamp};
-use parts::sync::{Mutex, spin_loop, thread};
+use model::{Abort, Error, Limit, LimitKind, Mode, Result, Supervisor, TableId, Timestamp};
+use parts::sync::{Mutex, MutexGuard, spin_loop, thread};
 use parts::wait::Waited;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -44,30 +45,65 @@ enum Slept {
 
 /// Who waits for whom.
 #[derive(Debug, Default)]
-pub(crate) struct Waits(Mutex<HashMap<Timestamp, Arc<Writer>>>);
+pub(crate) struct Waits(Mutex<Edges>);
+
+#[derive(Debug, Default)]
+struct Edges {
+    /// By the waiter.
+    others: HashMap<Timestamp, Arc<Writer>>,
+    /// How many wait for one, by its name.
+    waiters: HashMap<Timestamp, u64>,
+}
+
+/// Why a transaction cannot wait for another one.
+#[derive(Debug)]
+enum NoWait {
+    /// That one waits for it, perhaps over others.
+    Deadlock,
+    /// As many wait for it as may.
+    Full(Limit),
+}
 
 impl Waits {
-    /// Notes that a transaction waits for another one; false if that one waits for it, perhaps over others.
-    fn enter(&self, waiter: Timestamp, other: &Arc<Writer>) -> bool {
-        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Notes that a transaction waits for another one.
+    ///
+    /// # Errors
+    /// It cannot.
+    fn enter(&self, waiter: Timestamp, other: &Arc<Writer>, limit: u64) -> std::result::Result<(), NoWait> {
+        let mut edges = self.edges();
         let mut next = Some(other);
         while let Some(writer) = next {
             if writer.name == waiter {
-                return false;
+                return Err(NoWait::Deadlock);
             }
-            next = waits.get(&writer.name);
+            next = edges.others.get(&writer.name);
         }
-        waits.insert(waiter, other.clone());
-        true
+        let waiters = edges.waiters.get(&other.name).map_or(1, |waiters| waiters + 1);
+        if waiters > limit {
+            return Err(NoWait::Full(Limit { kind: LimitKind::Waiters, limit, actual: waiters }));
+        }
+        edges.waiters.insert(other.name, waiters);
+        edges.others.insert(waiter, other.clone());
+        Ok(())
     }
 
     fn leave(&self, waiter: Timestamp) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&waiter);
+        let mut edges = self.edges();
+        let Some(other) = edges.others.remove(&waiter) else { return };
+        let waiters = edges.waiters.get_mut(&other.name).expect("whoever waits is counted");
+        *waiters -= 1;
+        if *waiters == 0 {
+            edges.waiters.remove(&other.name);
+        }
     }
 
     /// Returns how many transactions wait.
     pub fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.edges().others.len()
+    }
+
+    fn edges(&self) -> MutexGuard<'_, Edges> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,8 +160,11 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             spin_loop();
         }
         let about = |reason| Self::conflict(reason, table, key, writer);
-        if !self.engine.waits.enter(self.core.name, writer) {
-            return Err(self.fail(about(Reason::Deadlock)));
+        match self.engine.waits.enter(self.core.name, writer, self.engine.options.waiters) {
+            Ok(()) => {}
+            Err(NoWait::Deadlock) => return Err(self.fail(about(Reason::Deadlock))),
+            // The statement has changed nothing.
+            Err(NoWait::Full(limit)) => return Err(limit.into()),
         }
         let entered = Entered(&self.engine, self.core.name);
         let (began, mut slept) = (Instant::now(), Slept::Looks);

@@ -7,8 +7,8 @@ use conformance::registers::{get, insert, limit, put, rule};
 use conformance::{Durable, Knobs};
 use env::{SimDisk, SimDiskOptions};
 use model::{
-    Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, Interactive, Key, Mode, Predicate, RowBuf,
-    Scan, Schema, TableId, Tables, Value, ValueRef,
+    Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, Interactive, Key, LimitKind, Mode, Predicate,
+    RowBuf, Scan, Schema, TableId, Tables, Value, ValueRef,
 };
 use seriatim_hyper::{Driver, Hyper, LogOptions, Options, Reason, Transaction, Validation};
 use std::ops::ControlFlow;
@@ -448,4 +448,41 @@ fn with_one(engine: &Hyper) -> TableId {
     load.insert(table, &key(0), row([0, 0, 10, i64::MAX]).row()).expect("a new key");
     load.commit().expect("nobody in the way");
     table
+}
+
+/// As many wait for one transaction as may; the next one learns it at once, and goes on otherwise.
+#[test]
+fn waits_for_one_transaction_have_a_limit() {
+    let (engine, table) = accounts(Options { waiters: 2, ..Options::default() });
+    for round in 1..=2 {
+        let mut owner = begin(&engine, Mode::OwnAtStatement);
+        update(&mut owner, table, 1, Delta::new().add(2, 1));
+        std::thread::scope(|scope| {
+            let add = || {
+                let mut open = begin(&engine, Mode::OwnAtStatement);
+                update(&mut open, table, 1, Delta::new().add(2, 1));
+                open.commit().expect("its start has moved");
+            };
+            let waiters = [scope.spawn(add), scope.spawn(add)];
+            while engine.stats().asleep < 2 {
+                std::thread::yield_now();
+            }
+            let mut late = begin(&engine, Mode::OwnAtStatement);
+            let refused = late.update(table, &key(1), &Delta::new().add(2, 1));
+            let refused = limit(refused);
+            assert_eq!((refused.kind, refused.limit, refused.actual), (LimitKind::Waiters, 2, 3));
+            assert_eq!(Error::from(refused).sqlstate(), "53400");
+            update(&mut late, table, 2, Delta::new().add(2, 1));
+            late.commit().expect("only the statement has failed");
+            owner.commit().expect("it has the row");
+            waiters.into_iter().for_each(|waiter| waiter.join().expect("no panic"));
+        });
+        let mut last = begin(&engine, Mode::ReadOnly);
+        let mut found = RowBuf::new();
+        for (id, expected) in [(1, 10 + 3 * round), (2, 10 + round)] {
+            assert!(last.read(table, &key(id), Columns::Some(&[2]), &mut found).expect("reads do not fail"));
+            assert_eq!(found.row().get(0), ValueRef::Int(expected));
+        }
+        assert_eq!(engine.stats().asleep, 0);
+    }
 }
