@@ -1,11 +1,12 @@
 //! What the tests of several crates share: temporary directories, commands that ran, programs that may be missing, ports, proxies,
-//! certificates, and PostgreSQL to compare with.
+//! certificates, the engine to test, and PostgreSQL to compare with.
 //!
 //! For `[dev-dependencies]` only. It depends on no other crate of the workspace.
 #![forbid(unsafe_code)]
 
 mod authority;
 mod directory;
+mod engine;
 mod ports;
 mod programs;
 mod proxy;
@@ -14,6 +15,7 @@ pub mod reference;
 
 pub use authority::Authority;
 pub use directory::Directory;
+pub use engine::Engine;
 pub use ports::free_ports;
 pub use programs::{has, psql, say, skip, text, version};
 pub use proxy::Proxy;

@@ -1,9 +1,9 @@
 //! Every classical anomaly, tried by two and three sessions on every engine: none occurs, and each session is told what
 //! happened instead.
 //!
-//! `anomalies/NAME.txt` is the script, in the language of `anomalies/stage.rs`; `anomalies/NAME.mvto.out` and
-//! `NAME.twopl.out` are what comes out. `UPDATE_SCRIPTS=1 cargo test -p seriatim-sql --test anomalies` writes down what
-//! comes out now, to be reviewed like any other change.
+//! `anomalies/NAME.txt` is the script, in the language of `anomalies/stage.rs`; `anomalies/NAME.ENGINE.out` is what comes out
+//! on each engine: `mvto`, `twopl` and `hyper`. `UPDATE_SCRIPTS=1 cargo test -p seriatim-sql --test anomalies` writes down
+//! what comes out now, to be reviewed like any other change.
 
 mod common;
 #[path = "anomalies/stage.rs"]

@@ -3,24 +3,17 @@
 
 mod common;
 
-use common::{Answer, Client};
+use common::{Answer, Client, store_of_one_thread};
 use env::disk::Fault;
-use env::{Operation, SimClock, SimDisk, SimDiskOptions, Survival};
-use mvto::Mvto;
+use env::{Operation, SimDisk, SimDiskOptions, Survival};
 use seriatim_sql::Result;
 use seriatim_sql::database::Database;
 use seriatim_sql::session::{Format, Sink};
-use seriatim_sql::store::Engine;
 use seriatim_sql::types::{Datum, Encoding};
 use std::sync::Arc;
-use std::time::Duration;
-use wal::Driver;
 
 fn reopen(disk: &SimDisk) -> Arc<Database> {
-    let log = wal::LogOptions { segment_bytes: 8192, buffer_bytes: 4096, driver: Driver::Caller, ..Default::default() };
-    let options = mvto::Options { log, sites: 4, wait_limit: Duration::ZERO, ..mvto::Options::default() };
-    let engine = Mvto::open_with(Arc::new(disk.clone()), options, SimClock::new(1_000, 7)).expect("a healthy disk");
-    Database::open(Arc::new(Engine(Arc::new(engine))), Default::default()).expect("a database")
+    Database::open(store_of_one_thread(disk).expect("a healthy disk"), Default::default()).expect("a database")
 }
 
 /// A database, and a session of it, in which `stock` has a row 7 that is visible and not durable.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, database, database_twopl, databases, open, store};
+use common::{Client, database, database_twopl, database_with_versions, databases, open, store};
 use seriatim_sql::database::Database;
 use std::sync::Arc;
 
@@ -321,9 +321,10 @@ fn temporary_tables_hide_others_and_go_with_their_session() {
     assert_eq!(engine_tables(&database), before);
 }
 
+/// Two-phase locking has the definition wait for whoever has used the table.
 #[test]
 fn a_definition_and_a_writer_have_a_serial_order() {
-    let database = database();
+    let database = database_with_versions();
     let (mut definer, mut writer) = (Client::new(&database), Client::new(&database));
     definer.run("create table t (a int); insert into t values (1)");
     // The writer began first, so it comes before the definition and cannot write behind its back.
@@ -343,8 +344,32 @@ fn a_definition_and_a_writer_have_a_serial_order() {
 }
 
 #[test]
+fn a_definition_waits_for_whoever_has_locked_the_table() {
+    let database = database_twopl();
+    let (mut definer, mut user) = (Client::new(&database), Client::new(&database));
+    definer.run("create table t (a int); insert into t values (1); set lock_timeout = '1ms'");
+    for change in ["alter table t add check (a > 0)", "truncate t", "drop table t", "create unique index on t (a)"] {
+        for used in ["select count(*) from t", "insert into t values (-1)"] {
+            user.run(&format!("begin; {used}"));
+            assert_eq!(definer.fails(change).code(), "55P03", "{change} beside {used}");
+            assert_eq!(user.show("select count(*) >= 1 from t"), "t", "{change}");
+            user.run("rollback");
+        }
+    }
+    // It has waited for nobody else.
+    user.run("begin; select count(*) from pg_class; insert into t values (-1); commit");
+    assert_eq!(definer.fails("alter table t add check (a > 0)").code(), "23514");
+    definer.run("begin; drop table t");
+    user.run("set lock_timeout = '1ms'");
+    assert_eq!(user.fails("select * from t").code(), "55P03");
+    definer.run("commit");
+    assert_eq!(user.fails("select * from t").code(), "42P01");
+}
+
+/// Two-phase locking has the definition wait where the reader has come to the table, and else the reader comes after it.
+#[test]
 fn a_table_that_is_dropped_under_a_reader_is_a_serialization_failure() {
-    let database = database();
+    let database = database_with_versions();
     let (mut definer, mut reader) = (Client::new(&database), Client::new(&database));
     for change in ["truncate t", "drop table t"] {
         definer.run("create table if not exists t (a int); insert into t values (1)");

@@ -2,12 +2,18 @@
 
 mod common;
 
-use common::{Answer, Client, database};
+use common::{Answer, Client, database, database_with_versions};
+use seriatim_sql::database::Database;
 use seriatim_sql::session::Format;
 use seriatim_sql::types::Encoding;
+use std::sync::Arc;
 
 fn client() -> Client {
-    let mut client = Client::new(&database());
+    client_of(&database())
+}
+
+fn client_of(database: &Arc<Database>) -> Client {
+    let mut client = Client::new(database);
     client.run("CREATE TABLE t (id int PRIMARY KEY, x int, n text); CREATE TABLE u (id int PRIMARY KEY, t int)");
     client.run("INSERT INTO t SELECT i, i % 10, 'row' FROM generate_series(1, 2000) i");
     client.run("INSERT INTO u SELECT i, i FROM generate_series(1, 50) i");
@@ -27,7 +33,7 @@ fn costs(line: &str) -> (f64, f64, f64, usize) {
 
 #[test]
 fn lines_have_costs_rows_and_width() {
-    let mut client = client();
+    let mut client = client_of(&database_with_versions());
     let first = |client: &mut Client, query: &str| -> (f64, f64, f64, usize) {
         costs(client.show(&format!("EXPLAIN {query}")).lines().next().expect("a line"))
     };

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Answer, Client, database, databases, store};
+use common::{Answer, Client, database, database_twopl, database_with_versions, databases, store, subject};
 use model::{
     Access, Begin, Columns, Committed, Durability, Error, Fault, Finish, Got, LogPosition, Pending,
     Result as EngineResult, RetryPolicy, RowBuf, Schema, TableId, Tables,
@@ -15,6 +15,7 @@ use seriatim_sql::types::Encoding;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
+use testing::Engine;
 
 /// A client's extended protocol: prepares and binds without parameters.
 fn bind(client: &mut Client, portal: &str, sql: &str) {
@@ -340,9 +341,13 @@ struct FaultyTransaction {
 }
 
 fn faulty() -> (Arc<Database>, Arc<Faults>) {
+    faulty_on(store())
+}
+
+fn faulty_on(engine: Arc<dyn Store>) -> (Arc<Database>, Arc<Faults>) {
     let state = Arc::new(Faults::default());
     let options = Options { retry: RetryPolicy::attempts(101), ..Options::default() };
-    let store = Arc::new(Faulty { engine: store(), state: state.clone() });
+    let store = Arc::new(Faulty { engine, state: state.clone() });
     (Database::open(store, options).expect("a database"), state)
 }
 
@@ -534,10 +539,10 @@ impl Finish for FaultyTransaction {
     }
 }
 
-/// A read-only block does not wait for a writer that is not about to end.
+/// A read-only block does not wait for a writer that is not about to end. Two-phase locking has no snapshots.
 #[test]
 fn a_read_only_block_is_no_snapshot_beside_an_old_writer() {
-    let (database, faults) = faulty();
+    let (database, faults) = faulty_on(subject(Engine::of_tests_with_versions()).store);
     let (mut writer, mut reader) = (Client::new(&database), Client::new(&database));
     writer.run("create table t (a int primary key); insert into t values (1)");
     let snapshots = |reader: &mut Client| {
@@ -725,6 +730,7 @@ fn savepoints_take_back_definitions_settings_and_checks() {
     assert_eq!(client.show("select count(*) from child"), "0");
 }
 
+/// Under two-phase locking the definition comes first: `who_has_not_come_to_a_table_comes_after_its_definition`.
 #[test]
 fn an_older_transaction_and_a_definition_have_a_serial_order() {
     for (definition, statement) in [
@@ -743,7 +749,7 @@ fn an_older_transaction_and_a_definition_have_a_serial_order() {
         ("alter table t drop column b", "update t set b = 3"),
         ("alter table t drop constraint t_pkey", "insert into t values (9, 9)"),
     ] {
-        let database = database();
+        let database = database_with_versions();
         let (mut client, mut other) = (Client::new(&database), Client::new(&database));
         client.run("create table parent (id int primary key); insert into parent values (1)");
         client.run("create table t (a int primary key, b int); insert into t values (1, 1); create table z (a int)");
@@ -944,7 +950,7 @@ fn a_snapshot_reads_through_truncation_and_rewriting_or_fails_to() {
         "drop table t; create table t (a int)",
     ] {
         for begin in ["begin", "begin read only", "begin read only deferrable"] {
-            let database = database();
+            let database = database_with_versions();
             let (mut client, mut other) = (Client::new(&database), Client::new(&database));
             client.run("create table t (a int); insert into t values (1), (2); create table z (a int)");
             client.run(begin);
@@ -953,6 +959,38 @@ fn a_snapshot_reads_through_truncation_and_rewriting_or_fails_to() {
             match client.try_run("select a from t order by a") {
                 Ok(answer) => assert_eq!(answer.rows, [["1"], ["2"]], "{definition}"),
                 Err(error) => assert_eq!(error.code(), "40001", "{definition}"),
+            }
+            client.run("rollback");
+        }
+    }
+}
+
+/// Two-phase locking has no past: a block that has not come to a table yet comes after whoever has changed it meanwhile.
+#[test]
+fn who_has_not_come_to_a_table_comes_after_its_definition() {
+    for (definition, statement, answer) in [
+        ("truncate t", "select a, b from t order by a", Ok("")),
+        ("alter table t add column c int default 1", "select * from t order by a", Ok("1|1|1\n2|2|1")),
+        ("drop table t", "select a from t", Err("42P01")),
+        ("drop table t; create table t (a int)", "select * from t", Ok("")),
+        ("create unique index i on t (b)", "insert into t values (9, 1)", Err("23505")),
+        ("alter table t add check (b < 5)", "update t set b = 9", Err("23514")),
+        ("alter table t alter column b type text", "update t set b = 'x' where a = 1 returning b", Ok("x")),
+        ("alter table t alter column b set not null", "update t set b = null", Err("23502")),
+        ("alter table t drop column b", "update t set b = 3", Err("42703")),
+        ("alter table t drop constraint t_pkey", "insert into t values (1, 9) returning b", Ok("9")),
+    ] {
+        let begins: &[&str] = if statement.starts_with("select") { &["begin", "begin read only"] } else { &["begin"] };
+        for begin in begins {
+            let database = database_twopl();
+            let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+            client.run("create table t (a int primary key, b int); insert into t values (1, 1), (2, 2)");
+            client.run("create table z (a int)");
+            client.run(&format!("{begin}; select * from z"));
+            other.run(definition);
+            match answer {
+                Ok(rows) => assert_eq!(client.show(statement), rows, "{definition}, {statement}"),
+                Err(code) => assert_eq!(client.fails(statement).code(), code, "{definition}, {statement}"),
             }
             client.run("rollback");
         }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Client, database, database_hyper};
+use common::{Client, database, database_hyper, database_mvto, database_with_versions};
 use seriatim_sql::database::Database;
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn client_of(database: &Arc<Database>) -> Client {
 /// Engines that estimate alike are planned for alike.
 #[test]
 fn plans_are_the_same_on_rows_in_place() {
-    let mut clients = [database(), database_hyper()].map(|database| client_of(&database));
+    let mut clients = [database_mvto(), database_hyper()].map(|database| client_of(&database));
     for query in [
         "SELECT * FROM a, b, c WHERE a.id = 5 AND a.id = c.a_id AND b.id = 5 AND b.id = c.b_id",
         "SELECT * FROM a JOIN c ON a.id = c.a_id",
@@ -81,7 +81,7 @@ fn constants_reach_all_that_equals_them() {
 
 #[test]
 fn the_smaller_table_is_hashed() {
-    let mut client = client();
+    let mut client = client_of(&database_with_versions());
     for from in ["a JOIN c ON a.id = c.a_id", "c JOIN a ON a.id = c.a_id"] {
         has(&mut client, &format!("SELECT * FROM {from}"), &["Seq Scan on c", "Hash", "Seq Scan on a"]);
     }
@@ -212,7 +212,7 @@ fn entries_decide_before_rows_are_read() {
 /// A plan that was made for an empty table is made anew once the table has grown.
 #[test]
 fn a_plan_follows_the_sizes_of_its_tables() {
-    let mut client = Client::new(&database());
+    let mut client = Client::new(&database_with_versions());
     client.run("CREATE TABLE small (id int PRIMARY KEY, x int); CREATE TABLE grows (id int PRIMARY KEY, s int)");
     client.run("INSERT INTO small SELECT i, i FROM generate_series(1, 900) i");
     client.run("PREPARE p AS SELECT count(*) FROM grows JOIN small ON small.id = grows.s");
@@ -284,7 +284,7 @@ fn lists_are_joins_where_null_allows_it() {
 /// Over batches, many rows read the other table once. The row executor searches its index for them, and so do few rows.
 #[test]
 fn batches_hash_what_rows_search() {
-    let mut client = Client::new(&database());
+    let mut client = Client::new(&database_with_versions());
     client.run("CREATE TABLE large (id int PRIMARY KEY, x int); CREATE TABLE many (id int PRIMARY KEY, l int)");
     for from in (0..20_000).step_by(5_000) {
         client.run(&format!("INSERT INTO large SELECT i, i % 7000 FROM generate_series({from}, {}) i", from + 4_999));

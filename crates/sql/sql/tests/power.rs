@@ -3,40 +3,26 @@
 
 mod common;
 
-use common::{Answer, Client, open};
-use env::{Disk, SimClock, SimDisk, SimDiskOptions, Survival};
+use common::{Answer, Client, open, store_of_one_thread, store_on};
+use env::{SimDisk, SimDiskOptions, Survival};
 use model::{Begin, Mode, Scan, TableId};
-use mvto::Mvto;
 use seriatim_sql::database::Database;
 use seriatim_sql::definition::Relation;
-use seriatim_sql::store::Engine;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use wal::Driver;
-
-/// Small segments, so that a short history fills many. One thread drives all, so nobody waits, and the log's work is done
-/// by whoever wants something durable: a run can be repeated.
-fn options() -> mvto::Options {
-    let log = wal::LogOptions { segment_bytes: 8192, buffer_bytes: 4096, driver: Driver::Caller, ..Default::default() };
-    mvto::Options { log, sites: 4, wait_limit: Duration::ZERO, ..mvto::Options::default() }
-}
 
 /// The database on a disk; `None` if the power went while it was opened.
 fn try_open(disk: &SimDisk) -> Option<Arc<Database>> {
-    let engine = Mvto::open_with(Arc::new(disk.clone()), options(), SimClock::new(1_000, 7)).ok()?;
-    Database::open(Arc::new(Engine(Arc::new(engine))), Default::default()).ok()
+    Database::open(store_of_one_thread(disk).ok()?, Default::default()).ok()
 }
 
 /// The database as it is found when the power comes back.
 #[track_caller]
 fn reopen(disk: &SimDisk, context: &str) -> Arc<Database> {
-    let engine = Mvto::open_with(Arc::new(disk.clone()), options(), SimClock::new(1_000, 7));
-    let engine = engine.unwrap_or_else(|error| panic!("{context}: the engine: {error}"));
-    Database::open(Arc::new(Engine(Arc::new(engine))), Default::default())
-        .unwrap_or_else(|error| panic!("{context}: {error}"))
+    let store = store_of_one_thread(disk).unwrap_or_else(|error| panic!("{context}: the engine: {error}"));
+    Database::open(store, Default::default()).unwrap_or_else(|error| panic!("{context}: {error}"))
 }
 
 /// A disk with a database on it that was stopped cleanly.
@@ -373,10 +359,9 @@ fn concurrent_orders_survive_power_cuts() {
     const THREADS: u64 = 3;
     const CUTS: u64 = 40;
     let log = wal::LogOptions { segment_bytes: 32 << 10, ..Default::default() };
-    let options = mvto::Options { log, ..mvto::Options::default() };
     let disk = SimDisk::new(13, SimDiskOptions::default());
-    let running = Arc::new(Mvto::open(Arc::new(disk.clone()) as Arc<dyn Disk>, options.clone()).unwrap());
-    let database = open(Arc::new(Engine(running.clone())));
+    let running = store_on(Arc::new(disk.clone()), log.clone()).unwrap();
+    let database = open(running.clone());
     Client::new(&database).run(SHOP);
     let (acknowledged, stop) = (Mutex::new(Acknowledged::default()), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -403,9 +388,8 @@ fn concurrent_orders_survive_power_cuts() {
             let before = acknowledged.lock().unwrap().clone();
             let after = disk.power_cut_with(survival(cut));
             let context = format!("cut {cut}, {:?}", survival(cut));
-            let engine = Mvto::open(Arc::new(after) as Arc<dyn Disk>, options.clone());
-            let engine = engine.unwrap_or_else(|error| panic!("{context}: {error}"));
-            audit(&open(Arc::new(Engine(Arc::new(engine)))), &before, &context);
+            let store = store_on(Arc::new(after), log.clone());
+            audit(&open(store.unwrap_or_else(|error| panic!("{context}: {error}"))), &before, &context);
             if cut % 8 == 7 {
                 running.checkpoint().unwrap_or_else(|error| panic!("{context}: {error}"));
             }

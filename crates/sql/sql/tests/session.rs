@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::{Answer, Client, database};
+use common::{Answer, Client, database, database_twopl, database_with_versions, store_on};
 use seriatim_sql::database::Database;
 use seriatim_sql::session::{Format, Status};
-use seriatim_sql::store::Engine;
 use seriatim_sql::types::Encoding;
 use std::sync::Arc;
 
@@ -77,17 +76,35 @@ fn a_limit_on_time_counts_from_the_statement_that_sets_it() {
 fn a_database_that_is_dropped_is_closed() {
     let disk = Arc::new(env::SimDisk::new(1, env::SimDiskOptions::default()));
     for rows in ["1", "2", "3"] {
-        let engine = mvto::Mvto::open(disk.clone(), mvto::Options::default()).expect("nobody has it open");
-        let database = Database::open(Arc::new(Engine(Arc::new(engine))), Default::default()).expect("a database");
+        let store = store_on(disk.clone(), wal::LogOptions::default()).expect("nobody has it open");
+        let database = Database::open(store, Default::default()).expect("a database");
         let mut client = Client::new(&database);
         client.run("CREATE TABLE IF NOT EXISTS t (i int); INSERT INTO t VALUES (1)");
         assert_eq!(client.show("SELECT count(*) FROM t"), rows);
     }
 }
 
+/// Two-phase locking has no snapshots: what it exports is the transaction, with its locks.
+#[test]
+fn an_exported_transaction_keeps_what_it_has_read_until_the_last_has_left_it() {
+    let database = database_twopl();
+    let [mut leader, mut worker, mut writer] = [(); 3].map(|()| Client::new(&database));
+    writer.run("create table t (x int); insert into t values (1); set lock_timeout = '1ms'");
+    leader.run("begin read only");
+    assert_eq!(leader.show("select count(*) from t"), "1");
+    let name = leader.show("select pg_export_snapshot()");
+    assert_eq!(writer.fails("insert into t values (2)").code(), "55P03");
+    worker.run(&format!("begin read only; set transaction snapshot '{name}'"));
+    leader.run("commit");
+    assert_eq!(writer.fails("insert into t values (2)").code(), "55P03", "the worker has it still");
+    assert_eq!(worker.show("select count(*) from t"), "1");
+    worker.run("commit");
+    writer.run("insert into t values (2)");
+}
+
 #[test]
 fn an_exported_snapshot_is_one_state_for_all_who_import_it() {
-    let database = database();
+    let database = database_with_versions();
     let [mut leader, mut worker, mut writer] = [(); 3].map(|()| Client::new(&database));
     writer.run("create table t (x int); insert into t values (1)");
     leader.run("begin read only");

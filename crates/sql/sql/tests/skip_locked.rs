@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, database, database_hyper, database_twopl};
+use common::{Client, database_hyper, database_mvto, database_twopl};
 use seriatim_sql::database::Database;
 use std::sync::Arc;
 use std::thread;
@@ -20,7 +20,7 @@ const SHAPES: [&str; 3] = [
 
 /// A database on each engine that can pass over rows.
 fn databases() -> [Arc<Database>; 2] {
-    [database(), database_hyper()]
+    [database_mvto(), database_hyper()]
 }
 
 fn with_jobs(database: &Arc<Database>, jobs: usize) -> Client {

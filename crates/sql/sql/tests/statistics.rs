@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, databases, engines, open};
+use common::{Client, database_with_versions, databases, engines, open};
 
 fn on_each(test: impl Fn(&mut Client, &mut Client)) {
     for database in databases() {
@@ -182,7 +182,7 @@ fn sizes_are_those_of_rows_and_entries() {
 
 #[test]
 fn rows_of_a_table_are_estimated() {
-    let mut client = Client::new(&databases().remove(0));
+    let mut client = Client::new(&database_with_versions());
     client.run("CREATE TABLE t (id int PRIMARY KEY); CREATE VIEW v AS TABLE t");
     client.run("INSERT INTO t SELECT generate_series(1, 5000)");
     let shown = client.show("SELECT n_live_tup FROM pg_stat_user_tables WHERE relname = 't'");

@@ -326,7 +326,7 @@ fn answer(client: &mut Client, query: &str) -> Result<Vec<String>, String> {
 #[test]
 fn plans_that_read_many_rows_use_vectors() {
     // An engine that does not say how many rows a table has gets no vectors but by force.
-    let database = common::database();
+    let database = common::database_with_versions();
     let mut client = Client::new(&database);
     fill(&database, 15_000);
     let uses =

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, database, databases};
+use common::{Client, database, database_twopl, database_with_versions, databases};
 use seriatim_sql::SqlError;
 use seriatim_sql::database::Database;
 use std::sync::Arc;
@@ -58,9 +58,10 @@ fn a_statement_that_waits_for_a_row_is_cancelled() {
     }
 }
 
+/// Two-phase locking gives up the block: `a_block_ends_with_a_wait_for_a_lock`.
 #[test]
 fn a_cancelled_statement_leaves_its_savepoint() {
-    let database = database();
+    let database = database_with_versions();
     let mut owner = with_rows(&database);
     owner.run("BEGIN; UPDATE t SET x = 10 WHERE id = 1");
     let mut waiter = Client::new(&database);
@@ -75,6 +76,28 @@ fn a_cancelled_statement_leaves_its_savepoint() {
     waiter.run("ROLLBACK TO s; COMMIT");
     owner.run("COMMIT");
     assert_eq!(watcher.show("SELECT x FROM t ORDER BY id"), "10\n20");
+}
+
+/// Two-phase locking aborts the transaction whose wait ends without its lock. No savepoint brings it back; it holds nothing, and keeps
+/// nothing.
+#[test]
+fn a_block_ends_with_a_wait_for_a_lock() {
+    for (statement, code) in [
+        ("SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT", "55P03"),
+        ("SET LOCAL lock_timeout = '1ms'; UPDATE t SET x = 11 WHERE id = 1", "55P03"),
+        ("SET LOCAL statement_timeout = '1ms'; UPDATE t SET x = 11 WHERE id = 1", "57014"),
+    ] {
+        let database = database_twopl();
+        let mut owner = with_rows(&database);
+        owner.run("BEGIN; UPDATE t SET x = 10 WHERE id = 1");
+        let mut waiter = Client::new(&database);
+        waiter.run("BEGIN; UPDATE t SET x = 20 WHERE id = 2; SAVEPOINT s");
+        assert_eq!(waiter.fails(statement).code(), code, "{statement}");
+        owner.run("UPDATE t SET x = 30 WHERE id = 2; COMMIT");
+        assert_eq!(waiter.fails("ROLLBACK TO s").code(), code, "{statement}");
+        assert_eq!(waiter.run("COMMIT").tags, ["ROLLBACK"], "{statement}");
+        assert_eq!(waiter.show("SELECT x FROM t ORDER BY id"), "10\n30", "{statement}");
+    }
 }
 
 /// A statement's time runs while it waits, too, and each statement of a text has its own.
@@ -142,10 +165,11 @@ fn nowait_does_not_wait() {
     }
 }
 
-/// A younger transaction has the row: no conflict for a block that does not wait, and its savepoint brings it back.
+/// A younger transaction has the row: no conflict for a block that does not wait, and its savepoint brings it back. Two-phase locking
+/// gives up the block: `a_block_ends_with_a_wait_for_a_lock`.
 #[test]
 fn nowait_leaves_its_savepoint() {
-    let database = database();
+    let database = database_with_versions();
     let mut hasty = with_rows(&database);
     hasty.run("BEGIN; SELECT 1 FROM t WHERE id = 2; SAVEPOINT s");
     let mut owner = Client::new(&database);
@@ -156,7 +180,8 @@ fn nowait_leaves_its_savepoint() {
     assert_eq!(owner.show("SELECT x FROM t ORDER BY id"), "1\n20");
 }
 
-/// Rows that ORDER BY reads and LIMIT leaves out are not locked. OFFSET passes locked rows over, as in PostgreSQL.
+/// Rows that ORDER BY reads and LIMIT leaves out are not locked. OFFSET passes locked rows over, as in PostgreSQL. Two-phase locking
+/// locks what it reads.
 #[test]
 fn limit_bounds_the_rows_that_are_locked() {
     for (query, locked, free) in [
@@ -164,7 +189,7 @@ fn limit_bounds_the_rows_that_are_locked() {
         ("SELECT id FROM t ORDER BY id LIMIT 2 FOR UPDATE", &[1, 2], &[3, 4]),
         ("SELECT id FROM t ORDER BY x + 0 LIMIT 1 OFFSET 1 FOR UPDATE", &[1, 2], &[3, 4]),
     ] {
-        let database = database();
+        let database = database_with_versions();
         let mut owner = with_rows(&database);
         owner.run("INSERT INTO t VALUES (3, 3), (4, 4)");
         owner.run("BEGIN");

@@ -1,6 +1,7 @@
 //! Clients for tests: SQL in, texts out, as psql would show them.
 #![allow(dead_code)]
 
+use env::{Disk, SimClock, SimDisk};
 use seriatim_sql::Field;
 use seriatim_sql::database::{Database, Options};
 use seriatim_sql::session::{Connect, Outcome, Session, Sink};
@@ -8,6 +9,7 @@ use seriatim_sql::store::{Engine, Store};
 use seriatim_sql::types::{Datum, Styles, text};
 use seriatim_sql::{Result, SqlError};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A fresh engine in memory.
 pub struct Subject {
@@ -19,9 +21,9 @@ pub struct Subject {
     pub asleep: Box<dyn Fn() -> usize>,
 }
 
-/// One of each engine: tests that hold for every engine run on all of them. A new engine is added here.
+/// One of each engine: tests that hold for every engine run on all of them.
 pub fn engines() -> Vec<Subject> {
-    vec![mvto(), twopl(), hyper()]
+    testing::Engine::ALL.into_iter().map(subject).collect()
 }
 
 /// A fresh database on each engine.
@@ -29,45 +31,97 @@ pub fn databases() -> Vec<Arc<Database>> {
     engines().into_iter().map(|subject| open(subject.store)).collect()
 }
 
-/// Multi-version timestamp ordering.
-fn mvto() -> Subject {
-    let engine = Arc::new(mvto::Mvto::in_memory(mvto::Options::default()).expect("an engine in memory"));
-    let store = Arc::new(Engine(engine.clone()));
-    Subject { name: "mvto", store, asleep: Box::new(move || engine.stats().asleep) }
+/// A fresh engine in memory.
+pub fn subject(engine: testing::Engine) -> Subject {
+    let name = engine.name();
+    match engine {
+        // Multi-version timestamp ordering.
+        testing::Engine::Mvto => {
+            let engine = Arc::new(mvto::Mvto::in_memory(mvto::Options::default()).expect("an engine in memory"));
+            Subject { name, store: Arc::new(Engine(engine.clone())), asleep: Box::new(move || engine.stats().asleep) }
+        }
+        // Two-phase locking.
+        testing::Engine::Twopl => {
+            let engine = Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default()));
+            let store = Arc::new(Engine(engine.clone()));
+            Subject { name, store, asleep: Box::new(move || engine.stats().asleep as usize) }
+        }
+        // Rows in place with undo entries, and precision locking.
+        testing::Engine::Hyper => {
+            let engine = Arc::new(hyper::Hyper::new(hyper::Options::default()));
+            let store = Arc::new(Engine(engine.clone()));
+            Subject { name, store, asleep: Box::new(move || engine.stats().asleep as usize) }
+        }
+    }
 }
 
-/// Two-phase locking.
-fn twopl() -> Subject {
-    let engine = Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default()));
-    let store = Arc::new(Engine(engine.clone()));
-    Subject { name: "twopl", store, asleep: Box::new(move || engine.stats().asleep as usize) }
-}
-
-/// Rows in place with undo entries, and precision locking.
-fn hyper() -> Subject {
-    let engine = Arc::new(hyper::Hyper::new(hyper::Options::default()));
-    let store = Arc::new(Engine(engine.clone()));
-    Subject { name: "hyper", store, asleep: Box::new(move || engine.stats().asleep as usize) }
-}
-
-/// A fresh database on multi-version timestamp ordering.
+/// A fresh database on the engine that tests run on which name none: `ENGINE=mvto`, `twopl` or `hyper`.
 pub fn database() -> Arc<Database> {
     open(store())
 }
 
-/// A fresh engine of multi-version timestamp ordering.
+/// A fresh engine, the one that tests run on which name none.
 pub fn store() -> Arc<dyn Store> {
-    mvto().store
+    subject(testing::Engine::of_tests()).store
+}
+
+/// A fresh database as [`database`] gives, with `mvto` in the place of `twopl`: for tests whose readers and writers do not wait for each
+/// other, and for plans that need estimates.
+pub fn database_with_versions() -> Arc<Database> {
+    open(subject(testing::Engine::of_tests_with_versions()).store)
+}
+
+/// The engine that tests run on which name none and need a disk, on this one.
+///
+/// # Errors
+/// What opening it fails with.
+pub fn store_on(disk: Arc<dyn Disk>, log: wal::LogOptions) -> model::Result<Arc<dyn Store>> {
+    Ok(match testing::Engine::of_tests_with_versions() {
+        testing::Engine::Hyper => {
+            let options = hyper::Options { log, ..hyper::Options::default() };
+            Arc::new(Engine(Arc::new(hyper::Hyper::open(disk, options)?)))
+        }
+        _ => {
+            let options = mvto::Options { log, ..mvto::Options::default() };
+            Arc::new(Engine(Arc::new(mvto::Mvto::open(disk, options)?)))
+        }
+    })
+}
+
+/// Same as [`store_on`], for a test of one thread, which can be repeated: nobody waits, and the log's work is done by whoever wants
+/// something durable. Its segments are small, so that a short history fills many.
+///
+/// # Errors
+/// Same as [`store_on`].
+pub fn store_of_one_thread(disk: &SimDisk) -> model::Result<Arc<dyn Store>> {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    let log =
+        wal::LogOptions { segment_bytes: 8192, buffer_bytes: 4096, driver: wal::Driver::Caller, ..Default::default() };
+    Ok(match testing::Engine::of_tests_with_versions() {
+        testing::Engine::Hyper => {
+            let options = hyper::Options { log, wait_limit: Duration::ZERO, ..hyper::Options::default() };
+            Arc::new(Engine(Arc::new(hyper::Hyper::open(disk, options)?)))
+        }
+        _ => {
+            let options = mvto::Options { log, sites: 4, wait_limit: Duration::ZERO, ..mvto::Options::default() };
+            Arc::new(Engine(Arc::new(mvto::Mvto::open_with(disk, options, SimClock::new(1_000, 7))?)))
+        }
+    })
+}
+
+/// A fresh database on multi-version timestamp ordering.
+pub fn database_mvto() -> Arc<Database> {
+    open(subject(testing::Engine::Mvto).store)
 }
 
 /// A fresh database on two-phase locking.
 pub fn database_twopl() -> Arc<Database> {
-    open(twopl().store)
+    open(subject(testing::Engine::Twopl).store)
 }
 
 /// A fresh database on rows in place.
 pub fn database_hyper() -> Arc<Database> {
-    open(hyper().store)
+    open(subject(testing::Engine::Hyper).store)
 }
 
 /// The SQL database in an engine. `VECTORS=force` runs a test with operators over batches wherever they can run.
