@@ -1,12 +1,14 @@
 //! Clocks: sources of ticks from which engines make timestamps and measure ages.
 
 mod sim;
+mod skew;
 mod tsc;
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 pub use sim::SimClock;
+pub use skew::{BadSkew, Skew, SkewedClock, believed, real, skew_clocks, wall_clock};
 pub use tsc::TscClock;
 
 /// A source of ticks.
@@ -116,6 +118,8 @@ pub enum SystemClock {
     Tsc(TscClock),
     /// The operating system's monotonic clock.
     Monotonic(MonotonicClock),
+    /// One of them, made wrong for a test.
+    Skewed(SkewedClock),
 }
 
 impl SystemClock {
@@ -134,6 +138,9 @@ impl SystemClock {
     /// The CPU's counter where it can be trusted, else the monotonic clock. Takes up to 10 ms, once in a process.
     #[must_use]
     pub fn best() -> Self {
+        if let Some(skewed) = SkewedClock::of_process(TscClock::new()) {
+            return Self::Skewed(skewed);
+        }
         TscClock::new().map_or_else(|_| Self::Monotonic(MonotonicClock::new()), Self::Tsc)
     }
 }
@@ -144,6 +151,7 @@ impl Clock for SystemClock {
         match self {
             Self::Tsc(clock) => clock.now(),
             Self::Monotonic(clock) => clock.now(),
+            Self::Skewed(clock) => clock.now(),
         }
     }
 
@@ -151,6 +159,7 @@ impl Clock for SystemClock {
         match self {
             Self::Tsc(clock) => clock.ticks_per_second(),
             Self::Monotonic(clock) => clock.ticks_per_second(),
+            Self::Skewed(clock) => clock.ticks_per_second(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! - [`clock`]: [`SystemClock`] (the CPU's counter where it can be trusted, the monotonic clock elsewhere) and [`SimClock`],
 //!   which can stall, step back and jump on demand. Static dispatch: reading the clock is on every transaction's path.
+//!   [`clock::Skew`] makes the clocks of a whole process wrong, for tests of several.
 //! - [`disk`]: the [`Disk`] and [`DiskFile`] traits, [`RealDisk`], and [`SimDisk`], which knows what an `fdatasync` has made
 //!   durable and shows, after a power cut, every state that a disk may be left in; [`WatchedDisk`] tells of each operation.
 //! - [`futex`]: sleeping on a word of memory.

@@ -116,13 +116,7 @@ const DAY_MICROS: i64 = 86_400_000_000;
 impl DateTime {
     /// The present moment, by the system's clock.
     pub fn now() -> DateTime {
-        let now = std::time::SystemTime::now();
-        // Before 1970 the difference is the other way round.
-        let micros = match now.duration_since(std::time::UNIX_EPOCH) {
-            Ok(since) => i64::try_from(since.as_micros()),
-            Err(before) => i64::try_from(before.duration().as_micros()).map(|micros| -micros),
-        };
-        DateTime { micros: micros.unwrap_or(i64::MAX) }
+        DateTime { micros: env::clock::wall_clock() }
     }
 
     /// The day on which it lies, in UTC.

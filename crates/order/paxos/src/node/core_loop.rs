@@ -24,7 +24,7 @@ const INPUTS_AT_ONCE: usize = 64;
 /// Minimum time between two updates of the figures. Heartbeats and ticks keep them from being much older.
 const FIGURES_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Moments of a node: nanoseconds since its start.
+/// Moments of a node: nanoseconds since its start, by its own clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeClock {
     start: Instant,
@@ -36,12 +36,13 @@ impl NodeClock {
     }
 
     pub(crate) fn now(self) -> Moment {
-        Moment(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Moment(u64::try_from(env::clock::believed(self.start.elapsed()).as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// `None`: never.
     fn instant(self, moment: Moment) -> Option<Instant> {
-        (moment != Moment::NEVER).then(|| self.start.checked_add(Duration::from_nanos(moment.0))).flatten()
+        let after = || env::clock::real(Duration::from_nanos(moment.0));
+        (moment != Moment::NEVER).then(|| self.start.checked_add(after())).flatten()
     }
 }
 

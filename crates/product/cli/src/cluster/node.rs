@@ -8,6 +8,7 @@ use super::view::View;
 use crate::failure::{Failure, Outcome};
 use ::cluster::{Cluster, Options};
 use clap::Args;
+use env::clock::{Skew, skew_clocks};
 use env::thread::sleep;
 use model::{Engine, Error, Fault, Store};
 use net::auth::SharedKey;
@@ -39,6 +40,10 @@ pub struct Join {
     /// Stop when standard input is closed, so that a parent process leaves no server behind.
     #[arg(long, hide = true)]
     pub until_stdin_ends: bool,
+    /// For tests: all clocks of this process are wrong, by so many seconds and at such a rate. Refused in a cluster that has a key, so
+    /// in every one on several machines.
+    #[arg(long, hide = true, value_name = "SECONDS:PERCENT", requires = "cluster", allow_hyphen_values = true)]
+    pub test_clock: Option<Skew>,
 }
 
 /// What a node that does not serve yet waits for: written to the log when it changes, and told to clients that come meanwhile.
@@ -83,13 +88,24 @@ pub struct Parts<'a> {
     pub engine: String,
     /// Opens the local rows.
     pub builder: Builder,
+    /// How its clocks are wrong, in a test.
+    pub skew: Option<Skew>,
 }
 
 impl Node {
     /// Opens a node, and waits until it takes part in the order; nothing if all is to stop before.
     pub fn open(parts: Parts<'_>, waiting: &Waiting, stop: &AtomicBool) -> Outcome<Option<Node>> {
-        let Parts { file, node, data, engine, builder } = parts;
+        let Parts { file, node, data, engine, builder, skew } = parts;
         let cluster = ClusterFile::read(file)?;
+        if let Some(skew) = skew {
+            if cluster.key.is_some() {
+                return Err(Failure::trouble(
+                    "--test-clock is for tests, and this cluster has a key: it is none of a test",
+                ));
+            }
+            tracing::warn!(target: LOG, "a test: the clocks of this node are {} s ahead, and run at {} %", skew.wall_seconds, skew.rate_percent);
+            skew_clocks(skew);
+        }
         let own = usize::try_from(node).ok().and_then(|node| cluster.nodes.get(node)).ok_or_else(|| {
             let nodes = cluster.nodes.len();
             Failure::Trouble(format!("--node {node}: {} has {nodes} nodes, from 0 on", file.display()))

@@ -37,7 +37,8 @@ impl Serve {
             move || waiting.refusal()
         });
         let engine = self.engine.name().to_owned();
-        let parts = Parts { file, node, data: &self.data, engine, builder: self.builder() };
+        let skew = self.join.test_clock;
+        let parts = Parts { file, node, data: &self.data, engine, builder: self.builder(), skew };
         let Some(node) = Node::open(parts, &waiting, &stop)? else {
             tracing::info!(target: LOG, "stopped before it took part");
             return Ok(());
