@@ -123,6 +123,7 @@ nightly: tools ## The long runs: simulations on many seeds, every mutant, the so
 	$(MAKE) miri ORDERS=64
 	$(MAKE) sim-paxos SEEDS=100000
 	SEEDS=200 $(CARGO) test -p seriatim-cli --test dump
+	BUDGET=1200 $(CARGO) test -p seriatim-cli --test cluster_histories
 	$(CARGO) xtask mutants --all
 	$(LAB) history --engine all --operations 1000000 --threads 2
 	$(MAKE) soak

@@ -1,7 +1,11 @@
-//! Clients on all nodes of a cluster whose nodes are killed, stopped, paused and emptied: what they have seen and done has one serial
-//! order, and it agrees with real time.
+//! Clients on all nodes of a cluster whose nodes are killed, stopped, paused and emptied, cut off from each other, and have clocks that
+//! are wrong in different ways: what the clients have seen and done has one serial order, and it agrees with real time.
 //!
-//! `ROUNDS=200 cargo test -p seriatim-cli --test cluster_histories` runs longer, and `SEED=7` another history.
+//! The nodes reach each other through proxies. A node is cut off at once, or what it sends or hears does not arrive for a while, with
+//! all others or with one. Each life of a node has another clock: the time of day, the ticks of the engine and the timers of the order
+//! differ by hours, and pass up to three times as fast or as slow as they should.
+//!
+//! `BUDGET=600 cargo test -p seriatim-cli --test cluster_histories` runs longer, and `SEED=7` another history.
 
 mod nodes;
 
@@ -17,6 +21,10 @@ use std::time::Instant;
 const CLIENTS: usize = 2;
 const LISTS: u64 = 6;
 const REGISTERS: u64 = 16;
+/// Transactions that each node which should go on commits in a round.
+const COMMITS: u64 = 20;
+/// Attempts after which a round in which perhaps nobody goes on has lasted long enough.
+const ATTEMPTS: u64 = 60;
 
 /// What the clients of a cluster have done.
 struct Recording {
@@ -28,6 +36,8 @@ struct Recording {
     next: AtomicU64,
     /// Transactions that committed at each node.
     committed: Vec<AtomicU64>,
+    /// Transactions that have ended, however.
+    ended: AtomicU64,
     /// A client has panicked.
     is_broken: AtomicBool,
 }
@@ -52,6 +62,19 @@ enum Failed {
 }
 
 impl Recording {
+    fn new(door: Door) -> Recording {
+        Recording {
+            door,
+            begun: Instant::now(),
+            stop: AtomicBool::new(false),
+            records: Mutex::default(),
+            next: AtomicU64::new(1),
+            committed: (0..3).map(|_| AtomicU64::new(0)).collect(),
+            ended: AtomicU64::new(0),
+            is_broken: AtomicBool::new(false),
+        }
+    }
+
     fn now(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_nanos()).unwrap()
     }
@@ -97,6 +120,7 @@ impl Recording {
         }
         let record = Record { id, process, start_ns, end_ns, status, serial_point: None, operations };
         self.records.lock().unwrap().push(record);
+        self.ended.fetch_add(1, Ordering::SeqCst);
         is_there
     }
 
@@ -169,14 +193,22 @@ impl Recording {
     }
 
     /// Waits until each of these nodes has committed so many transactions more.
-    fn await_commits(&self, nodes: &[usize], more: u64) {
-        let count = |node: &usize| self.committed[*node].load(Ordering::SeqCst);
-        let before: Vec<u64> = nodes.iter().map(count).collect();
-        for (node, before) in nodes.iter().zip(before) {
-            while count(node) < before + more {
-                assert!(!self.is_broken.load(Ordering::SeqCst), "a client has failed");
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
+    fn await_commits(&self, nodes: &[usize]) {
+        for node in nodes {
+            self.await_count(&self.committed[*node], COMMITS);
+        }
+    }
+
+    /// Waits until so many transactions more have ended, however.
+    fn await_attempts(&self) {
+        self.await_count(&self.ended, ATTEMPTS);
+    }
+
+    fn await_count(&self, count: &AtomicU64, more: u64) {
+        let before = count.load(Ordering::SeqCst);
+        while count.load(Ordering::SeqCst) < before + more {
+            assert!(!self.is_broken.load(Ordering::SeqCst), "a client has failed");
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 }
@@ -196,13 +228,160 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
+/// What happens to a node in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    /// It stands still.
+    Pause,
+    /// It is asked to stop.
+    Stop,
+    /// It is killed.
+    Kill,
+    /// It is killed, and loses its directory.
+    Empty,
+    /// Its connections to all others end.
+    CutOff,
+    /// Nothing passes between it and all others, and nobody is told.
+    Silence,
+    /// What it sends does not arrive.
+    Mute,
+    /// What others send does not arrive at it.
+    Deaf,
+    /// What it sends to the next node does not arrive there.
+    Link,
+}
+
+impl Trouble {
+    /// While all have their votes.
+    const ALL: [Trouble; 8] = [
+        Trouble::Pause,
+        Trouble::Stop,
+        Trouble::Kill,
+        Trouble::CutOff,
+        Trouble::Silence,
+        Trouble::Mute,
+        Trouble::Deaf,
+        Trouble::Link,
+    ];
+
+    /// After a vote was lost.
+    const AFTER: [Trouble; 4] = [Trouble::Kill, Trouble::CutOff, Trouble::Pause, Trouble::Silence];
+
+    /// In some order.
+    fn shuffled(troubles: &[Trouble], random: &mut Randomness) -> Vec<Trouble> {
+        let mut all = troubles.to_vec();
+        for at in (1..all.len()).rev() {
+            all.swap(at, random.in_range(0..at as u64 + 1) as usize);
+        }
+        all
+    }
+}
+
+/// The cluster, its clients, and what has happened to it.
+struct Run {
+    nodes: Nodes,
+    recording: Arc<Recording>,
+    random: Randomness,
+    /// One vote may be lost for good; the nodes that have theirs must be a majority.
+    has_emptied: Option<usize>,
+}
+
+impl Run {
+    /// Starts a node with another clock than before.
+    fn spawn(&mut self, node: usize) {
+        let (ahead, hours) = (self.random.chance(1, 2), self.random.in_range(0..48));
+        let rate = self.random.in_range(33..300);
+        let sign = if ahead { "" } else { "-" };
+        self.nodes.next_arguments(node, &["--test-clock", &format!("{sign}{}:{rate}", hours * 3600)]);
+        self.nodes.spawn(node);
+    }
+
+    fn revive(&mut self, node: usize) {
+        self.spawn(node);
+        self.nodes.await_ready(node);
+    }
+
+    /// A round: something happens to a node, the others go on if they are enough, and in the end all do.
+    fn round(&mut self, trouble: Trouble, node: usize) {
+        let others: Vec<usize> = (0..3).filter(|other| *other != node).collect();
+        let is_needed = self.has_emptied.is_some_and(|emptied| emptied != node);
+        let recording = self.recording.clone();
+        // Without a majority nothing happens, but that clients give up.
+        let others_go_on = || {
+            if !is_needed {
+                recording.await_commits(&others);
+            }
+        };
+        match trouble {
+            Trouble::Pause => {
+                self.nodes.process(node).signal("STOP");
+                others_go_on();
+                self.nodes.process(node).signal("CONT");
+            }
+            Trouble::Stop => {
+                assert_eq!(self.nodes.stop(node), Some(0));
+                others_go_on();
+                self.revive(node);
+            }
+            Trouble::Empty => {
+                assert_eq!(self.has_emptied, None, "of two lost votes a majority does not come back");
+                self.nodes.kill(node);
+                std::fs::remove_dir_all(self.nodes.data(node)).unwrap();
+                others_go_on();
+                self.revive(node);
+                self.has_emptied = Some(node);
+            }
+            Trouble::Kill => {
+                self.nodes.kill(node);
+                others_go_on();
+                self.revive(node);
+            }
+            Trouble::CutOff => {
+                self.partition(others_go_on, |links| others.iter().for_each(|other| links.cut(node, *other)))
+            }
+            Trouble::Silence => self.partition(others_go_on, |links| {
+                others.iter().for_each(|other| links.hold(node, *other));
+                others.iter().for_each(|other| links.hold(*other, node));
+            }),
+            Trouble::Mute => {
+                self.partition(others_go_on, |links| others.iter().for_each(|other| links.hold(node, *other)))
+            }
+            // It takes the others for dead, and they hear so: they may not get far.
+            Trouble::Deaf => self.partition(
+                || recording.await_attempts(),
+                |links| others.iter().for_each(|other| links.hold(*other, node)),
+            ),
+            Trouble::Link => self.partition(|| recording.await_attempts(), |links| links.hold(node, (node + 1) % 3)),
+        }
+        recording.await_commits(&[0, 1, 2]);
+    }
+
+    fn partition(&self, meanwhile: impl FnOnce(), begin: impl FnOnce(&nodes::Links)) {
+        begin(self.nodes.links());
+        meanwhile();
+        self.nodes.links().heal();
+    }
+}
+
 #[test]
 fn histories_of_clients_on_all_nodes_are_strictly_serializable() {
-    let (seed, rounds) = (number("SEED", 1), number("ROUNDS", 8));
-    println!("SEED={seed} ROUNDS={rounds}");
+    // Each trouble once; then more of them, as far as the time goes; then a vote is lost, and some more.
+    let least = Trouble::ALL.len();
+    let (seed, rounds, seconds) = (number("SEED", 1), number("ROUNDS", 1000) as usize, number("BUDGET", 40));
+    println!("SEED={seed} ROUNDS={rounds} BUDGET={seconds}");
     let mut random = Randomness::from_seed(seed);
-    let mut nodes = Nodes::start("histories", 3, &[]);
-    let mut first = nodes.client(0);
+    let mut shuffle = Randomness::from_seed(random.next_u64());
+    let nodes = Nodes::linked("histories", 3, &[]);
+    let recording = Arc::new(Recording::new(nodes.door()));
+    let mut run = Run {
+        nodes,
+        recording: recording.clone(),
+        random: Randomness::from_seed(random.next_u64()),
+        has_emptied: None,
+    };
+    (0..3).for_each(|node| run.spawn(node));
+    (0..3).for_each(|node| run.nodes.await_ready(node));
+    let mut first = run.nodes.client(0);
     first
         .batch_execute(
             "CREATE TABLE lists (k int PRIMARY KEY, v text); CREATE TABLE registers (k bigint PRIMARY KEY, v bigint)",
@@ -210,67 +389,33 @@ fn histories_of_clients_on_all_nodes_are_strictly_serializable() {
         .unwrap();
     first.batch_execute(&format!("INSERT INTO lists SELECT g, '' FROM generate_series(0, {}) g", LISTS - 1)).unwrap();
     drop(first);
-    let recording = Arc::new(Recording {
-        door: nodes.door(),
-        begun: Instant::now(),
-        stop: AtomicBool::new(false),
-        records: Mutex::default(),
-        next: AtomicU64::new(1),
-        committed: (0..3).map(|_| AtomicU64::new(0)).collect(),
-        is_broken: AtomicBool::new(false),
-    });
     let clients = (0..3 * CLIENTS).map(|client| {
         let (recording, random) = (recording.clone(), Randomness::from_seed(random.next_u64()));
         std::thread::spawn(move || recording.live(client % 3, client as u64, random))
     });
     let clients: Vec<_> = clients.collect();
-    recording.await_commits(&[0, 1, 2], 20);
-    // One vote may be lost for good; the nodes that have theirs must be a majority.
-    let mut has_emptied = None;
-    for round in 0..rounds {
+    recording.await_commits(&[0, 1, 2]);
+    let mut round = |trouble: Trouble| {
         let node = random.in_range(0..3) as usize;
-        let others: Vec<usize> = (0..3).filter(|other| *other != node).collect();
-        let is_needed = has_emptied.is_some_and(|emptied| emptied != node);
-        match random.in_range(0..4) {
-            0 => {
-                println!("round {round}: node {node} stands still");
-                nodes.process(node).signal("STOP");
-                if !is_needed {
-                    recording.await_commits(&others, 20);
-                }
-                nodes.process(node).signal("CONT");
-            }
-            1 => {
-                println!("round {round}: node {node} is asked to stop");
-                assert_eq!(nodes.stop(node), Some(0));
-                if !is_needed {
-                    recording.await_commits(&others, 20);
-                }
-                nodes.revive(node);
-            }
-            2 if has_emptied.is_none() && round > 0 => {
-                println!("round {round}: node {node} is killed and loses its directory");
-                nodes.kill(node);
-                std::fs::remove_dir_all(nodes.data(node)).unwrap();
-                recording.await_commits(&others, 20);
-                nodes.revive(node);
-                has_emptied = Some(node);
-            }
-            _ => {
-                println!("round {round}: node {node} is killed");
-                nodes.kill(node);
-                if !is_needed {
-                    recording.await_commits(&others, 20);
-                }
-                nodes.revive(node);
-            }
+        println!("{:6} ms: {trouble:?} of node {node}", recording.begun.elapsed().as_millis());
+        run.round(trouble, node);
+    };
+    let mut deck = Vec::new();
+    for at in 0..rounds.max(least) {
+        if at >= least && recording.begun.elapsed().as_secs() >= seconds {
+            break;
         }
-        recording.await_commits(&[0, 1, 2], 20);
+        if deck.is_empty() {
+            deck = Trouble::shuffled(&Trouble::ALL, &mut shuffle);
+        }
+        round(deck.pop().unwrap());
     }
+    round(Trouble::Empty);
+    Trouble::shuffled(&Trouble::AFTER, &mut shuffle).into_iter().for_each(round);
     recording.stop.store(true, Ordering::SeqCst);
     clients.into_iter().for_each(|client| client.join().unwrap());
     let mut records = std::mem::take(&mut *recording.records.lock().unwrap());
-    records.push(at_last(&mut nodes.client(0), &recording));
+    records.push(at_last(&mut run.nodes.client(0), &recording));
     let of = |status: Status| records.iter().filter(|record| record.status == status).count();
     println!(
         "{} committed, {} without effect, {} unknown",

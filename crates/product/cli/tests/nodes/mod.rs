@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use testing::Directory;
+use testing::{Directory, Proxy};
 
 /// A host that nobody else uses, in this test or another one: all of 127/8 is the loopback.
 fn host() -> String {
@@ -23,6 +23,76 @@ pub struct Nodes {
     host: String,
     arguments: Vec<String>,
     running: Vec<Option<Process>>,
+    links: Option<Links>,
+    /// Further arguments of each node's next process.
+    next_arguments: Vec<Vec<String>>,
+}
+
+/// What the nodes of a cluster reach each other through.
+pub struct Links {
+    /// Those of the order, and those of the states: by the node that connects, and the one that is connected to.
+    proxies: [Vec<Vec<Option<Proxy>>>; 2],
+}
+
+/// Where a node listens: for the order, and for states.
+fn listens(host: &str, node: usize) -> [String; 2] {
+    [format!("{host}:{}", 7400 + node), format!("{host}:{}", 7500 + node)]
+}
+
+impl Links {
+    fn start(host: &str, count: usize) -> Links {
+        let proxy = |kind: usize, from: usize, to: usize| {
+            let address = listens(host, to)[kind].parse().unwrap();
+            (from != to).then(|| Proxy::between(host.parse().unwrap(), address))
+        };
+        let from = |kind, from| (0..count).map(|to| proxy(kind, from, to)).collect();
+        Links { proxies: [0, 1].map(|kind| (0..count).map(|node| from(kind, node)).collect()) }
+    }
+
+    fn count(&self) -> usize {
+        self.proxies[0].len()
+    }
+
+    /// Those by which a node connects to another one.
+    fn between(&self, from: usize, to: usize) -> impl Iterator<Item = &Proxy> {
+        self.proxies.iter().filter_map(move |all| all[from][to].as_ref())
+    }
+
+    /// Ends all connections between two nodes, and lets none begin.
+    pub fn cut(&self, a: usize, b: usize) {
+        self.between(a, b).chain(self.between(b, a)).for_each(Proxy::cut);
+    }
+
+    /// What a node sends to another one does not arrive for now, whoever has connected; the other direction stays as it is.
+    pub fn hold(&self, from: usize, to: usize) {
+        self.between(from, to).for_each(Proxy::hold_questions);
+        self.between(to, from).for_each(Proxy::hold_answers);
+    }
+
+    /// All reach all, and what was held back arrives.
+    pub fn heal(&self) {
+        let count = self.count();
+        let all = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+        all.for_each(|(from, to)| self.between(from, to).for_each(Proxy::connect));
+    }
+
+    /// The file that describes the cluster to one of its nodes.
+    fn file(&self, name: &str, host: &str, node: usize) -> String {
+        let of = |to: usize| {
+            let mut at = listens(host, to);
+            for (address, proxy) in at.iter_mut().zip(self.between(node, to)) {
+                *address = proxy.address().to_string();
+            }
+            at
+        };
+        described(name, (0..self.count()).map(of))
+    }
+}
+
+/// The file that describes a cluster.
+fn described(name: &str, nodes: impl Iterator<Item = [String; 2]>) -> String {
+    let nodes = nodes.map(|[order, state]| format!("\n[[node]]\norder = \"{order}\"\nstate = \"{state}\"\n"));
+    format!("name = \"{name}\"\n{}", nodes.collect::<String>())
 }
 
 /// A node's process. It does not outlive the test.
@@ -107,18 +177,71 @@ impl Nodes {
     /// A cluster whose nodes do not run yet.
     pub fn described(name: &str, count: usize, arguments: &[&str]) -> Nodes {
         let (directory, host) = (Directory::made(name), host());
-        let mut text = format!("name = \"{name}\"\n");
-        for node in 0..count {
-            let (order, state) = (7400 + node, 7500 + node);
-            text.push_str(&format!("\n[[node]]\norder = \"{host}:{order}\"\nstate = \"{host}:{state}\"\n"));
-        }
-        directory.file("cluster.toml", &text);
-        let arguments = arguments.iter().map(ToString::to_string).collect();
-        Nodes { directory, host, arguments, running: (0..count).map(|_| None).collect() }
+        directory.file("cluster.toml", described(name, (0..count).map(|node| listens(&host, node))));
+        Nodes::of(directory, host, count, arguments)
     }
 
+    /// A cluster whose nodes do not run yet, and reach each other through links that can be cut.
+    pub fn linked(name: &str, count: usize, arguments: &[&str]) -> Nodes {
+        let (directory, host) = (Directory::made(name), host());
+        let links = Links::start(&host, count);
+        for node in 0..count {
+            directory.file(&format!("cluster-{node}.toml"), links.file(name, &host, node));
+        }
+        Nodes { links: Some(links), ..Nodes::of(directory, host, count, arguments) }
+    }
+
+    /// A cluster over an etcd cluster, whose nodes do not run yet.
+    pub fn on_etcd(name: &str, count: usize, endpoints: &[String]) -> Nodes {
+        let (directory, host) = (Directory::made(name), host());
+        let mut text = format!("name = \"{name}\"\n");
+        for node in 0..count {
+            let [_, state] = listens(&host, node);
+            text.push_str(&format!("\n[[node]]\nstate = \"{state}\"\n"));
+        }
+        text.push_str(&format!("\n[etcd]\nendpoints = {endpoints:?}\n"));
+        directory.file("cluster.toml", &text);
+        Nodes::of(directory, host, count, &[])
+    }
+
+    /// Describes one more node, without a vote, to those that start from now on.
+    pub fn add(&mut self) -> usize {
+        let node = self.count();
+        let [order, state] = listens(&self.host, node);
+        let mut text = std::fs::read_to_string(self.file()).unwrap();
+        text.push_str(&format!("\n[[node]]\norder = \"{order}\"\nstate = \"{state}\"\nvotes = false\n"));
+        self.directory.file("cluster.toml", &text);
+        self.running.push(None);
+        self.next_arguments.push(Vec::new());
+        node
+    }
+
+    fn of(directory: Directory, host: String, count: usize, arguments: &[&str]) -> Nodes {
+        let arguments = arguments.iter().map(ToString::to_string).collect();
+        let (running, next_arguments) = ((0..count).map(|_| None).collect(), vec![Vec::new(); count]);
+        Nodes { directory, host, arguments, running, links: None, next_arguments }
+    }
+
+    /// The file that describes the cluster to all of its nodes.
     pub fn file(&self) -> PathBuf {
         self.directory.join("cluster.toml")
+    }
+
+    fn file_of(&self, node: usize) -> PathBuf {
+        match &self.links {
+            Some(_) => self.directory.join(&format!("cluster-{node}.toml")),
+            None => self.file(),
+        }
+    }
+
+    /// What its nodes reach each other through.
+    pub fn links(&self) -> &Links {
+        self.links.as_ref().expect("a cluster with links")
+    }
+
+    /// Further arguments of this node from its next start on.
+    pub fn next_arguments(&mut self, node: usize, arguments: &[&str]) {
+        self.next_arguments[node] = arguments.iter().map(ToString::to_string).collect();
     }
 
     pub fn data(&self, node: usize) -> PathBuf {
@@ -145,7 +268,8 @@ impl Nodes {
     pub fn command(&self, node: usize, data: &Path) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
         command.args(["serve", "--pg", &format!("{}:{}", self.host, 5400 + node), "--cluster"]);
-        command.arg(self.file()).args(["--node", &node.to_string(), "--data"]).arg(data).args(&self.arguments);
+        command.arg(self.file_of(node)).args(["--node", &node.to_string(), "--data"]).arg(data).args(&self.arguments);
+        command.args(self.next_arguments.get(node).into_iter().flatten());
         command
     }
 
