@@ -1,5 +1,5 @@
 //! What the tests of several crates share: temporary directories, commands that ran, programs that may be missing, ports, proxies,
-//! certificates, the engine to test, and PostgreSQL to compare with.
+//! certificates, members of etcd, the engine to test, and PostgreSQL to compare with.
 //!
 //! For `[dev-dependencies]` only. It depends on no other crate of the workspace.
 #![forbid(unsafe_code)]
@@ -7,6 +7,7 @@
 mod authority;
 mod directory;
 mod engine;
+mod members;
 mod ports;
 mod programs;
 mod proxy;
@@ -16,6 +17,7 @@ pub mod reference;
 pub use authority::Authority;
 pub use directory::Directory;
 pub use engine::Engine;
+pub use members::Members;
 pub use ports::free_ports;
 pub use programs::{has, psql, say, skip, text, version};
 pub use proxy::Proxy;

@@ -4,9 +4,9 @@ mod common;
 
 use bytes::Bytes;
 use common::Etcd;
-use common::members::Members;
 use env::Randomness;
 use env::time::Duration;
+use testing::Members;
 use total::suite::faults::under_faults;
 use total::suite::histories::{all_nodes, assert_agreement, end_of, propose_each};
 use total::suite::{Cluster, Faults, Partitions, Taken, payload, propose, take};

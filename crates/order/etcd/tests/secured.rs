@@ -3,10 +3,9 @@
 mod common;
 
 use common::Etcd;
-use common::members::Members;
 use env::time::Duration;
 use seriatim_etcd::{EtcdError, EtcdOptions, EtcdOrder, EtcdTls, EtcdUser};
-use testing::Authority;
+use testing::{Authority, Members};
 use total::suite::{Cluster, propose, take};
 use total::{OrderLimits, TotalOrder};
 

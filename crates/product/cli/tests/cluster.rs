@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use testing::{Directory, Ran};
+use testing::{Directory, Members, Ran};
 
 #[test]
 fn definitions_rows_sequences_and_keys_are_those_of_all_nodes() {
@@ -252,6 +252,101 @@ fn a_node_that_stands_still_holds_nobody_up_and_answers_nothing_stale() {
     check_rows(&nodes, &load.end());
 }
 
+#[test]
+fn a_node_that_is_added_under_load_gets_a_state_and_serves() {
+    let mut nodes = Nodes::start("added", 3, &[]);
+    let mut client = nodes.client(0);
+    client.batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
+    drop(client);
+    let load = Load::start(&nodes.door());
+    load.await_rows(&[0, 1, 2], 5);
+    let added = nodes.add();
+    // One restart after the other: two of three are always there.
+    for (node, others) in OTHERS.iter().enumerate() {
+        assert_eq!(nodes.stop(node), Some(0));
+        load.await_rows(others, 5);
+        nodes.revive(node);
+        load.await_rows(&[node], 5);
+    }
+    nodes.revive(added);
+    let mut fourth = nodes.client(added);
+    assert_eq!(show(&mut fourth, "SELECT part FROM seriatim_cluster WHERE is_self"), "learner");
+    until_done(&mut fourth, "INSERT INTO counted VALUES (-1, 3)");
+    assert_eq!(show(&mut nodes.client(1), "SELECT count(*) FROM counted WHERE n = -1"), "1");
+    assert_eq!(show(&mut nodes.client(2), "SELECT count(*) FROM seriatim_cluster"), "4");
+    // It has no vote: the others are a majority without it, and it is none with one of them.
+    nodes.kill(added);
+    load.await_rows(&[0, 1, 2], 5);
+    nodes.revive(added);
+    check_rows(&nodes, &load.end());
+}
+
+#[test]
+fn settings_of_databases_and_roles_are_in_force_for_sessions_of_all_nodes() {
+    let nodes = Nodes::start("settings", 3, &[]);
+    let [mut a, mut b] = [0, 1].map(|node| nodes.client(node));
+    let setting = |node: usize, name: &str| show(&mut nodes.client(node), &format!("SHOW {name}"));
+    let before = setting(2, "work_mem");
+    a.batch_execute("ALTER DATABASE postgres SET work_mem = '5MB'; ALTER ROLE postgres SET statement_timeout = '50s'")
+        .unwrap();
+    for node in 0..3 {
+        assert_eq!((setting(node, "work_mem"), setting(node, "statement_timeout")), ("5MB".into(), "50s".into()));
+    }
+    // A role's comes after a database's, and one of both after a role's, whoever has set which.
+    b.batch_execute("ALTER ROLE postgres SET work_mem = '6MB'").unwrap();
+    assert_eq!(setting(2, "work_mem"), "6MB");
+    assert_eq!(show(&mut a, "SHOW work_mem"), before, "a session keeps what it began with");
+    b.batch_execute("ALTER ROLE postgres RESET ALL; ALTER DATABASE postgres RESET work_mem").unwrap();
+    assert_eq!((setting(0, "work_mem"), setting(0, "statement_timeout")), (before, "0".into()));
+}
+
+#[test]
+fn a_cluster_on_etcd_needs_one_node_and_a_majority_of_members() {
+    if !testing::has("etcd", "a cluster on etcd (Debian: etcd-server)") {
+        return;
+    }
+    let mut members = Members::start(3, "http", &["--heartbeat-interval", "50", "--election-timeout", "500"]);
+    let endpoints: Vec<String> = (0..3).map(|at| members.address(at)).collect();
+    let mut nodes = Nodes::on_etcd("on-etcd", 3, &endpoints);
+    nodes.start_all();
+    let mut client = nodes.client(0);
+    client.batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
+    client
+        .batch_execute("CREATE TABLE big AS SELECT g AS a, repeat('x', 500) AS b FROM generate_series(1, 2000) g")
+        .unwrap();
+    assert_eq!(show(&mut nodes.client(1), "SELECT count(*), sum(length(b)) FROM big"), "2000|1000000");
+    assert_eq!(show(&mut nodes.client(2), "SELECT part FROM seriatim_cluster WHERE is_self"), "etcd");
+    drop(client);
+    let load = Load::start(&nodes.door());
+    load.await_rows(&[0, 1, 2], 5);
+    // Any one node goes on without the others.
+    nodes.kill(0);
+    nodes.kill(1);
+    load.await_rows(&[2], 5);
+    nodes.revive(0);
+    nodes.revive(1);
+    load.await_rows(&[0, 1, 2], 5);
+    // A member is not missed, not even the leader.
+    let leader = members.leader();
+    members.kill(leader);
+    load.await_rows(&[0, 1, 2], 5);
+    members.start_again(leader);
+    // A node without its directory, to which etcd does not give the begin any more, gets a state, and is as it was.
+    nodes.kill(2);
+    std::fs::remove_dir_all(nodes.data(2)).unwrap();
+    load.await_rows(&[0, 1], 5);
+    let status = members.ask((leader + 1) % 3, "kv/range", r#"{"key":"AA=="}"#).unwrap();
+    let revision = Members::number(&status, "revision").unwrap();
+    let compaction = format!(r#"{{"revision":"{revision}","physical":true}}"#);
+    members.ask((leader + 1) % 3, "kv/compaction", &compaction).unwrap();
+    nodes.revive(2);
+    nodes.process(2).says("fetching the state of node");
+    load.await_rows(&[0, 1, 2], 5);
+    assert_eq!(show(&mut nodes.client(2), "SELECT count(*), sum(length(b)) FROM big"), "2000|1000000");
+    check_rows(&nodes, &load.end());
+    (0..3).for_each(|node| assert_eq!(nodes.stop(node), Some(0)));
+}
+
 /// Runs a node that does not start; the exit code and its words.
 fn refused(command: &mut Command, why: &str) {
     Ran::of(command).refused(2, why);
@@ -286,7 +381,11 @@ fn what_cannot_be_is_explained() {
     refused(&mut nodes.command(1, &nodes.data(1)), "cluster \"refusals\", not \"other\"");
     std::fs::write(&file, text.replace(":7401\"", ":7401\"\nvotes = true").replace("127.", "192.0.2.")).unwrap();
     refused(&mut nodes.command(1, &nodes.data(1)), "192.0.2.");
+    // What a test may do with clocks, nobody may with a key.
+    std::fs::write(&file, format!("key = \"key\"\n{text}")).unwrap();
+    refused(nodes.command(1, &nodes.data(1)).args(["--test-clock", "-5:100"]), "none of a test");
     std::fs::write(&file, &text).unwrap();
+    refused(nodes.command(1, &nodes.data(1)).args(["--test-clock", "5"]), "it must be SECONDS:PERCENT");
     refused(nodes.command(1, &nodes.data(1)).args(["--engine", "hyper"]), "engine is mvto, not hyper");
     let other = Directory::made("refusals-other");
     other.file("letter", "dear");

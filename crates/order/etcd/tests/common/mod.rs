@@ -1,12 +1,9 @@
 //! Three nodes on three members of etcd: real processes on loopback, with a proxy between each node and each member.
 #![allow(dead_code, reason = "each test program needs a part of it")]
 
-pub mod members;
-
-use members::Members;
 use seriatim_etcd::{EtcdError, EtcdOptions, EtcdOrder};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use testing::Proxy;
+use testing::{Members, Proxy};
 use total::suite::{Cluster, Faults, NODES, Partitions};
 use total::{OrderLimits, Position};
 

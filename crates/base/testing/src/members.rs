@@ -1,12 +1,13 @@
 //! Members of a cluster of etcd, as processes.
 
+use crate::{Directory, free_ports};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use testing::{Directory, free_ports};
 
+/// A cluster of etcd on free ports of 127.0.0.1, in a directory that goes with it.
 pub struct Members {
     directory: Directory,
     /// For clients, then for members.
