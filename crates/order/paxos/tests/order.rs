@@ -9,14 +9,15 @@ use paxos::order::NodeOrder;
 use seriatim_paxos as paxos;
 use std::net::TcpListener;
 use std::sync::Arc;
-use testing::Directory;
-use total::suite::{Cluster, NODES};
-use total::{Event, OrderError, OrderLimits, Position, TotalOrder, order_suite};
+use testing::{Directory, Proxy};
+use total::suite::{Cluster, NODES, Partitions};
+use total::{Event, OrderError, OrderLimits, Position, TotalOrder, order_partitions, order_suite};
 
-/// Three replicas on loopback, each with a directory that survives it.
+/// Three replicas on loopback, each with a directory that survives it, and a proxy from each to each other one.
 struct Replicas {
     sockets: Vec<TcpListener>,
-    addresses: Vec<String>,
+    /// By who connects, and to whom.
+    proxies: Vec<Vec<Proxy>>,
     directory: Directory,
     limits: OrderLimits,
     nodes: Vec<Option<NodeOrder>>,
@@ -38,13 +39,29 @@ fn disk(seed: u64) -> Arc<SimDisk> {
     Arc::new(SimDisk::new(seed, SimDiskOptions::default()))
 }
 
+fn port(socket: &TcpListener) -> u16 {
+    socket.local_addr().unwrap().port()
+}
+
 impl Replicas {
+    /// Where a node finds all: itself where it listens, the others behind its proxies.
+    fn addresses(&self, node: usize) -> Vec<String> {
+        let to = |at: usize| if at == node { port(&self.sockets[at]) } else { self.proxies[node][at].port };
+        (0..self.sockets.len()).map(|at| format!("127.0.0.1:{}", to(at))).collect()
+    }
+
+    /// The proxies of a node's connections: those that it makes, and those that the others make to it.
+    fn proxies_of(&self, node: u64) -> impl Iterator<Item = &Proxy> {
+        let at = node as usize;
+        self.proxies[at].iter().chain(self.proxies.iter().map(move |of_other| &of_other[at]))
+    }
+
     fn start_node(&mut self, node: u64, resume_after: Option<Position>) {
         let at = node as usize;
         let mut replica = Options::new(NODES, node);
         replica.durability = Durability::Fsync;
         let listen = Listen::On(self.sockets[at].try_clone().unwrap());
-        let mut options = NodeOptions::new(replica, listen, self.addresses.clone());
+        let mut options = NodeOptions::new(replica, listen, self.addresses(at));
         options.disk = Some(Arc::new(RealDisk::new(self.directory.join(&node.to_string()))));
         self.nodes[at] = Some(NodeOrder::start(options, self.limits, resume_after).unwrap());
     }
@@ -54,9 +71,11 @@ impl Cluster for Replicas {
     type Order = NodeOrder;
 
     fn start(limits: OrderLimits) -> Replicas {
-        let (sockets, addresses) = sockets(NODES);
+        let (sockets, _) = sockets(NODES);
         let nodes = (0..NODES).map(|_| None).collect();
-        let mut replicas = Replicas { sockets, addresses, directory: Directory::new("order"), limits, nodes };
+        let proxies = || sockets.iter().map(|socket| Proxy::start(port(socket))).collect();
+        let proxies = (0..NODES).map(|_| proxies()).collect();
+        let mut replicas = Replicas { sockets, proxies, directory: Directory::new("order"), limits, nodes };
         (0..NODES).for_each(|node| replicas.start_node(node, None));
         // A new cluster begins when all have met: a test that stops a node at once would wait for it for ever.
         while !replicas.nodes.iter().flatten().all(is_admitted) {
@@ -87,7 +106,18 @@ impl Cluster for Replicas {
     }
 }
 
+impl Partitions for Replicas {
+    fn cut_off(&self, node: u64) {
+        self.proxies_of(node).for_each(Proxy::cut);
+    }
+
+    fn connect(&self, node: u64) {
+        self.proxies_of(node).for_each(Proxy::connect);
+    }
+}
+
 order_suite!(Replicas);
+order_partitions!(Replicas);
 
 #[test]
 fn a_stopped_order_says_so() {
