@@ -79,8 +79,8 @@ pub enum How {
     Sweep(&'static Sweep),
     /// `lab run`, in virtual time.
     Simulation(&'static dur::Simulation),
-    /// A command of its own, and how its figures are drawn.
-    Command(&'static str, &'static [Chart]),
+    /// `lab run`, on clusters of processes, and how its figures are drawn. `lab experiment` measures what belongs to it.
+    Clusters(&'static [Chart]),
     /// Nothing.
     NotYet,
 }

@@ -25,7 +25,7 @@
 //! # The papers' experiments
 //! - [`experiments`] are values: a sweep of workloads over systems, the paper's points, and a test of the shape.
 //!   [`experiments::runs`] runs them, [`experiments::page`] makes a page of what came out, [`plot`] draws.
-//!   [`experiments::paxos_order`] needs clusters and has a command of its own.
+//!   [`experiments::paxos_order`] needs clusters, and has a command of its own for its other parts.
 //! - [`plain_core`] is the baseline of one of them: a Paxos core without a proof.
 //!
 //! # What the figures are

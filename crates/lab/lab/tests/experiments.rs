@@ -157,7 +157,7 @@ fn every_sweep_runs_at_smoke_scale_and_makes_a_page() {
     ];
     let bohm = ["bohm-stages", "bohm-10rmw", "bohm-2rmw8r", "bohm-theta", "bohm-long-readers", "bohm-smallbank"];
     let dur = ["dur-bank", "dur-tpcc", "dur-vacation", "dur-remote"];
-    assert_eq!(names, [&vmvcc[..], &hyper[..], &bohm[..], &dur[..]].concat());
+    assert_eq!(names, [&vmvcc[..], &hyper[..], &bohm[..], &dur[..], &["paxos-order"]].concat());
     for outcome in &outcomes {
         assert!(outcome["outcome"].as_str().expect("a text").starts_with("smoke scale decides nothing"));
         let figures = outcome["figures"].as_array().expect("a list");
@@ -187,7 +187,7 @@ fn what_cannot_be_run_says_so() {
         ("run asr-bank", "cannot be run yet"),
         ("run dur-bank --history .", "runs in virtual time"),
         ("run bohm-stages --history .", "name no writes"),
-        ("run paxos-order", "lab experiment paxos-order"),
+        ("run paxos-order --history .", "orders requests"),
     ] {
         let output = lab(arguments);
         assert_eq!(output.status.code(), Some(2), "lab {arguments}");
@@ -205,6 +205,15 @@ fn a_run_is_shown_to_people_beside_the_papers_ratios() {
     assert!(output.status.success() && table.contains("mvto, long readers"), "{table}");
     assert!(table.contains("beside long readers at 100:") && table.contains("the paper's 4.00"), "{table}");
     assert!(table.contains("vmvcc-long-readers: smoke scale decides nothing"), "{table}");
+}
+
+#[test]
+fn the_order_is_run_as_the_other_experiments_are() {
+    let table = text(&lab("run paxos-order").stdout);
+    for wanted in ["proved, memory", "plain, fsync", "memory at 3:", "fsync at 3:", "the paper's 1.16"] {
+        assert!(table.contains(wanted), "{wanted}: {table}");
+    }
+    assert!(table.contains("paxos-order: smoke scale decides nothing; its figures alone would say: partly"), "{table}");
 }
 
 #[test]

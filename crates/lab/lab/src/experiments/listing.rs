@@ -29,8 +29,7 @@ pub fn markdown() -> String {
         text += "| name | figure | what it shows | outcome | command |\n| --- | --- | --- | --- | --- |\n";
         for it in EXPERIMENTS.iter().filter(|experiment| experiment.paper == paper) {
             let command = match it.how {
-                How::Sweep(_) | How::Simulation(_) => format!("`lab run {}`", it.name),
-                How::Command(command, _) => format!("`{command}`"),
+                How::Sweep(_) | How::Simulation(_) | How::Clusters(_) => format!("`lab run {}`", it.name),
                 How::NotYet => String::new(),
             };
             text += &format!("| `{}` | {} | {} | {} | {command} |\n", it.name, it.figure, it.shows, it.outcome);

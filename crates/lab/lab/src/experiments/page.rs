@@ -147,7 +147,7 @@ fn charts(experiment: &Experiment, outcome: &Outcome) -> Result<String, String> 
     let charts = match experiment.how {
         How::Sweep(sweep) => sweep.charts,
         How::Simulation(simulation) => simulation.charts,
-        How::Command(_, charts) => charts,
+        How::Clusters(charts) => charts,
         How::NotYet => &[],
     };
     let figures = Figures { all: &outcome.figures, cores: outcome.cores };

@@ -9,6 +9,8 @@
 //! - The clients are one program with few threads: one thread for each client would measure the clients.
 //! - etcd gets ready-made batches, one put each, and answers no single clients. Part `batches` gives all engines the same.
 //!
+//! `lab run` measures the figure ([`figure`]), `lab experiment` the parts beside it too, with parameters of its own ([`run`]).
+//!
 //! - [`arguments`] is the command line; [`mod@bench`] fills in the defaults.
 //! - [`throughput`] is the figure; [`core_cost`] measures the cores alone.
 //! - [`latency`], [`failover`], [`memory`] and [`catch_up`] measure what the figure leaves out and users ask about.
@@ -33,6 +35,8 @@ pub mod row;
 pub mod shape;
 pub mod throughput;
 
+use crate::cli::Scale;
+use crate::experiments::figures::Outcome;
 use crate::failure::Failure;
 use crate::options::Format;
 use arguments::{Part, PaxosOrderArguments};
@@ -86,6 +90,16 @@ pub fn run(arguments: PaxosOrderArguments, out: &mut dyn Write) -> Result<(), Fa
             show(format, &rows, out, |out| catch_up::write_table(&rows, out))
         }
     }
+}
+
+/// Measures figure 7.2 as `lab run` does: in memory and on the disk. Without `seconds`, for the scale's.
+///
+/// # Errors
+/// A cluster does not run: a sentence.
+pub fn figure(scale: Scale, repeats: u32, seconds: Option<f64>) -> Result<Outcome, String> {
+    let bench = Bench::new(PaxosOrderArguments::of_figure(scale, repeats, seconds))?;
+    let rows = throughput::rows(&bench, Given::Requests)?;
+    Ok(report::at_scale(scale, &rows))
 }
 
 fn plot(bench: &Bench, rows: &[Row]) -> Result<(), String> {

@@ -183,7 +183,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         paper: Paper::Pandey,
         figure: "7.2",
         shows: "a verified total order against an unverified one",
-        how: How::Command("lab experiment paxos-order", CHARTS),
+        how: How::Clusters(CHARTS),
         outcome: "reproduced (2 cores, all replicas on one machine): at least 0.93 of the unverified core's throughput",
     },
     not_yet("morty-tpcc", Paper::Morty, "6", "re-execution against MVTSO, TAPIR, Spanner: TPC-C"),

@@ -3,7 +3,7 @@
 use super::dur::Simulation;
 use super::dur::run::{Measurements, perform};
 use super::figures::{Figure, Figures, Outcome, distinct};
-use super::{Chart, EXPERIMENTS, Experiment, How, Measure, Point, Points, Sweep};
+use super::{Chart, EXPERIMENTS, Experiment, How, Measure, PaperSeries, Point, Points, Sweep, paxos_order};
 use crate::cli::{RunArguments, Scale};
 use crate::driver::Extent;
 use crate::engines::DoorName;
@@ -43,6 +43,11 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
             Task::Simulation(name, simulation) => {
                 let outcome = perform((name, simulation), size.scale, &mut measurements).map_err(Failure::Run)?;
                 (simulation.charts, outcome)
+            }
+            Task::Clusters(_, charts) => {
+                let figure = paxos_order::figure(size.scale, size.repeats, arguments.seconds).map_err(Failure::Run)?;
+                let outcome = verdict(size.scale, &figure.figures, figure.failed.len(), figure.outcome);
+                (charts, Outcome { outcome, ..figure })
             }
         });
     }
@@ -133,6 +138,7 @@ const SMOKE_QUERIES: u64 = 2;
 enum Kind {
     Sweep(&'static Sweep),
     Simulation(&'static Simulation),
+    Clusters(&'static [Chart]),
 }
 
 type Chosen = (&'static Experiment, Kind);
@@ -141,7 +147,7 @@ fn chosen(names: &[String]) -> Result<Vec<Chosen>, Failure> {
     let kind = |experiment: &'static Experiment| match experiment.how {
         How::Sweep(sweep) => Ok((experiment, Kind::Sweep(sweep))),
         How::Simulation(simulation) => Ok((experiment, Kind::Simulation(simulation))),
-        How::Command(command, _) => Err(format!("experiment {} has a command of its own: {command}", experiment.name)),
+        How::Clusters(charts) => Ok((experiment, Kind::Clusters(charts))),
         How::NotYet => Err(format!("experiment {} cannot be run yet", experiment.name)),
     };
     if names.iter().any(|name| name == "all") {
@@ -154,10 +160,11 @@ fn chosen(names: &[String]) -> Result<Vec<Chosen>, Failure> {
     names.iter().map(find).collect::<Result<_, _>>().map_err(Failure::Arguments)
 }
 
-/// An experiment that is to be run, in trials or in virtual time.
+/// An experiment that is to be run, in trials, in virtual time, or on clusters.
 enum Task {
     Sweep(Run),
     Simulation(&'static str, &'static Simulation),
+    Clusters(&'static str, &'static [Chart]),
 }
 
 impl Task {
@@ -165,13 +172,14 @@ impl Task {
         match kind {
             Kind::Sweep(sweep) => Task::Sweep(Run::new((experiment, sweep), size, arguments)),
             Kind::Simulation(simulation) => Task::Simulation(experiment.name, simulation),
+            Kind::Clusters(charts) => Task::Clusters(experiment.name, charts),
         }
     }
 
     fn plans(&self) -> &[Plan] {
         match self {
             Task::Sweep(run) => &run.plans,
-            Task::Simulation(..) => &[],
+            Task::Simulation(..) | Task::Clusters(..) => &[],
         }
     }
 
@@ -185,6 +193,9 @@ impl Task {
             )),
             Task::Simulation(name, _) => Some(format!(
                 "experiment {name} runs in virtual time, and records no history: run it without --history"
+            )),
+            Task::Clusters(name, _) => Some(format!(
+                "experiment {name} orders requests, which are no transactions, and records no history: run it without --history"
             )),
         }
     }
@@ -366,7 +377,7 @@ fn write_ratios(charts: &[Chart], outcome: &Outcome, out: &mut dyn Write) -> io:
         let Measure::Ratio(_) = chart.measure else { continue };
         let labels = figures.labels(chart);
         for series in figures.series(chart) {
-            let paper = chart.paper.iter().find(|(name, _)| *name == series.name).map_or(&[][..], |(_, points)| points);
+            let paper = papers_points(chart, &series.name);
             for point in &series.points {
                 let label = labels.iter().find(|(x, _)| *x == point.x).map_or("", |(_, label)| label);
                 let paper = paper.iter().find(|(x, _)| *x == point.x);
@@ -376,4 +387,13 @@ fn write_ratios(charts: &[Chart], outcome: &Outcome, out: &mut dyn Write) -> io:
         }
     }
     Ok(())
+}
+
+/// The paper's points of a series of ours. What the paper does not tell apart (it has a single line, of another name) stands beside each.
+fn papers_points(chart: &Chart, series: &str) -> &'static [(f64, f64)] {
+    let Measure::Ratio(ours) = chart.measure else { return &[] };
+    let named = chart.paper.iter().find(|(name, _)| *name == series);
+    let is_ours = |(paper, _): &PaperSeries| ours.iter().any(|(name, ..)| name == paper);
+    let of_all = chart.paper.first().filter(|only| chart.paper.len() == 1 && !is_ours(only));
+    named.or(of_all).map_or(&[], |(_, points)| points)
 }

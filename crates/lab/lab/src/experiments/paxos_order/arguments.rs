@@ -1,7 +1,9 @@
 //! The command line of `lab experiment paxos-order`.
 
+use super::row::NAME;
+use crate::cli::Scale;
 use crate::options::{Format, seconds, seconds_or_none};
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -88,6 +90,34 @@ pub struct PaxosOrderArguments {
     /// How the figures are shown
     #[arg(long, value_enum, default_value = "table")]
     pub format: Format,
+}
+
+/// A cluster's run at smoke scale: whether it runs.
+const SMOKE_SECONDS: f64 = 0.1;
+const SMOKE_CLIENTS: u64 = 30;
+const SMOKE_REPLICAS: u64 = 3;
+
+impl PaxosOrderArguments {
+    /// Those of figure 7.2 at that scale, in memory and on the disk. Without `seconds`, the scale's.
+    pub fn of_figure(scale: Scale, repeat: u32, seconds: Option<f64>) -> PaxosOrderArguments {
+        let command = PaxosOrderArguments::augment_args(Command::new(NAME));
+        let defaults = PaxosOrderArguments::from_arg_matches(&command.get_matches_from([NAME]));
+        let defaults = defaults.expect("no argument is required");
+        let durability = vec![Durability::Memory, Durability::Fsync];
+        let of_seconds = |seconds: f64| {
+            let warm_up = seconds * defaults.warm_up / defaults.seconds;
+            PaxosOrderArguments { durability, repeat, seconds, warm_up, ..defaults.clone() }
+        };
+        match scale {
+            Scale::Smoke => PaxosOrderArguments {
+                engines: vec![Engine::Proved, Engine::Plain],
+                replicas: vec![SMOKE_REPLICAS],
+                clients: SMOKE_CLIENTS,
+                ..of_seconds(seconds.unwrap_or(SMOKE_SECONDS))
+            },
+            Scale::Full => of_seconds(seconds.unwrap_or(defaults.seconds)),
+        }
+    }
 }
 
 const EXAMPLES: &str = "\

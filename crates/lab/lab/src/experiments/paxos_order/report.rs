@@ -40,22 +40,28 @@ const PART: &str = "throughput";
 /// The rows of the figure as an outcome; `None` if there are none.
 pub fn outcome(rows: &[Row]) -> Option<Outcome> {
     let rows: Vec<Row> = rows.iter().filter(|row| row.part == PART).cloned().collect();
-    let first = rows.first()?;
+    rows.first()?;
     let is_complete = shape::PAPER.iter().all(|(replicas, _)| {
         rows.iter().any(|row| row.subject.engine == Engine::Proved && row.subject.replicas as f64 == *replicas)
     });
-    Some(Outcome {
+    Some(at_scale(if is_complete { Scale::Full } else { Scale::Smoke }, &rows))
+}
+
+/// The rows of the figure as an outcome at that scale.
+pub fn at_scale(scale: Scale, rows: &[Row]) -> Outcome {
+    let cores = rows.first().map_or_else(machine::cores, |row| row.cores);
+    Outcome {
         experiment: NAME.to_owned(),
-        scale: if is_complete { Scale::Full } else { Scale::Smoke },
-        cores: first.cores,
+        scale,
+        cores,
         build: machine::BUILD.to_owned(),
         allocator: machine::ALLOCATOR.to_owned(),
-        commit: first.commit.clone(),
-        notes: vec![shape::note_on_cores(first.cores)],
+        commit: rows.first().and_then(|row| row.commit.clone()),
+        notes: vec![shape::note_on_cores(cores)],
         failed: Vec::new(),
-        outcome: shape::outcome(&rows),
+        outcome: shape::outcome(rows),
         figures: rows.iter().map(figure).collect(),
-    })
+    }
 }
 
 fn figure(row: &Row) -> Figure {
