@@ -41,8 +41,8 @@
 //!   can read), so that every read of a history names the write that it saw, and bytes mixed from two writes name none.
 //!
 //! # Deliberately absent
-//! Pinning of threads; rates of arrival of transactions (their clients are closed loops); the papers' experiments that
-//! `docs/experiments.md` lists as not done yet.
+//! Pinning of threads; rates of arrival by other doors than the declared one (`lab workload --rate`: [`driver`]; all other clients are
+//! closed loops); the papers' experiments that `docs/experiments.md` lists as not done yet.
 #![forbid(unsafe_code)]
 
 pub mod cli;
