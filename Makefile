@@ -103,7 +103,7 @@ shuttle: tools ## Random schedules of whole engines
 miri: ## Two threads of an engine under an interpreter that checks each access to memory; knob: ORDERS
 	rustup toolchain install nightly --profile minimal --component miri --component rust-src
 	MIRIFLAGS="-Zmiri-tree-borrows -Zmiri-permissive-provenance -Zmiri-ignore-leaks -Zmiri-many-seeds=0..$(ORDERS)" \
-		cargo +nightly miri test -p seriatim-mvto -p seriatim-twopl --test memory_model
+		cargo +nightly miri test -p seriatim-mvto -p seriatim-twopl -p seriatim-hyper --test memory_model
 
 sim: tools ## The simulation of the whole engine on many seeds; knob: SEEDS
 	SEEDS=$(SEEDS) $(CARGO) test --release -p seriatim-mvto --test sim -- --nocapture many_seeds
