@@ -3,7 +3,7 @@
 use model::columns::{Batch, batches};
 use model::{
     Abort, AbortClass, Access, Begin, ColumnType, Columns, Comparison, Error, Extreme, Finish, Interactive, Key, Mode,
-    Predicate, Result, RowBuf, Scan, Schema, SharedReads, Supervisor, TableId, Timestamp, Value, ValueRef,
+    Predicate, Result, RowBuf, Scan, Schema, Supervisor, TableId, Timestamp, Value, ValueRef,
 };
 use seriatim_hyper::{Hyper, Options, Transaction};
 use std::ops::Bound;
