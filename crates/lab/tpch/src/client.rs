@@ -1,12 +1,12 @@
 //! A session of a database in this process.
 
-use crate::data::{Data, TABLES};
+use crate::source::Source;
 use sql::Field;
 use sql::SqlError;
 use sql::database::{Database, Options};
-use sql::session::{Connect, Outcome, Session, Sink};
+use sql::session::{Connect, Format, Outcome, Session, Sink};
 use sql::store::{Engine, Store};
-use sql::types::{Datum, Styles, text};
+use sql::types::{Datum, Encoding, Styles, text};
 use std::sync::Arc;
 
 /// An engine.
@@ -49,11 +49,11 @@ impl Client {
     ///
     /// # Errors
     /// Errors of the statements.
-    pub fn load(&mut self, data: &Data) -> Result<(), SqlError> {
-        self.run(crate::SCHEMA)?;
-        for table in TABLES {
+    pub fn load(&mut self, source: &impl Source) -> Result<(), SqlError> {
+        self.run(source.schema())?;
+        for table in source.tables() {
             // A transaction for each piece, so that none grows with the scale.
-            data.lines(table, &mut |lines| self.copy(table, lines))?;
+            source.lines(table, &mut |lines| self.copy(table, lines))?;
         }
         Ok(())
     }
@@ -77,6 +77,30 @@ impl Client {
         let mut answer = Answer::default();
         let outcome = self.session.simple(statements, &mut answer);
         self.session.once_durable(outcome)?;
+        Ok(answer.rows)
+    }
+
+    /// Prepares a statement under a name.
+    ///
+    /// # Errors
+    /// Errors of the statement.
+    pub fn prepare(&mut self, name: &str, statement: &str) -> Result<(), SqlError> {
+        let parsed = self.session.parse(name, statement, &[]);
+        let ended = self.session.sync(parsed.is_err());
+        parsed.and(ended)
+    }
+
+    /// The rows of a prepared statement, as [`Client::run`] shows them. It has one parameter, an integer.
+    ///
+    /// # Errors
+    /// Errors of the statement.
+    pub fn execute(&mut self, name: &str, parameter: i32) -> Result<Vec<String>, SqlError> {
+        let mut answer = Answer::default();
+        let (bytes, encoding) = (parameter.to_be_bytes(), Encoding::Utf8);
+        let bound = self.session.bind("", name, &[(Format::Binary, Some(&bytes))], encoding);
+        let done = bound.and_then(|()| self.session.execute("", 0, true, &mut answer));
+        let ended = self.session.sync(done.is_err());
+        self.session.once_durable(done.and(ended))?;
         Ok(answer.rows)
     }
 }

@@ -1,5 +1,6 @@
 //! The rows.
 
+use crate::source::{Lines, Source};
 use std::borrow::Cow;
 use std::fmt::Display;
 use tpchgen::distribution::Distributions;
@@ -43,7 +44,7 @@ impl Data {
     /// Errors of `visit`.
     pub fn lines<E>(&self, table: &str, visit: &mut dyn FnMut(&str) -> Result<(), E>) -> Result<(), E> {
         let (scale, words, texts) = (self.scale, Distributions::static_default(), &*self.texts);
-        let mut lines = Lines { text: String::new(), visit };
+        let mut lines = Lines::new(visit);
         match table {
             "region" => lines.all(RegionGenerator::new_with_distributions_and_text_pool(words, texts).iter())?,
             "nation" => lines.all(NationGenerator::new_with_distributions_and_text_pool(words, texts).iter())?,
@@ -69,34 +70,30 @@ impl Data {
     }
 }
 
-/// Bytes of the lines that are shown together.
-const TOGETHER: usize = 1 << 20;
+impl Source for Data {
+    fn schema(&self) -> &str {
+        crate::SCHEMA
+    }
 
-struct Lines<'v, E> {
-    text: String,
-    visit: &'v mut dyn FnMut(&str) -> Result<(), E>,
+    fn tables(&self) -> &[&str] {
+        &TABLES
+    }
+
+    fn lines<E>(&self, table: &str, visit: &mut dyn FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+        Data::lines(self, table, visit)
+    }
 }
 
 impl<E> Lines<'_, E> {
     fn all(&mut self, rows: impl Iterator<Item = impl Display>) -> Result<(), E> {
         for row in rows {
-            use std::fmt::Write;
-            // To a string it cannot fail.
-            let _ = write!(self.text, "{row}");
-            // dbgen ends every value with a bar, the last one, too.
-            self.text.pop();
-            self.text.push('\n');
-            if self.text.len() >= TOGETHER {
-                self.leave()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn leave(&mut self) -> Result<(), E> {
-        if !self.text.is_empty() {
-            (self.visit)(&self.text)?;
-            self.text.clear();
+            self.line(|text| {
+                use std::fmt::Write;
+                // To a string it cannot fail.
+                let _ = write!(text, "{row}");
+                // dbgen ends every value with a bar, the last one, too.
+                text.pop();
+            })?;
         }
         Ok(())
     }

@@ -1,11 +1,14 @@
-//! The `tpch` command: times of the 22 queries, on the engines of this process and on what a user would pick instead.
+//! The `tpch` command: times of the 22 queries and of other questions, on the engines of this process and on what a user would pick instead.
 #![forbid(unsafe_code)]
 
+mod jobs;
 mod rivals;
 
-use clap::Parser;
+use clap::{Args, Parser};
 use env::time::{Duration, Instant};
-use seriatim_tpch::{Client, Data, Subject, open, queries};
+use jobs::Job;
+use rivals::Answered;
+use seriatim_tpch::{Client, Data, Spread, Subject, open, queries};
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,11 +19,25 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Time the queries of TPC-H: the least of some runs, in milliseconds. All data is in memory.
 #[derive(Parser)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
     tpch --scale 0.1\n  \
     tpch --scale 1 --engine hyper --vectors on --duckdb python3\n  \
-    tpch --scale 0.1 --postgresql 'host=127.0.0.1 user=postgres dbname=tpch'")]
+    tpch --scale 0.1 --postgresql 'host=127.0.0.1 user=postgres dbname=tpch'\n  \
+    tpch analytics --duckdb python3\n  \
+    tpch beside-a-writer --updates 50000\n  \
+    tpch behind-an-update --engine mvto,hyper"
+)]
 struct Arguments {
+    #[command(subcommand)]
+    job: Option<Job>,
+    #[command(flatten)]
+    queries: Queries,
+}
+
+#[derive(Args)]
+struct Queries {
     /// Scale: 1 has 6 million items.
     #[arg(long, default_value_t = 0.1)]
     scale: f64,
@@ -58,7 +75,12 @@ struct Times {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    let done = match &arguments.job {
+        Some(job) => job.run(),
+        None => run(&arguments.queries),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tpch: {error}");
@@ -67,7 +89,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+fn run(arguments: &Queries) -> Result<(), Box<dyn Error>> {
     let data = Data::new(arguments.scale);
     let is_asked = |number: &usize| arguments.query.is_empty() || arguments.query.contains(number);
     let queries: Vec<(usize, String)> =
@@ -79,15 +101,15 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     if arguments.explain {
         return Ok(());
     }
+    let texts: Vec<&str> = queries.iter().map(|(_, query)| query.as_str()).collect();
+    let mut push = |name: &str, of: Vec<Answered>| {
+        all.push(Times { name: name.to_owned(), of: of.iter().map(|answered| answered.times.least()).collect() });
+    };
     if let Some(connection) = &arguments.postgresql {
-        all.push(Times {
-            name: "PostgreSQL".to_owned(),
-            of: rivals::postgresql(connection, arguments.repeat, &data, &queries)?,
-        });
+        push("PostgreSQL", rivals::postgresql(connection, arguments.repeat, &data, &texts)?);
     }
     if let Some(python) = &arguments.duckdb {
-        let of = rivals::duckdb(python, arguments.repeat, &data, &queries)?;
-        all.push(Times { name: "DuckDB".to_owned(), of });
+        push("DuckDB", rivals::duckdb(python, arguments.repeat, &data, &texts)?);
     }
     show(&queries, &all);
     Ok(())
@@ -95,7 +117,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 
 fn embedded(
     subject: Subject,
-    arguments: &Arguments,
+    arguments: &Queries,
     data: &Data,
     queries: &[(usize, String)],
 ) -> Result<Vec<Times>, Box<dyn Error>> {
@@ -116,7 +138,7 @@ fn embedded(
             let run = || client.run(query).map(drop).map_err(|error| format!("query {number}: {}", error.message()));
             of.push(match arguments.processor {
                 true => processor_mean(arguments.repeat, run)?,
-                false => least(arguments.repeat, run)?,
+                false => Spread::of(arguments.repeat, run)?.0.least(),
             });
         }
         all.push(Times { name: format!("{subject:?} {vectors}"), of });
@@ -131,17 +153,6 @@ fn explain(client: &mut Client, queries: &[(usize, String)]) -> Result<(), Strin
         println!("query {number}\n{}", plan.join("\n"));
     }
     Ok(())
-}
-
-/// The least time of some runs.
-fn least<E>(repeat: usize, mut run: impl FnMut() -> Result<(), E>) -> Result<Duration, E> {
-    let mut best = Duration::MAX;
-    for _ in 0..repeat.max(1) {
-        let begun = Instant::now();
-        run()?;
-        best = best.min(begun.elapsed());
-    }
-    Ok(best)
 }
 
 /// The mean processor time of some runs.
