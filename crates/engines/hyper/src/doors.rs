@@ -162,11 +162,15 @@ impl Tables for Hyper {
     }
 
     fn create_table_unlisted(&self, schema: Schema) -> Result<TableId> {
-        self.create_table(schema)
+        Ok(self.create_logged(schema, None)?.0)
+    }
+
+    fn create_table_supervised(&self, schema: Schema, supervisor: Arc<dyn Supervisor>) -> Result<TableId> {
+        Ok(self.create_logged(schema, Some(&*supervisor))?.0)
     }
 
     fn drop_table(&self, name: &str) -> Result<()> {
-        Hyper::drop_table(self, name)
+        self.drop_logged(name).map(drop)
     }
 
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {

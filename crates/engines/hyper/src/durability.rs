@@ -10,10 +10,11 @@ use crate::redo;
 use crate::wait::Watched;
 use crate::writer::{Commit, Write};
 use crate::{Hyper, Reason};
-use model::{Durability, Error, Fault, LogPosition, Result, Timestamp};
+use model::{Durability, Error, Fault, LogPosition, Result, Supervisor, Timestamp};
 use parts::sync::atomic::Ordering::{Acquire, Release};
 use std::cell::OnceCell;
 use std::ops::Deref;
+use std::time::Duration;
 use wal::{CallersWaitLimit, Log, LogError};
 
 /// Timestamps that one durable ceiling covers. Two small syncs for each of it; so many are lost in a crash.
@@ -39,6 +40,22 @@ impl Hyper {
     pub fn refuses_writes(&self) -> Option<Error> {
         let log = self.log.as_ref()?;
         self.check_log().err().or_else(|| log.refused().map(Error::from))
+    }
+
+    /// Appends the record of a definition; `None` if the log has no room for it at once. Whoever changes the list of tables keeps others
+    /// from it, and does not wait for a disk meanwhile.
+    pub(super) fn log_definition(&self, record: &[u8]) -> Result<Option<LogPosition>> {
+        let Some(log) = &self.log else { return Ok(Some(LogPosition::ZERO)) };
+        match log.append_within(self.order.now(), record, Durability::Fsync, &|| Some(Duration::ZERO)) {
+            Err(LogError::Interrupted) => Ok(None),
+            appended => Ok(Some(appended?)),
+        }
+    }
+
+    /// Waits until the log has room for the record of a definition.
+    pub(super) fn await_room(&self, bytes: usize, supervisor: Option<&dyn Supervisor>) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        log_wait(log, (supervisor, Timestamp::ZERO), |caller| log.await_room(bytes, caller))
     }
 
     /// Has a ceiling above a timestamp be durable before anybody learns the timestamp: a restart begins above it.
@@ -132,20 +149,29 @@ impl Core {
         log: &Log,
         call: impl FnOnce(CallersWaitLimit<'_>) -> std::result::Result<T, LogError>,
     ) -> Result<T> {
-        let Some(supervisor) = self.supervisor.as_deref() else { return Ok(call(&|| None)?) };
-        let attended = OnceCell::new();
-        let called = call(&|| {
-            attended.get_or_init(|| {
-                supervisor.log_wait_begins(log.waker());
-                Watched(Some(supervisor))
-            });
-            supervisor.wait_limit()
-        });
-        called.map_err(|error| match error {
-            LogError::Interrupted => Error::Unavailable(Box::new(Reason::Interrupted.abort_of(self.name))),
-            error => error.into(),
-        })
+        log_wait(log, (self.supervisor.as_deref(), self.name), call)
     }
+}
+
+/// Calls the log for a transaction, or for a definition without one: it may wait for its disk for no longer than the supervisor lets it.
+fn log_wait<T>(
+    log: &Log,
+    (supervisor, name): (Option<&dyn Supervisor>, Timestamp),
+    call: impl FnOnce(CallersWaitLimit<'_>) -> std::result::Result<T, LogError>,
+) -> Result<T> {
+    let Some(supervisor) = supervisor else { return Ok(call(&|| None)?) };
+    let attended = OnceCell::new();
+    let called = call(&|| {
+        attended.get_or_init(|| {
+            supervisor.log_wait_begins(log.waker());
+            Watched(Some(supervisor))
+        });
+        supervisor.wait_limit()
+    });
+    called.map_err(|error| match error {
+        LogError::Interrupted => Error::Unavailable(Box::new(Reason::Interrupted.abort_of(name))),
+        error => error.into(),
+    })
 }
 
 impl Reason {

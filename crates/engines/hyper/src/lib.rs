@@ -119,7 +119,9 @@ pub use writer::{Status, StatusWord};
 
 use clock::EngineClock;
 use env::Clock;
-use model::{AbortClass, Durability, Interactive, Invalid, Limit, LimitKind, LogPosition, Result, Schema, TableId};
+use model::{
+    AbortClass, Durability, Interactive, Invalid, Limit, LimitKind, LogPosition, Result, Schema, Supervisor, TableId,
+};
 use order::{Order, Starts};
 use parts::memory::Allowance;
 use parts::sync::atomic::AtomicU64;
@@ -445,36 +447,43 @@ impl Hyper {
         }
     }
 
-    /// Creates a table.
+    /// Creates a table. Durable when it returns.
     ///
     /// # Errors
-    /// [`Invalid::TableExists`], [`LimitKind::Tables`].
+    /// [`Invalid::TableExists`], [`LimitKind::Tables`], the log could not take it.
     pub fn create_table(&self, schema: Schema) -> Result<TableId> {
-        let mut names = self.names();
-        let name = schema.name().to_owned();
-        if names.listed.iter().any(|(listed, _)| *listed == name) {
-            return Err(Invalid::TableExists { table: name }.into());
-        }
-        let id = TableId(names.next);
-        let (limit, actual) = (self.options.tables, names.listed.len() as u64 + 1);
-        if actual > limit || id.0 >= MOST_NUMBERS {
-            return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
-        }
-        let position = self.log_definition(|record| encode_create(record, id, &schema))?;
-        self.add_table(id, schema);
-        names.next += 1;
-        names.listed.push((name, id));
-        drop(names);
+        let (id, position) = self.create_logged(schema, None)?;
         self.wait_durable(position)?;
         Ok(id)
     }
 
-    /// Appends the record of a definition.
-    fn log_definition(&self, encode: impl FnOnce(&mut Vec<u8>)) -> Result<LogPosition> {
-        let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
-        let mut record = Vec::new();
-        encode(&mut record);
-        Ok(log.append(self.order.now(), &record, Durability::Fsync)?)
+    /// Creates a table. Logged when it returns, before whatever the caller logs of it: who waits for that waits for this.
+    ///
+    /// # Errors
+    /// Same as [`Hyper::create_table`]; [`model::Error::Unavailable`] if the supervisor ends a wait for the log's disk.
+    fn create_logged(&self, schema: Schema, supervisor: Option<&dyn Supervisor>) -> Result<(TableId, LogPosition)> {
+        let name = schema.name();
+        loop {
+            let mut names = self.names();
+            if names.listed.iter().any(|(listed, _)| listed == name) {
+                return Err(Invalid::TableExists { table: name.to_owned() }.into());
+            }
+            let id = TableId(names.next);
+            let (limit, actual) = (self.options.tables, names.listed.len() as u64 + 1);
+            if actual > limit || id.0 >= MOST_NUMBERS {
+                return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
+            }
+            let mut record = Vec::new();
+            encode_create(&mut record, id, &schema);
+            if let Some(position) = self.log_definition(&record)? {
+                names.next += 1;
+                names.listed.push((name.to_owned(), id));
+                self.add_table(id, schema);
+                return Ok((id, position));
+            }
+            drop(names);
+            self.await_room(record.len(), supervisor)?;
+        }
     }
 
     /// Makes an empty table under a number that no other has.
@@ -488,22 +497,38 @@ impl Hyper {
     }
 
     /// Drops a table and its rows. Open transactions do not know it from now on either; what they have written to it is
-    /// lost.
+    /// lost. Durable when it returns.
     ///
     /// # Errors
-    /// [`Invalid::UnknownTable`].
+    /// [`Invalid::UnknownTable`], the log could not take it.
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        let mut names = self.names();
-        let at = names.listed.iter().position(|(listed, _)| listed == name);
-        let at = at.ok_or_else(|| Invalid::UnknownTable { table: name.into() })?;
-        let id = names.listed[at].1;
-        let position = self.log_definition(|record| encode_drop(record, id))?;
-        names.listed.remove(at);
-        self.tables.mark_dropped(id.0);
-        names.dropped.push((self.order.draw(), id));
-        drop(names);
-        self.free_dropped();
+        let position = self.drop_logged(name)?;
         self.wait_durable(position)
+    }
+
+    /// Drops a table as [`Hyper::drop_table`] does. Logged when it returns, before whatever the caller logs afterwards.
+    ///
+    /// # Errors
+    /// Same as [`Hyper::drop_table`].
+    fn drop_logged(&self, name: &str) -> Result<LogPosition> {
+        loop {
+            let mut names = self.names();
+            let at = names.listed.iter().position(|(listed, _)| listed == name);
+            let at = at.ok_or_else(|| Invalid::UnknownTable { table: name.into() })?;
+            let id = names.listed[at].1;
+            let mut record = Vec::new();
+            encode_drop(&mut record, id);
+            if let Some(position) = self.log_definition(&record)? {
+                names.listed.remove(at);
+                self.tables.mark_dropped(id.0);
+                names.dropped.push((self.order.draw(), id));
+                drop(names);
+                self.free_dropped();
+                return Ok(position);
+            }
+            drop(names);
+            self.await_room(record.len(), None)?;
+        }
     }
 
     /// The table of a name.
