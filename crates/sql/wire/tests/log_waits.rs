@@ -2,10 +2,13 @@
 
 mod common;
 
-use common::gate::{Stage, stage, stage_with, until, until_gone, waiting_for_the_log};
+use common::gate::{Stage, stage, stage_on, stage_with, until, until_gone, waiting_for_the_log};
 use common::{Client, query};
+use sql::store::Engine;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use wal::LogOptions;
 
 const TERMINATED: &str = "E[FATAL 57P01 terminating connection due to administrator command] end";
 
@@ -102,7 +105,7 @@ fn fill(stage: &Stage) -> (u32, thread::JoinHandle<Client>) {
 
 /// A stage whose log has a small buffer, which is full; and a session whose statement waits for room in it.
 fn waiting_for_space(sql: &str) -> (Stage, Client, Client) {
-    let stage = stage_with(|options| options.log.buffer_bytes = 16 << 10);
+    let stage = stage_with(|log| log.buffer_bytes = 16 << 10);
     let mut watcher = stage.server.client();
     assert_eq!(watcher.query("create table wide (t text)"), "C[CREATE TABLE] Z[I]");
     let of = |process: u32| format!("select wait_event from pg_stat_activity where pid = {process}");
@@ -170,13 +173,15 @@ fn a_log_without_space_does_not_keep_the_server_from_stopping() {
     assert_eq!(waiter.answer(), UNDONE);
 }
 
-/// Every transaction needs a timestamp below the durable ceiling, which the disk does not raise.
+/// Every transaction needs a timestamp below the durable ceiling, which the disk does not raise. Only the ceiling of `mvto` follows the
+/// clock, and can be at its end at once.
 #[test]
 fn a_wait_for_the_ceiling_of_timestamps_is_ended() {
-    let stage = stage_with(|options| {
-        options.ceiling_lease = Duration::from_nanos(1);
+    let stage = stage_on(|disk| {
         // What is written when the server stops needs a timestamp, too, and gives up in the end.
-        options.log.append_timeout = Duration::from_secs(20);
+        let log = LogOptions { append_timeout: Duration::from_secs(20), ..LogOptions::default() };
+        let options = mvto::Options { log, ceiling_lease: Duration::from_nanos(1), ..mvto::Options::default() };
+        Arc::new(Engine(Arc::new(mvto::Mvto::open(disk, options).unwrap())))
     });
     let (mut timed, mut cancelled) = (stage.server.client(), stage.server.client());
     timed.query("set statement_timeout = '30ms'");

@@ -2,11 +2,10 @@
 
 mod common;
 
-use common::{Client, message, query, start, start_with, startup, stranger, with_length};
+use common::{Client, message, query, start, start_with, startup, store, stranger, with_length};
 use seriatim_wire::{Entrance, Options, Server};
 use sql::database::{Database, Options as Limits};
 use sql::error::{SqlError, state};
-use sql::store::Engine;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -123,8 +122,7 @@ fn leave(mut client: Client) {
 
 #[test]
 fn addresses_beyond_the_loopback_are_refused() {
-    let engine = mvto::Mvto::in_memory(mvto::Options::default()).unwrap();
-    let database = Database::open(Arc::new(Engine(Arc::new(engine))), Limits::default()).unwrap();
+    let database = Database::open(store(), Limits::default()).unwrap();
     let address = "0.0.0.0:0".parse().unwrap();
     let refused = Server::bind(database, Options { address, ..Options::default() }).err().unwrap();
     assert!(refused.to_string().contains("without passwords and encryption"), "{refused}");
@@ -238,8 +236,7 @@ fn before_the_database_is_open_clients_are_refused_with_the_reason() {
     // A client that says nothing holds up nobody.
     let silent = stranger(address);
     assert_eq!(ask(), "E[FATAL 57P03 2 of 3 nodes] end");
-    let engine = mvto::Mvto::in_memory(mvto::Options::default()).unwrap();
-    let server = entrance.open(Database::open(Arc::new(Engine(Arc::new(engine))), Limits::default()).unwrap());
+    let server = entrance.open(Database::open(store(), Limits::default()).unwrap());
     assert_eq!(server.address(), address);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let thread = std::thread::spawn(move || {

@@ -2,11 +2,17 @@
 
 use super::{Client, Running, query, start_on};
 use env::{Disk, DiskError, DiskFile, DiskLock, SimDisk, SimDiskOptions};
+use hyper::Hyper;
 use mvto::Mvto;
-use sql::store::Engine;
+use sql::store::{Engine, Store};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
+use wal::LogOptions;
+
+/// Waits for space have no limit of their own that a test could see, and a disk that is shut for long, as a busy machine sees it, does
+/// not stop the engine's time.
+const A_LONG_TIME: Duration = Duration::from_secs(3600);
 
 /// A disk whose syncs do not return while its gate is shut.
 #[derive(Debug)]
@@ -113,7 +119,7 @@ impl DiskFile for GatedFile {
 pub struct Stage {
     pub server: Running,
     pub gate: OpenAtLast,
-    _engine: Arc<Mvto>,
+    _store: Arc<dyn Store>,
 }
 
 pub struct OpenAtLast(pub Arc<Gate>);
@@ -129,20 +135,31 @@ pub fn stage() -> Stage {
     stage_with(|_| {})
 }
 
-/// A stage whose engine has other options. Waits for space have no limit of their own that a test could see, and a disk that is shut
-/// for long, as a busy machine sees it, does not stop the engine's time.
-pub fn stage_with(change: impl FnOnce(&mut mvto::Options)) -> Stage {
+/// A stage whose log has other options.
+pub fn stage_with(change: impl FnOnce(&mut LogOptions)) -> Stage {
+    let mut log = LogOptions { append_timeout: A_LONG_TIME, ..LogOptions::default() };
+    change(&mut log);
+    stage_on(|disk| match testing::Engine::of_tests_with_versions() {
+        testing::Engine::Hyper => {
+            let options = hyper::Options { log, ..hyper::Options::default() };
+            Arc::new(Engine(Arc::new(Hyper::open(disk, options).unwrap())))
+        }
+        _ => {
+            let options = mvto::Options { log, ceiling_lease: A_LONG_TIME, ..mvto::Options::default() };
+            Arc::new(Engine(Arc::new(Mvto::open(disk, options).unwrap())))
+        }
+    })
+}
+
+/// A stage of an engine that `open` opens on its disk.
+pub fn stage_on(open: impl FnOnce(Arc<dyn Disk>) -> Arc<dyn Store>) -> Stage {
     let gate = Arc::<Gate>::default();
     let disk = Gated { disk: SimDisk::new(1, SimDiskOptions::default()), gate: gate.clone() };
-    let mut options = mvto::Options::default();
-    options.log.append_timeout = Duration::from_secs(3600);
-    options.ceiling_lease = Duration::from_secs(3600);
-    change(&mut options);
-    let engine = Arc::new(Mvto::open(Arc::new(disk), options).unwrap());
-    let server = start_on(Arc::new(Engine(engine.clone())));
+    let store = open(Arc::new(disk));
+    let server = start_on(store.clone());
     let mut client = server.client();
     assert_eq!(client.query("create table t (id int primary key)"), "C[CREATE TABLE] Z[I]");
-    Stage { server, gate: OpenAtLast(gate), _engine: engine }
+    Stage { server, gate: OpenAtLast(gate), _store: store }
 }
 
 /// A session whose commit waits for the log, as `watcher` has seen.

@@ -39,8 +39,16 @@ pub fn start_with_options(change: impl FnOnce(&mut Options)) -> Running {
 }
 
 fn serve(limits: Limits, change: impl FnOnce(&mut Options)) -> Running {
-    let engine = mvto::Mvto::in_memory(mvto::Options::default()).unwrap();
-    serve_store(Arc::new(Engine(Arc::new(engine))), limits, change)
+    serve_store(store(), limits, change)
+}
+
+/// A fresh engine in memory, the one that tests run on which name none: `ENGINE=mvto`, `twopl` or `hyper`.
+pub fn store() -> Arc<dyn Store> {
+    match testing::Engine::of_tests() {
+        testing::Engine::Mvto => Arc::new(Engine(Arc::new(mvto::Mvto::in_memory(mvto::Options::default()).unwrap()))),
+        testing::Engine::Twopl => Arc::new(Engine(Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default())))),
+        testing::Engine::Hyper => Arc::new(Engine(Arc::new(hyper::Hyper::new(hyper::Options::default())))),
+    }
 }
 
 /// A server of this engine.
