@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 pub use testing::psql;
-use testing::{skip, text};
+use testing::{Engine, skip, text};
 
 /// A server that accepts connections.
 pub struct Server {
@@ -18,10 +18,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with these options besides the port, and waits until it is ready.
+    /// Starts a server with these options besides the port, and waits until it is ready. Where no option names the engine, the
+    /// variable `ENGINE` does ([`testing::Engine::of_tests`]).
     pub fn start(data: &Path, options: &[&str]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
         command.args(["serve", "--pg", "127.0.0.1:0", "--data"]).arg(data).args(options);
+        if !options.contains(&"--engine") {
+            command.args(["--engine", engine(options).name()]);
+        }
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = BufReader::new(process.stderr.take().unwrap());
         let mut banner = String::new();
@@ -124,6 +128,11 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Returns the engine of a server with these options.
+fn engine(options: &[&str]) -> Engine {
+    if options.contains(&"none") { Engine::of_tests() } else { Engine::of_tests_with_versions() }
 }
 
 /// The Python with psycopg 3 that `make clients` sets up.
