@@ -33,6 +33,17 @@ crates_with = $(sort $(foreach test,$(wildcard crates/*/*/tests/$(1)_*.rs),$(pat
 LOOM_CRATES := $(call crates_with,loom)
 SHUTTLE_CRATES := $(call crates_with,shuttle)
 
+# The tests of SQL and of its protocol, by their files; $(ON_EVERY_ENGINE) run on every engine, whatever ENGINE says.
+ON_EVERY_ENGINE = anomalies generated histories
+SQL_TESTS := $(filter-out $(ON_EVERY_ENGINE),$(sort $(basename $(notdir $(wildcard crates/sql/sql/tests/*.rs crates/sql/wire/tests/*.rs)))))
+LONG_SQL_TESTS = depth fuzz memory power vectors
+OTHER_ENGINES = hyper twopl
+# Tests of other crates may have the same name: Cargo starts each in the folder of its crate, and only those of SQL go on.
+IN_SQL = --config 'target."cfg(all())".runner = ["sh", "-c", "case $$PWD in */crates/sql/sql|*/crates/sql/wire) exec \"$$0\" \"$$@\";; esac"]'
+
+# The workspace is named, as in `unit`: for a single package Cargo would compile the dependencies with other features, once more.
+sql_tests = ENGINE=$(1) $(CARGO) test --workspace $(SIMULATED) $(LOCKED) --quiet $(IN_SQL) $(addprefix --test ,$(2))
+
 # A newline between the commands that $(foreach) makes, so that each is a line of its own and stops at failure.
 define newline
 
@@ -40,7 +51,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run cluster orders settlement clients test test-clients test-kafka unit loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
+.PHONY: help tools check run cluster orders settlement clients test test-clients test-kafka unit engines loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -69,7 +80,7 @@ target/clients/bin/python: crates/product/cli/tests/clients/requirements.txt
 check: tools ## Before a commit: format, tidy, lints and unit tests of what changed since origin/main; of all: ALL=1
 	$(CARGO) xtask check $(if $(ALL),--all)
 
-test: tools clients unit loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
+test: tools clients unit engines loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
 
 # Each client is downloaded and built once, under target/clients. CLIENTS=a,b runs only these.
 test-clients: tools ## Drivers, ORMs and tools against the server and PostgreSQL 15; writes docs/compatibility.md; knob: CLIENTS
@@ -90,6 +101,9 @@ target/kafka/lib/ready: crates/order/kafka/tests/brokers/pom.xml
 
 unit: tools ## The tests of the crates, a minute of simulated clusters among them
 	$(CARGO) test --workspace $(SIMULATED) $(LOCKED)
+
+engines: tools ## The tests of SQL on the engines that `unit` does not run them on; a single run: ENGINE=hyper cargo test -p seriatim-sql
+	$(foreach engine,$(OTHER_ENGINES),$(call sql_tests,$(engine),$(filter-out $(LONG_SQL_TESTS),$(SQL_TESTS)))$(newline)	)
 
 loom: tools ## Every interleaving of the kernels that have a model
 	$(foreach crate,$(LOOM_CRATES),RUSTFLAGS="--cfg loom" $(CARGO) test $(LOCKED) --profile models \
@@ -122,6 +136,7 @@ nightly: tools ## The long runs: simulations on many seeds, every mutant, the so
 	$(MAKE) sim SEEDS=20000
 	$(MAKE) miri ORDERS=64
 	$(MAKE) sim-paxos SEEDS=100000
+	$(foreach engine,$(OTHER_ENGINES),$(call sql_tests,$(engine),$(LONG_SQL_TESTS))$(newline)	)
 	SEEDS=200 $(CARGO) test -p seriatim-cli --test dump
 	BUDGET=1200 $(CARGO) test -p seriatim-cli --test cluster_histories
 	$(CARGO) xtask mutants --all
