@@ -10,7 +10,7 @@ use crate::replica::{self, Generation};
 use crate::window::Window;
 use bytes::Bytes;
 use env::time::{Duration, Instant};
-use model::{Begin, Committed, Error, Fault, Mode, Result, Store, TableId};
+use model::{Committed, Error, Fault, Mode, Result, Store, TableId};
 use parts::promise::Promise;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -151,8 +151,7 @@ impl Core {
     /// A snapshot of what is applied.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let generation = self.generation.read().unwrap_or_else(PoisonError::into_inner);
-        let how = Begin { mode: Mode::Snapshot, wait_limit: Some(self.options.catch_up), ..Begin::default() };
-        let mut local = self.local.begin(how)?;
+        let mut local = replica::begin_snapshot(&*self.local, Some(self.options.catch_up))?;
         let root = replica::read_root(&mut local, self.root_table)?;
         let root = root.ok_or_else(|| crate::error::damaged("it has no position"))?;
         assert_eq!(root.generation, generation.number, "C5: a snapshot is of the state that counts");

@@ -3,11 +3,14 @@
 //! Deliveries are decided one by one, and applied in batches: one local transaction for each, with the rows that users wrote, the
 //! entries of the window, and the row of the root that says how far it goes (C1).
 
+use crate::change::Change;
+use crate::codes::TableKey;
 use crate::core::{Core, Waiting};
 use crate::error::{Conflict, damaged, order_failed};
 use crate::install;
 use crate::options::Limits;
 use crate::payload::{self, Payload, Proposal, VERSION};
+use crate::read_set::ReadSet;
 use crate::replica::{self, Generation, LIVES, Life, PARTS, TABLES, Table, state_key, window_key};
 use crate::root::Root;
 use crate::states::States;
@@ -16,16 +19,16 @@ use crate::window::{Entry, Window};
 use crate::writes::Row;
 use env::time::Duration;
 use model::{
-    Committed, Error, Fault, Finish, Invalid, Key, Limit, LimitKind, LogPosition, Result, RowBuf, Schema, TableId,
-    Timestamp,
+    Access, Columns, Committed, Error, Fault, Finish, Invalid, Key, Limit, LimitKind, LogPosition, Result, RowBuf,
+    Schema, TableId, Timestamp,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool,
     Ordering::{Acquire, Relaxed, Release},
 };
-use total::{Delivered, Event, OrderError, Origin};
+use total::{Delivered, Event, OrderError, Origin, Position};
 
 /// Events that are taken at a time.
 const EVENTS: usize = 256;
@@ -45,6 +48,8 @@ pub(crate) struct Deliverer {
     /// Lives and submissions of each node's parts that wait for the last one.
     pub parts: BTreeMap<u64, Vec<(u64, u64)>>,
     batch: Batch,
+    /// The local store as of the last batch. Ends with the batch.
+    applied: Option<Box<dyn model::Transaction>>,
     /// Whether the local log has been asked about its durability, and has not answered.
     is_asked: Arc<AtomicBool>,
     /// Bytes of payloads that were applied since the local log was last known to be durable.
@@ -55,6 +60,8 @@ pub(crate) struct Deliverer {
 #[derive(Default)]
 struct Batch {
     rows: Vec<(TableId, Key, Row)>,
+    /// Where the last row of each key of users is among them.
+    written: HashMap<TableKey, usize>,
     bytes: usize,
     lives: BTreeSet<u64>,
     answers: Vec<(Waiting, Result<Committed>)>,
@@ -78,6 +85,7 @@ impl Deliverer {
             lives,
             parts,
             batch: Batch::default(),
+            applied: None,
             is_asked: Arc::default(),
             undurable: 0,
         }
@@ -163,10 +171,7 @@ impl Deliverer {
     fn take_payload(&mut self, delivered: &Delivered, payload: Payload<'_>) -> Result<()> {
         match payload {
             Payload::Hello { .. } => Ok(()),
-            Payload::Transaction(proposal) => {
-                self.decide(delivered, proposal);
-                Ok(())
-            }
+            Payload::Transaction(proposal) => self.decide(delivered, proposal),
             Payload::Create(schema) => self.create(delivered, schema),
             Payload::Drop(name) => self.drop_table(delivered, name),
             Payload::Part { is_first, is_last, bytes } => self.take_part(delivered, is_first, is_last, bytes),
@@ -223,15 +228,18 @@ impl Deliverer {
         true
     }
 
-    /// Certifies a transaction at its place (C2): every node comes to the same answer, since it looks at the window alone.
-    fn decide(&mut self, delivered: &Delivered, proposal: Proposal) {
+    /// Certifies a transaction at its place (C2): every node comes to the same answer, since it looks at the payload and the window alone.
+    fn decide(&mut self, delivered: &Delivered, proposal: Proposal) -> Result<()> {
         self.root.place += 1;
         let waiting = self.own_waiting(delivered);
-        let decided = self.certify(delivered, proposal);
+        let decided = match self.certify(delivered, proposal) {
+            Ok(decided) => decided,
+            Err(error) => return Err(self.undecided(error, waiting)),
+        };
         if decided.is_ok() {
             self.core.counts.commits.fetch_add(1, Relaxed);
         }
-        let Some(waiting) = waiting else { return };
+        let Some(waiting) = waiting else { return Ok(()) };
         let Waiting::Commit { number, .. } = &waiting else { unreachable!("a transaction is awaited as one") };
         let answer = match decided {
             Ok(()) => Ok(Committed { serial_point: None, log_position: LogPosition::from_raw(self.root.place) }),
@@ -243,39 +251,91 @@ impl Deliverer {
             }
         };
         self.batch.answers.push((waiting, answer));
+        Ok(())
     }
 
-    fn certify(&mut self, delivered: &Delivered, proposal: Proposal) -> std::result::Result<(), Box<Conflict>> {
+    /// The outer error stops the node, the inner one is the answer, the same on every node.
+    fn certify(&mut self, delivered: &Delivered, proposal: Proposal) -> Result<std::result::Result<(), Box<Conflict>>> {
         let Proposal { base, read_set, writes } = proposal;
         let tables = self.generation.tables();
-        // Under one latch with the entry: who looks at the window is before this transaction or behind it.
-        let mut window = self.core.window();
-        window.set_place(self.root.place);
-        let used =
-            read_set.points.iter().map(|(table, _)| table).chain(read_set.ranges.iter().map(|range| &range.table));
-        let mut used = used.chain(writes.iter().map(|((table, _), _)| table));
-        if let Some(dropped) = used.find(|table| !tables.contains_key(*table)) {
-            return Err(Conflict::dropped(*dropped));
+        if let Err(conflict) = self.check(&tables, base, &read_set, &writes)? {
+            self.core.window().set_place(self.root.place);
+            return Ok(Err(conflict));
         }
-        window.check(&read_set, base)?;
-        let entry = Entry {
+        let mut entry = Entry {
             position: delivered.position,
             place: self.root.place,
             origin: delivered.origin,
             submission: delivered.submission,
-            keys: writes.iter().map(|(key, _)| key.clone()).collect(),
+            writes: self.changes(&tables, &writes)?,
         };
+        entry.shorten();
         let state = self.generation.state;
         if entry.is_remembered() {
             self.batch.rows.push((state, window_key(entry.position), Some(RowBuf::from_bytes(&entry.encode()))));
         }
-        let forgotten = window.push(entry);
-        self.batch.rows.extend(forgotten.into_iter().map(|at| (state, window_key(at), None)));
+        // Under one latch with the place: who looks at the window is before this transaction or behind it.
+        let mut window = self.core.window();
+        window.set_place(self.root.place);
+        let forgotten = window.push(entry, writes.iter().map(|(key, row)| (key, row)));
         self.root.floor = window.floor();
         drop(window);
-        let local = writes.into_iter().map(|((table, key), row)| (tables[&table].local, key, row));
-        self.batch.rows.extend(local);
-        Ok(())
+        self.batch.rows.extend(forgotten.into_iter().map(|at| (state, window_key(at), None)));
+        for (key, row) in writes {
+            let local = tables[&key.0].local;
+            self.batch.rows.push((local, key.1.clone(), row));
+            self.batch.written.insert(key, self.batch.rows.len() - 1);
+        }
+        Ok(Ok(()))
+    }
+
+    /// Whether a transaction fits its tables, and what it has read still holds at its place.
+    fn check(
+        &self,
+        tables: &replica::Tables,
+        base: Position,
+        read_set: &ReadSet,
+        writes: &[(TableKey, Row)],
+    ) -> Result<std::result::Result<(), Box<Conflict>>> {
+        let points = read_set.points.keys().map(|(table, _)| table);
+        let used = points.chain(read_set.ranges.iter().map(|range| &range.table));
+        let mut used = used.chain(writes.iter().map(|((table, _), _)| table));
+        if let Some(dropped) = used.find(|table| !tables.contains_key(*table)) {
+            return Ok(Err(Conflict::dropped(*dropped)));
+        }
+        let misfit = |error| damaged(format!("a transaction does not fit its tables: {error}"));
+        for range in &read_set.ranges {
+            let filter = range.filter.as_ref().map(|filter| &filter.predicate);
+            filter.map_or(Ok(()), |filter| tables[&range.table].schema.check_predicate(filter)).map_err(misfit)?;
+        }
+        for ((table, key), row) in writes {
+            let schema = &tables[table].schema;
+            row.as_ref().map_or(Ok(()), |row| schema.check_row(key, row.row())).map_err(misfit)?;
+        }
+        Ok(self.core.window().check(read_set, base))
+    }
+
+    /// What a transaction does to the rows that are there at its place. Those are the rows of the batch, and below them the local store as
+    /// of the last batch: together what every node has at this place, wherever its batches end.
+    fn changes(&mut self, tables: &replica::Tables, writes: &[(TableKey, Row)]) -> Result<Vec<(TableKey, Change)>> {
+        let (mut changes, mut found) = (Vec::with_capacity(writes.len()), RowBuf::new());
+        for (key, after) in writes {
+            let table = &tables[&key.0];
+            let before = match self.batch.written.get(key) {
+                Some(at) => self.batch.rows[*at].2.as_ref(),
+                None => {
+                    let core = &self.core;
+                    let applied = match &mut self.applied {
+                        Some(applied) => applied,
+                        none => none.insert(replica::begin_snapshot(&*core.local, Some(core.options.catch_up))?),
+                    };
+                    applied.read(table.local, &key.1, Columns::All, &mut found)?.then_some(&found)
+                }
+            };
+            let change = Change::of(&table.schema, before.map(RowBuf::row), after.as_ref().map(RowBuf::row));
+            changes.push((key.clone(), change));
+        }
+        Ok(changes)
     }
 
     /// Creates a table, on all nodes under one number.
@@ -377,6 +437,7 @@ impl Deliverer {
         if !self.batch.is_begun {
             return Ok(());
         }
+        self.applied = None;
         let log_position = self.apply()?;
         let batch = std::mem::take(&mut self.batch);
         self.show_members();

@@ -1,6 +1,12 @@
 //! Why a transaction is refused, by rule.
 
-use model::{Abort, AbortClass, Error, Fault, Schema, TableId, Target, Timestamp};
+use crate::change::{Change, Version};
+use crate::columns::ColumnSet;
+use crate::read_set::Range;
+use model::{
+    Abort, AbortClass, ColumnChange, Error, Fault, Met, Predicate, RawValue, RowChange, Schema, TableId, Target,
+    Timestamp, Value,
+};
 use std::sync::Arc;
 use total::OrderError;
 
@@ -14,28 +20,79 @@ pub(crate) struct Conflict {
     target: Target,
     /// The other transaction: its place among those that were certified, or the number of one that is open on this node.
     pub other: Option<u64>,
+    /// What was read, and the write that changes it. Long values are not shortened yet.
+    met: Option<Box<Met>>,
+}
+
+/// A write that a read would have seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// The place of its transaction.
+    place: u64,
+    restriction: Predicate,
+    change: Option<RowChange>,
+    columns: Vec<ColumnChange>,
+}
+
+impl Seen {
+    /// With the columns of the filter, and then those that were changed.
+    pub fn of(
+        place: u64,
+        change: &Change,
+        filter: Option<&Predicate>,
+        (before, after): (&Version<'_>, &Version<'_>),
+    ) -> Seen {
+        let looked_at = filter.map_or(ColumnSet::NONE, ColumnSet::looked_at);
+        let width = before.width().max(after.width());
+        let first = (0..width).filter(|column| looked_at.has(*column));
+        let rest = (0..width).filter(|column| change.columns.has(*column) && !looked_at.has(*column));
+        let shown = |column| ColumnChange {
+            column,
+            before: before.value(column).map(|value| value.to_owned()),
+            after: after.value(column).map(|value| value.to_owned()),
+        };
+        let columns = first.chain(rest).take(Met::COLUMNS).map(shown).collect();
+        Seen { place, restriction: filter.cloned().unwrap_or_default(), change: change.kind, columns }
+    }
+
+    fn met(self, keys: Target) -> Option<Box<Met>> {
+        let Seen { restriction, change, columns, .. } = self;
+        Some(Box::new(Met { keys, restriction, change: change?, columns }))
+    }
 }
 
 impl Conflict {
-    pub fn key_changed((table, key): crate::codes::TableKey, other: u64) -> Box<Conflict> {
+    pub fn key_changed((table, key): crate::codes::TableKey, seen: Seen) -> Box<Conflict> {
         Box::new(Conflict {
             class: AbortClass::ReadWrite,
             rule: "key-changed",
             explanation: "a transaction that was ordered before changed a row that this one had read",
             table: Some(table),
-            target: Target::Key(key),
-            other: Some(other),
+            target: Target::Key(key.clone()),
+            other: Some(seen.place),
+            met: seen.met(Target::Key(key)),
         })
     }
 
-    pub fn range_changed(table: TableId, target: Target, other: u64) -> Box<Conflict> {
+    /// A row of a range, or of those of a range that pass a filter, came, went or changed.
+    pub fn range_changed(range: &Range, (table, key): crate::codes::TableKey, seen: Seen) -> Box<Conflict> {
+        let (rule, explanation) = match range.filter {
+            None => {
+                ("range-changed", "a transaction that was ordered before wrote into a range that this one had read")
+            }
+            Some(_) => (
+                "predicate-met",
+                "a transaction that was ordered before changed rows that satisfy a predicate by which this one had read",
+            ),
+        };
         Box::new(Conflict {
             class: AbortClass::ReadWrite,
-            rule: "range-changed",
-            explanation: "a transaction that was ordered before wrote into a range that this one had read",
+            rule,
+            explanation,
             table: Some(table),
-            target,
-            other: Some(other),
+            target: Target::Key(key),
+            other: Some(seen.place),
+            met: seen.met(Target::Range(range.lower.clone(), range.upper.clone())),
         })
     }
 
@@ -47,6 +104,7 @@ impl Conflict {
             table: None,
             target: Target::None,
             other: None,
+            met: None,
         })
     }
 
@@ -58,6 +116,7 @@ impl Conflict {
             table: Some(table),
             target: Target::None,
             other: None,
+            met: None,
         })
     }
 
@@ -79,22 +138,36 @@ impl Conflict {
             }
         };
         let (table, target, other) = (Some(table), Target::Key(key), Some(other));
-        Box::new(Conflict { class, rule, explanation, table, target, other })
+        Box::new(Conflict { class, rule, explanation, table, target, other, met: None })
     }
 
     /// The abort of a transaction.
     pub fn abort(self, transaction: Timestamp, schema: impl FnOnce(TableId) -> Option<Arc<Schema>>) -> Abort {
+        let table = self.table.and_then(schema);
+        let met = self.met.zip(table.as_deref()).map(|(met, schema)| shortened(met, schema));
         Abort {
             class: self.class,
             rule: self.rule,
             explanation: self.explanation,
-            table: self.table.and_then(schema),
+            table,
             target: self.target,
             transaction,
             other: self.other.map(Timestamp),
-            met: None,
+            met,
         }
     }
+}
+
+/// With the beginnings of long values.
+fn shortened(mut met: Box<Met>, schema: &Schema) -> Box<Met> {
+    for ColumnChange { column, before, after } in &mut met.columns {
+        let shown = |value: &mut Option<Value>| {
+            *value = value.take().and_then(|value| Met::shown(RawValue::of(value.as_ref()), schema, *column));
+        };
+        shown(before);
+        shown(after);
+    }
+    met
 }
 
 /// How a wait for a row ends without it.

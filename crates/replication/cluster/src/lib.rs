@@ -2,18 +2,21 @@
 //!
 //! # The idea
 //! A transaction runs on one node, on a snapshot of the local store, with its own writes before it. What it has read (its *read
-//! set*: keys, absent ones too, and ranges as far as scans went) and written is then proposed to the order. Each node *certifies*
-//! it when it is delivered: it commits if nothing of its read set was written since its snapshot. One thread of each node does
-//! this, in the order, and is the only one that writes the local store; so all nodes apply the same transactions.
+//! set*: keys, absent ones too, and predicates: ranges as far as scans went, with their filters; of both, the columns) and written is
+//! then proposed to the order. Each node *certifies* it when it is delivered: it commits if no write since its snapshot has changed
+//! what it read. For that the *window* has, for each row that was written of late, the way back to the row before. One thread of each
+//! node does this, in the order, and is the only one that writes the local store; so all nodes apply the same transactions.
 //!
 //! ```text
 //!   session   snapshot at position 7, reads, own writes
 //!      | COMMIT
-//!   order     ... 8: node 2's  9: node 1's  10: {base 7, read set, writes}
+//!   order     ... 8: node 2's  9: node 1's  10: {base 7, read set: t where class = 1, writes}
 //!      | delivered on each node
-//!   deliver   the window: who wrote which key since 7?  ->  apply, or refuse
+//!   deliver   the window: which writes since 7 did t where class = 1 show, before or after?  ->  apply, or refuse
 //!      | one local transaction for each batch
 //!   local     rows, entries of the window, position
+//!
+//!   window    8: key a inserted   9: key b: class was 2      with the rows as they are: a (1), b (1): 8 and 9 met the predicate
 //! ```
 //!
 //! It is an [`model::Interactive`] over any [`model::Store`] and any [`total::TotalOrder`]: SQL runs on it unchanged.
@@ -41,11 +44,14 @@
 //!   *this* node has left is removed, and nothing of others.
 //! - **C8** A row is had by one transaction of a node at a time, and no circle of them waits.
 //! - **C9** An answer follows the application here.
+//! - **C10** A predicate is met by every write that changes the answer of its scan, and, as long as the rows are kept, by no other.
+//!   What is kept may be coarser than what was read and written, never finer.
+//! - **C11** The row before a write is the one at its place: of all places before it, and of no other, wherever a batch ends.
 //!
 //! | | asserted | tests; mutants |
 //! | --- | --- | --- |
 //! | C1 | by one local transaction: `deliver.rs` `apply` | `restarts`; `forget_before_the_disk_has_it` |
-//! | C2 | by `deliver.rs` `certify` | `histories`; `certify_nothing`, `forget_absent_points`, `forget_ranges` |
+//! | C2 | by `deliver.rs` `certify` | `histories`, `predicates`; `certify_nothing`, `forget_absent_points`, `forget_ranges` |
 //! | C3 | `window.rs` `push`, `progress.rs` `set_applied` | `histories`; `apply_out_of_order` |
 //! | C4 | `window.rs` `restore` | `restarts`, `window.rs`; `trim_by_restart` |
 //! | C5 | `core.rs` `snapshot` | `states`; `install_half` |
@@ -53,27 +59,34 @@
 //! | C7 | by `deliver.rs` `begin_life` | `restarts`, `sql`; `drop_tables_of_others` |
 //! | C8 | `locks.rs` `release` | `conformance`, `locks.rs` |
 //! | C9 | by `deliver.rs` `flush` | `strictness`; `answer_before_applying` |
+//! | C10 | by `window.rs` `met_by` | `window/predicates.rs`; `skip_the_row_before`, `skip_the_row_after`, `ignore_deletes` |
+//! | C11 | by `deliver.rs` `changes` | `predicates`; `compare_with_the_last_batch` |
 //!
 //! # Limits
 //! [`Options`] and [`Limits`]. A payload longer than [`Options::part_bytes`] is proposed in parts. A transaction that waits longer
 //! than [`Options::catch_up`] for the node to catch up fails with [`model::Fault::Behind`], and nothing was changed; one that is
-//! proposed and not delivered within [`Options::answer`] with [`model::Fault::OutcomeUnknown`].
+//! proposed and not delivered within [`Options::answer`] with [`model::Fault::OutcomeUnknown`]. A filter of more than 4 KiB, a
+//! transaction that wrote more than 1 MiB, and more than 1,048,576 comparisons of writes with filters are certified more coarsely
+//! (decision 0161).
 //!
 //! # What is deliberately absent
 //! - Locks between nodes: transactions of two nodes that write the same row meet in certification.
-//! - Speculation on transactions that were not delivered, and predicates in place of ranges: see the engine `dur` and decision
-//!   0147.
+//! - Speculation on transactions that were not delivered: see the engine `dur` and decision 0147.
+//! - Writes of single columns: rows are written whole, so that an update has read all of its row.
 //! - Reads from several threads, by column, and SKIP LOCKED ([`model::Finish::shared_reads`], [`model::Finish::skips_locked`]).
 //! - Serial points: a place is not one of a reader. [`model::Committed::log_position`] counts places.
 //! - Channels: a [`States`] is the caller's.
 #![forbid(unsafe_code)]
 
 mod barrier;
+mod change;
 mod codes;
+mod columns;
 mod core;
 mod deliver;
 mod doors;
 mod error;
+mod filter;
 mod install;
 mod load;
 mod locks;
@@ -86,6 +99,7 @@ mod root;
 mod states;
 mod status;
 mod transaction;
+mod values;
 mod window;
 mod writes;
 
@@ -176,9 +190,9 @@ impl Cluster {
     pub fn status(&self) -> Status {
         let core = &*self.core;
         let state = core.progress.state();
-        let (window, window_floor) = {
+        let (window, window_bytes, window_floor) = {
             let window = core.window();
-            (window.entries().len() as u64, window.floor())
+            (window.entries().len() as u64, window.bytes(), window.floor())
         };
         Status {
             origin: core.order.origin(),
@@ -189,6 +203,7 @@ impl Cluster {
             known: state.known,
             certified: state.place,
             window,
+            window_bytes,
             window_floor,
             members: state.members,
             open: core.open.load(Relaxed),

@@ -10,7 +10,7 @@ use crate::replica::{
 };
 use crate::root::Root;
 use crate::window::{Entry, Window};
-use model::{Access, Fault, Finish, Key, Malformed, Result, Scan, Store, TableId};
+use model::{Access, Columns, Fault, Finish, Key, Malformed, Result, RowBuf, Scan, Store, TableId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -67,8 +67,23 @@ pub(crate) fn load(store: &dyn Store, root: Root, own: Limits) -> Result<Loaded>
         }
         Ok(())
     })?;
+    restore_rows(store, &tables, &mut window)?;
     let generation = Arc::new(Generation::new(root.generation, state, Arc::new(tables)));
     Ok(Loaded { root, generation, window, lives, parts })
+}
+
+/// Reads the rows that the window's writes have led to.
+fn restore_rows(store: &dyn Store, tables: &BTreeMap<TableId, Arc<Table>>, window: &mut Window) -> Result<()> {
+    let mut snapshot = replica::begin_snapshot(store, None)?;
+    window.restore_rows(|(table, key)| {
+        // Nobody who has read a table that was dropped is certified.
+        let Some(table) = tables.get(table) else { return Ok(None) };
+        let mut row = RowBuf::new();
+        let found = snapshot.read(table.local, key, Columns::All, &mut row)?;
+        Ok(found.then_some(row))
+    })?;
+    snapshot.abort();
+    Ok(())
 }
 
 /// Visits all rows of a table of a store that nobody else writes.

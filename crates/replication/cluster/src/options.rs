@@ -40,9 +40,9 @@ pub struct Options {
 /// What all nodes must agree on, since it decides about transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Committed transactions whose keys are remembered. Default 65,536.
+    /// Committed transactions whose writes are remembered. Default 65,536. More: older snapshots can be certified, in more memory.
     pub window_transactions: u64,
-    /// Bytes of the keys that are remembered. Default 16 MiB.
+    /// Bytes that are remembered of them: keys, and of typed tables the rows and how they were changed. Default 16 MiB.
     pub window_bytes: u64,
     /// Tables. Default 32,768.
     pub tables: u64,

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //!   hello        1, version, limits, number of the start: the first payload of a life
-//!   transaction  2, base, read set, writes
 //!   create       3, schema
 //!   drop         4, name
 //!   part         5, whether it is the first (1) and the last one (2), bytes of one of the others
+//!   transaction  6, base, read set, writes
 //! ```
+//! Number 2 was a transaction of version 1, whose read set had ranges without filters: nodes of the two versions do not read each
+//! other's by mistake.
 
 use crate::codes::{TableKey, position, put_position};
 use crate::options::Limits;
@@ -17,13 +19,13 @@ use model::{Decoder, Malformed, Schema};
 use total::Position;
 
 /// The version of these bytes, and of the state that nodes fetch. Nodes of different versions refuse each other.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 const HELLO: u8 = 1;
-const TRANSACTION: u8 = 2;
 const CREATE: u8 = 3;
 const DROP: u8 = 4;
 const PART: u8 = 5;
+const TRANSACTION: u8 = 6;
 const FIRST: u8 = 1;
 const LAST: u8 = 2;
 /// Bytes of a part before those that it carries.
@@ -124,11 +126,12 @@ impl Payload<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::ColumnSet;
     use model::{RowBuf, TableId};
 
     fn sample() -> Vec<u8> {
         let mut read_set = ReadSet::default();
-        read_set.add_point(TableId(1), b"read", 9).unwrap();
+        read_set.add_point(TableId(1), b"read", None, ColumnSet::ALL, 9).unwrap();
         let mut writes = Writes::default();
         writes.write(TableId(1), b"kept", Some(RowBuf::from_bytes(b"row")), 9, 99).unwrap();
         writes.write(TableId(2), b"gone", None, 9, 99).unwrap();
@@ -144,6 +147,18 @@ mod tests {
         for end in 0..bytes.len() {
             assert!(Payload::decode(&bytes[..end]).is_err(), "{end}");
         }
+    }
+
+    /// As version 1 wrote it: base (300, 7), one key read, one row written.
+    #[test]
+    fn a_transaction_of_version_1_is_refused() {
+        let mut old = vec![2, 0xac, 2, 7, 1, 1, 4];
+        old.extend_from_slice(b"read");
+        old.extend_from_slice(&[0, 1, 1, 4]);
+        old.extend_from_slice(b"kept");
+        old.extend_from_slice(&[1, 3]);
+        old.extend_from_slice(b"row");
+        assert!(Payload::decode(&old).is_err());
     }
 
     #[test]

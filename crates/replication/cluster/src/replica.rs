@@ -16,6 +16,7 @@
 use crate::codes::{origin, position, put_origin, put_position};
 use crate::error::damaged;
 use crate::root::Root;
+use env::time::Duration;
 use model::{
     Access, Begin, Columns, Decoder, Durability, Finish, Invalid, Key, Malformed, Mode, Result, RowBuf, RowRef, Schema,
     Store, TableId,
@@ -171,6 +172,11 @@ pub(crate) fn find_or_create(store: &dyn Store, schema: Schema) -> Result<TableI
 /// log is awaited before the order may forget; nobody waits for it before.
 pub(crate) fn begin_own(store: &dyn Store) -> Result<Box<dyn model::Transaction>> {
     store.begin(Begin { mode: Mode::ReadWrite, durability: Some(Durability::Fsync), ..Begin::default() })
+}
+
+/// A snapshot of what is applied. `wait_limit`: other than the store's.
+pub(crate) fn begin_snapshot(store: &dyn Store, wait_limit: Option<Duration>) -> Result<Box<dyn model::Transaction>> {
+    store.begin(Begin { mode: Mode::Snapshot, wait_limit, ..Begin::default() })
 }
 
 pub(crate) fn put_root(access: &mut dyn Access, table: TableId, root: &Root) -> Result<()> {

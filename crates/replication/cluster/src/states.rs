@@ -40,7 +40,7 @@ impl States for NoStates {
 }
 
 /// The first bytes of a state.
-const MAGIC: &[u8] = b"seriatim state 1\n";
+const MAGIC: &[u8] = b"seriatim state 2\n";
 /// Bytes of rows after which a piece ends.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 /// The longest piece that is read: one row and its key, and some more.

@@ -46,8 +46,10 @@ pub struct Status {
     pub known: Position,
     /// Transactions that were certified up to [`Status::applied`], whether they committed or not: the same on every node.
     pub certified: u64,
-    /// Committed transactions whose keys are remembered.
+    /// Committed transactions whose writes are remembered.
     pub window: u64,
+    /// Bytes of those writes.
+    pub window_bytes: u64,
     /// Place up to which nothing is remembered.
     pub window_floor: Position,
     /// Nodes that have a life, with the last delivery of each.

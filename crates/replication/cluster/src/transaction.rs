@@ -1,5 +1,6 @@
 //! An open transaction: a snapshot of the local store, its own writes before it, and what it has read.
 
+use crate::columns::ColumnSet;
 use crate::core::{Core, Snapshot, Waiting};
 use crate::error::{Conflict, WaitEnd, requested};
 use crate::locks::{Held, Patience, Taken};
@@ -9,9 +10,9 @@ use crate::replica::Table;
 use crate::writes::Writes;
 use env::time::Duration;
 use model::{
-    Abort, Access, Begin, Columns, Committed, Delta, Direction, Draws, Duplicate, Durability, Error, Finish, Invalid,
-    Item, Key, Limit, LimitKind, LogPosition, Mode, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints, Scan,
-    ScanEnd, Supervised, Supervisor, TableId, Timestamp,
+    Abort, Access, Begin, Columns, Committed, Delta, Direction, Draws, Duplicate, Durability, Error, Extreme, Finish,
+    Invalid, Item, Key, Limit, LimitKind, LogPosition, Mode, Pending, Result, RowBuf, RowRef, Savepoint, Savepoints,
+    Scan, ScanEnd, Supervised, Supervisor, TableId, Timestamp, Value,
 };
 use parts::promise::promise;
 use std::ops::{Bound, ControlFlow};
@@ -231,19 +232,44 @@ impl Transaction {
         if !found {
             row.clear();
         }
-        self.note_point(table.id, key)?;
+        let whole = (found && columns == Columns::All).then(|| row.row());
+        self.note_point(table.id, key, whole, columns)?;
         Ok(found)
     }
 
-    fn note_point(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+    /// Finds a row with the least or greatest value of a column in the state below the own writes.
+    fn extreme_of_state(
+        &mut self,
+        table: &Table,
+        scan: &Scan<'_>,
+        of: Extreme,
+        row: &mut RowBuf,
+    ) -> Result<Option<(Key, Value)>> {
+        let snapshot = self.snapshot.as_mut().expect("it was begun");
+        let (mut whole, scanned) = (RowBuf::new(), Scan { table: table.local, columns: Columns::All, ..scan.clone() });
+        let Some(key) = snapshot.local.extreme(&scanned, of, &mut whole)? else {
+            row.clear();
+            return Ok(None);
+        };
+        row.project(whole.row(), scan.columns);
+        Ok(Some((key, whole.get(of.column.into()).to_owned())))
+    }
+
+    fn note_point(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        whole: Option<RowRef<'_>>,
+        columns: Columns<'_>,
+    ) -> Result<()> {
         if self.reads_only() {
             return Ok(());
         }
-        self.read_set.add_point(table, key, self.core.options.read_set)
+        self.read_set.add_point(table, key, whole, ColumnSet::wanted(columns), self.core.options.read_set)
     }
 
-    /// Reads a row that will be written: the own write, or the state's.
-    fn look(&mut self, table: &Table, key: &[u8], row: &mut RowBuf) -> Result<bool> {
+    /// Reads a row that will be written: the own write, or the state's. Without columns, it only looks whether there is one.
+    fn look(&mut self, table: &Table, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         if let Some(own) = self.writes.get(table.id, key) {
             match own {
                 Some(own) => row.set_bytes(own.bytes()),
@@ -252,7 +278,7 @@ impl Transaction {
             return Ok(own.is_some());
         }
         self.refresh(table.id, key)?;
-        self.read_state(table, key, Columns::All, row)
+        self.read_state(table, key, columns, row)
     }
 
     fn write(&mut self, table: TableId, key: &[u8], row: Option<RowRef<'_>>) -> Result<()> {
@@ -293,11 +319,13 @@ impl Transaction {
         Ok((end, taken))
     }
 
-    fn note_range(&mut self, table: TableId, (lower, upper): (Bound<Key>, Bound<Key>)) -> Result<()> {
+    /// Notes what a scan has asked for, as far as it went: its filter says which rows count, and its columns what of them.
+    fn note_range(&mut self, scan: &Scan<'_>, bounds: (Bound<Key>, Bound<Key>)) -> Result<()> {
         if self.reads_only() {
             return Ok(());
         }
-        self.read_set.add_range(Range { table, lower, upper }, self.core.options.read_set)
+        let range = Range::of(scan.table, bounds, scan.filter, ColumnSet::wanted(scan.columns));
+        self.read_set.add_range(range, self.core.options.read_set)
     }
 
     /// Checks that what was read holds behind everything that was acknowledged before. Returns the number of transactions that it then
@@ -360,7 +388,7 @@ impl Access for Transaction {
         let table = self.table_to_write(table, key)?;
         table.schema.check_row(key, row)?;
         self.take_row(table.id, key)?;
-        if self.look(&table, key, &mut RowBuf::new())? {
+        if self.look(&table, key, Columns::None, &mut RowBuf::new())? {
             // The answer says what the state has: it must not be an old one.
             self.confirm()?;
             return Err(Duplicate { table: table.schema.clone(), key: key.into() }.into());
@@ -372,7 +400,8 @@ impl Access for Transaction {
         let table = self.table_to_write(table, key)?;
         self.take_row(table.id, key)?;
         let (mut before, mut after) = (RowBuf::new(), RowBuf::new());
-        if !self.look(&table, key, &mut before)? {
+        // The whole row is written, so the whole row was read.
+        if !self.look(&table, key, Columns::All, &mut before)? {
             return Ok(false);
         }
         table.schema.change(before.row(), delta, &mut after)?;
@@ -384,7 +413,7 @@ impl Access for Transaction {
     fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
         let table = self.table_to_write(table, key)?;
         self.take_row(table.id, key)?;
-        let is_there = self.look(&table, key, &mut RowBuf::new())?;
+        let is_there = self.look(&table, key, Columns::None, &mut RowBuf::new())?;
         if is_there {
             self.write(table.id, key, None)?;
         }
@@ -399,22 +428,49 @@ impl Access for Transaction {
         loop {
             let (end, taken) = self.scan_once(&table, &left, visit)?;
             let Some(taken) = taken else {
-                self.note_range(table.id, left.seen(&end))?;
+                self.note_range(&left, left.seen(&end))?;
                 return Ok(end);
             };
             let (lower, upper) = (left.lower.clone(), left.upper.clone());
             match left.direction {
                 Direction::Forward => {
-                    self.note_range(table.id, (lower, Bound::Excluded(taken.clone())))?;
+                    self.note_range(&left, (lower, Bound::Excluded(taken.clone())))?;
                     left.lower = Bound::Included(taken.clone());
                 }
                 Direction::Backward => {
-                    self.note_range(table.id, (Bound::Excluded(taken.clone()), upper))?;
+                    self.note_range(&left, (Bound::Excluded(taken.clone()), upper))?;
                     left.upper = Bound::Included(taken.clone());
                 }
             }
             self.make_way(table.id, &taken)?;
         }
+    }
+
+    /// Notes that no row has a value further out, and the row found; other rows of the scan may come, go and change.
+    fn extreme(&mut self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
+        if self.waits() {
+            let found = of.find_by_scan(scan, row, |scan, visit| self.scan(scan, visit))?;
+            return Ok(found.map(|(key, _)| key));
+        }
+        let table = self.table(scan.table)?;
+        table.schema.check_scan(scan)?;
+        table.schema.check_columns(Columns::Some(&[of.column]))?;
+        self.begin_snapshot()?;
+        let found = if self.writes.are_in(scan) {
+            of.find_by_scan(scan, row, |scan, visit| self.scan_once(&table, scan, visit).map(|(end, _)| end))?
+        } else {
+            self.extreme_of_state(&table, scan, of, row)?
+        };
+        let beyond = of.beyond(found.as_ref().map(|(_, value)| value), scan.filter);
+        let others = Scan { filter: Some(&beyond), columns: Columns::None, ..scan.clone() };
+        self.note_range(&others, (scan.lower.clone(), scan.upper.clone()))?;
+        let Some((key, _)) = found else { return Ok(None) };
+        if !self.reads_only() && self.writes.get(table.id, &key).is_none() {
+            let looked_at = scan.filter.map_or(ColumnSet::NONE, ColumnSet::looked_at).with(ColumnSet::of(of.column));
+            let columns = ColumnSet::wanted(scan.columns).with(looked_at);
+            self.read_set.add_point(table.id, &key, None, columns, self.core.options.read_set)?;
+        }
+        Ok(Some(key))
     }
 
     fn draws(&mut self) -> Option<&mut Draws> {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Kind, Nodes, Replicas, options, rows};
+use common::{Kind, Nodes, Replicas, items, options, rows, state};
 use conformance::judges;
 use conformance::registers::{put, registers};
 use env::Randomness;
@@ -29,6 +29,7 @@ type Place = Option<(u64, bool)>;
 struct Run {
     nodes: Mutex<Nodes>,
     table: TableId,
+    items: TableId,
     other: TableId,
     begun: Instant,
     commits: AtomicU64,
@@ -43,11 +44,13 @@ impl Run {
 
     fn over(nodes: Nodes) -> Run {
         let table = nodes.node(0).create_table_unlisted(registers("registers", Storage::Ordered)).expect("a new table");
+        let items = nodes.node(0).create_table_unlisted(items::schema()).expect("a new table");
         let other = nodes.node(1).create_table_unlisted(registers("other", Storage::Hash)).expect("a new table");
         nodes.wait();
         Run {
             nodes: Mutex::new(nodes),
             table,
+            items,
             other,
             begun: Instant::now(),
             commits: AtomicU64::new(0),
@@ -79,11 +82,17 @@ impl Run {
             let Ok(open) = node.begin_owned(Begin { mode, ..Begin::default() }) else { continue };
             let mut recorder = Recorder::new(open);
             let statements = 1 + random.in_range(0..4);
+            let (reads_only, mut notes) = (mode == Mode::ReadOnly, Vec::new());
             let ran = (0..statements).try_for_each(|_| {
                 written += 1;
-                statement(&mut recorder, self.table, &mut random, written, mode == Mode::ReadOnly)
+                if random.chance(1, 2) {
+                    let open = recorder.inner();
+                    return items::statement(open, self.items, &mut random, written, reads_only, &mut notes);
+                }
+                statement(&mut recorder, self.table, &mut random, written, reads_only)
             });
-            let (open, operations) = recorder.into_parts();
+            let (open, mut operations) = recorder.into_parts();
+            operations.append(&mut notes);
             let wrote = operations
                 .iter()
                 .any(|it| !matches!(it, model::history::Operation::Read(..) | model::history::Operation::Scan(..)));
@@ -130,8 +139,10 @@ impl Run {
         nodes.wait();
         let states: Vec<_> = nodes.nodes.values().map(|node| rows(node, self.table)).collect();
         assert!(states.windows(2).all(|pair| pair[0] == pair[1]), "all nodes have the same rows");
+        let states: Vec<_> = nodes.nodes.values().map(state).collect();
+        assert!(states.windows(2).all(|pair| pair[0] == pair[1]), "all nodes remember the same");
         let history = with_points(self.seen.into_inner().expect("no panic"));
-        let records = judges::records(history, |_| check::KeyForm::Integers);
+        let records = judges::records(history, |table| items::form(table).unwrap_or(check::KeyForm::Integers));
         judges::assert_serial(records, &format!("seed {seed}"));
     }
 }

@@ -236,6 +236,44 @@ fn a_conflict_across_nodes_names_its_rule_and_table() {
     assert!(told.contains("key-changed") && told.contains("table t") || told.contains("\"t\""), "{told}");
 }
 
+/// What a WHERE passes over is not read; what it selects is, before and after a write. Of a row that is found by its key, all is read.
+#[test]
+fn a_statement_has_read_what_its_condition_selects() {
+    for kind in [Kind::Hyper, Kind::Mvto] {
+        let (_nodes, databases) = three(kind);
+        let mut clients = clients(&databases);
+        clients[0].run("CREATE TABLE t (id int PRIMARY KEY, class int, n numeric); CREATE TABLE seen (n int)");
+        clients[0].run("INSERT INTO t VALUES (1, 1, 1.5), (2, 2, 2.5)");
+        let mut ends = |read: &str, write: &str| {
+            clients[0].run("BEGIN");
+            clients[0].run(read);
+            clients[1].run(write);
+            clients[0].run("INSERT INTO seen VALUES (1)");
+            let ended = clients[0].try_run("COMMIT").err();
+            ended.map(|error| {
+                assert_eq!(error.code(), "40001");
+                error.fields().detail.clone().unwrap_or_default()
+            })
+        };
+        let sum = "SELECT sum(n) FROM t WHERE class = 1";
+        assert_eq!(ends(sum, "UPDATE t SET n = n + 1 WHERE id = 2"), None);
+        assert_eq!(ends(sum, "INSERT INTO t VALUES (3, 2, 0)"), None);
+        assert_eq!(ends(sum, "DELETE FROM t WHERE id = 3"), None);
+        assert_eq!(ends("SELECT count(*) FROM t WHERE class = 1", "UPDATE t SET n = 7 WHERE id = 1"), None);
+        assert_eq!(ends("UPDATE t SET n = n + 1 WHERE class = 1", "UPDATE t SET n = n + 1 WHERE class = 2"), None);
+        assert!(ends("SELECT class FROM t WHERE id = 1", "UPDATE t SET n = 1.5 WHERE id = 1").is_some());
+        let told = ends(sum, "UPDATE t SET class = 1 WHERE id = 2").expect("a phantom");
+        assert!(told.contains("Rule predicate-met"), "{told}");
+        assert!(told.contains("table \"t\", key (id)=(2): updated, class from 2 to 1"), "{told}");
+        assert!(told.contains("read as all rows where class = 1"), "{told}");
+        assert!(ends(sum, "UPDATE t SET class = 2 WHERE id = 2").is_some(), "it goes");
+        assert!(ends(sum, "UPDATE t SET n = 3 WHERE id = 1").is_some(), "a column that is read");
+        assert_eq!(ends("SELECT count(*) FROM t WHERE n > 2.5", "UPDATE t SET n = 2.6 WHERE id = 2"), None);
+        assert!(ends("SELECT count(*) FROM t WHERE n > 2.5", "UPDATE t SET n = 2.4 WHERE id = 2").is_some());
+        assert!(ends(sum, "DELETE FROM t WHERE id = 1").is_some());
+    }
+}
+
 /// A text longer than a payload is proposed in parts.
 #[test]
 fn a_long_transaction_goes_through() {
