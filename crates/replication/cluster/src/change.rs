@@ -204,7 +204,10 @@ mod tests {
         RowBuf::from_values(&[ValueRef::Int(7), name, ValueRef::Int(size)])
     }
 
-    fn changes() -> Vec<(Option<RowBuf>, Option<RowBuf>, Option<RowChange>, ColumnSet)> {
+    /// A row before and after, what became of it, and in which columns.
+    type Case = (Option<RowBuf>, Option<RowBuf>, Option<RowChange>, ColumnSet);
+
+    fn changes() -> Vec<Case> {
         let (a, b, c) = (Some(row(Some("a"), 1)), Some(row(None, 1)), Some(row(None, 2)));
         vec![
             (None, a.clone(), Some(RowChange::Inserted), ColumnSet::ALL),

@@ -324,7 +324,9 @@ impl Transaction {
         if self.reads_only() {
             return Ok(());
         }
-        let range = Range::of(scan.table, bounds, scan.filter, ColumnSet::wanted(scan.columns));
+        // What a sieve leaves out depends on its column.
+        let sieved = scan.sieves.iter().fold(ColumnSet::NONE, |set, (column, _)| set.with(ColumnSet::of(*column)));
+        let range = Range::of(scan.table, bounds, scan.filter, ColumnSet::wanted(scan.columns).with(sieved));
         self.read_set.add_range(range, self.core.options.read_set)
     }
 

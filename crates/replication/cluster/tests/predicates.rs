@@ -6,6 +6,7 @@ mod common;
 use common::{Kind, Nodes, PATIENCE, options, rows, state};
 use conformance::registers::rule;
 use env::Randomness;
+use model::columns::Sieve;
 use model::{
     Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Extreme, Fault, Finish, Interactive, Key, Mode,
     Predicate, Result, RowBuf, Scan, Schema, TableId, Tables, Value, ValueRef,
@@ -189,6 +190,18 @@ fn a_read_of_some_columns_is_one_of_those() {
         assert_eq!(ends(Columns::All, Some((3, 34))), Some("key-changed"));
         assert_eq!(ends(Columns::None, None), Some("key-changed"));
     }
+}
+
+/// What a sieve leaves out depends on its column, which the scan need not return.
+#[test]
+fn a_sieve_has_read_its_column() {
+    let (nodes, table, _) = three(Kind::Hyper, options());
+    let sieves = [(SIZE, Sieve::of(&[10, 20]))];
+    let scan = Scan { sieves: &sieves, ..Scan::table(table).columns(Columns::Some(&[CLASS])) };
+    let mut open = begin(nodes.node(1), Mode::ReadWrite);
+    assert_eq!(select(&mut open, &scan).expect("nobody in the way").len(), 2);
+    write(nodes.node(0), table, &[(1, Some((1, 11)))]);
+    assert_eq!(rule(open.commit()), "range-changed");
 }
 
 /// `count(*)` looks at no column: rows may change, and not come or go.

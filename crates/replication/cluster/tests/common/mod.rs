@@ -213,8 +213,8 @@ pub fn rows(node: &Arc<Cluster>, table: model::TableId) -> Vec<(Vec<u8>, Vec<u8>
     rows
 }
 
-/// Everything that a node would hand over to another one, apart from how far it has come: rows, tables, the window, lives. Nodes that decide
-/// alike have the same bytes.
+/// Everything that a node would hand over to another one, apart from how far it has come: rows, tables, the window, lives. Nodes
+/// that decide alike have the same bytes.
 pub fn state(node: &Arc<Cluster>) -> Vec<u8> {
     let mut bytes = Vec::new();
     node.write_state(Position::default(), PATIENCE, &mut bytes).expect("it has one");
