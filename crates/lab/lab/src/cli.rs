@@ -1,6 +1,7 @@
 //! The command line.
 
-use crate::engines::{DoorName, EngineName, OrderName, PolicyName, RECEIVE};
+use crate::engines::{DoorName, EngineName, LocalStore, OrderName, PolicyName, RECEIVE};
+use crate::experiments::cluster::arguments::{FailoverArguments, PgbenchArguments};
 use crate::experiments::paxos_order::arguments::PaxosOrderArguments;
 use crate::kill::CHILD;
 use crate::kill::arguments::KillArguments;
@@ -114,6 +115,10 @@ pub enum WorkloadCommand {
 pub enum ExperimentCommand {
     /// A proved total order against a plain one and etcd (Pandey 2016, figure 7.2)
     PaxosOrder(PaxosOrderArguments),
+    /// Kill each node of a replicated database under load, and find how long nobody is answered
+    ClusterFailover(FailoverArguments),
+    /// pgbench on a replicated database, and on a PostgreSQL with a synchronous standby
+    ClusterPgbench(PgbenchArguments),
 }
 
 const YCSB_EXAMPLES: &str = "\
@@ -256,13 +261,17 @@ pub struct CommonArguments {
     #[arg(long)]
     pub reads_behind: bool,
 
-    /// Nodes of --engine dur
+    /// Nodes of --engine dur and cluster
     #[arg(long, default_value = "1", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub nodes: u32,
 
-    /// The order between nodes of --engine dur
+    /// The order between nodes of --engine dur and cluster
     #[arg(long, value_enum, default_value = "sequencer")]
     pub order: OrderName,
+
+    /// What each node of --engine cluster keeps its rows in
+    #[arg(long, value_enum, default_value = "mvto")]
+    pub local_store: LocalStore,
 
     /// What transactions of --engine dur may read
     #[arg(long, value_enum, default_value = "speculative")]

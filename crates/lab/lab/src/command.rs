@@ -3,8 +3,7 @@
 use crate::cli::{Arguments, Command, CommonArguments, ExperimentCommand, HistoryArguments, WorkloadCommand};
 use crate::driver::Extent;
 use crate::engines::{self, DurSettings, EngineName, Settings, Stages};
-use crate::experiments::paxos_order;
-use crate::experiments::{listing, page, runs};
+use crate::experiments::{cluster, listing, page, paxos_order, runs};
 use crate::failure::Failure;
 use crate::options::Format;
 use crate::report::{self, Row};
@@ -40,7 +39,11 @@ pub fn run(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Command::Kill(arguments)) => kill::run(&arguments, out),
         Some(Command::Soak(arguments)) => soak::run(&arguments, out),
         Some(Command::History(arguments)) => judge_histories(&arguments, out),
-        Some(Command::Experiment(ExperimentCommand::PaxosOrder(arguments))) => paxos_order::run(arguments, out),
+        Some(Command::Experiment(experiment)) => match experiment {
+            ExperimentCommand::PaxosOrder(arguments) => paxos_order::run(arguments, out),
+            ExperimentCommand::ClusterFailover(arguments) => cluster::failover::run(&arguments, out),
+            ExperimentCommand::ClusterPgbench(arguments) => cluster::pgbench::run(&arguments, out),
+        },
         Some(Command::List(arguments)) => listing::write(arguments.format, out).map_err(run_failure),
         Some(Command::Run(arguments)) => runs::run(&arguments, out),
         Some(Command::Report(arguments)) => page::run(&arguments),
@@ -178,6 +181,7 @@ fn plans(common: &CommonArguments, engines: &[EngineName], workload: &WorkloadPl
                 policy: common.policy,
                 speculative: common.speculative,
             },
+            local_store: common.local_store,
             ..Settings::default()
         },
         workload: workload.clone(),

@@ -1,7 +1,9 @@
 //! The engines: the only place that names them.
 
 mod bohm;
+mod cluster;
 mod counters;
+mod dealt;
 mod doors;
 mod dur;
 mod one_mutex;
@@ -10,6 +12,7 @@ pub mod replicas;
 mod shipped;
 mod variants;
 
+pub use self::cluster::LocalStore;
 pub use self::dur::{DurSettings, OrderName, PolicyName};
 pub use counters::Ladder;
 pub use doors::{Adapted, DoorName};
@@ -47,6 +50,8 @@ pub enum EngineName {
     Bohm,
     /// Deferred update with parallel speculation (PXDUR): --nodes of an order in one process, in memory
     Dur,
+    /// Certified in an order (seriatim serve --cluster): --nodes of it in one process, each over a --local-store in memory
+    Cluster,
     /// Strict two-phase locking with wound-wait, in memory
     Twopl,
     /// Optimistic multi-version concurrency control (Hekaton): timestamps from one counter, validated at commit, in memory
@@ -61,9 +66,12 @@ impl EngineName {
     /// Returns the isolation level that its transactions get.
     pub fn isolation(self) -> &'static str {
         match self {
-            EngineName::Mvto | EngineName::Hyper | EngineName::Twopl | EngineName::Hekaton | EngineName::Twin => {
-                "strict serializable"
-            }
+            EngineName::Mvto
+            | EngineName::Hyper
+            | EngineName::Cluster
+            | EngineName::Twopl
+            | EngineName::Hekaton
+            | EngineName::Twin => "strict serializable",
             EngineName::Si => "snapshot isolation, not serializable",
             EngineName::Silo | EngineName::Bohm | EngineName::Dur => "strict serializable, snapshots serializable",
         }
@@ -85,6 +93,7 @@ impl EngineName {
             EngineName::Mvto | EngineName::Hyper | EngineName::Bohm => true,
             EngineName::Silo
             | EngineName::Dur
+            | EngineName::Cluster
             | EngineName::Twopl
             | EngineName::Hekaton
             | EngineName::Si
@@ -101,6 +110,7 @@ impl fmt::Display for EngineName {
             EngineName::Silo => "silo",
             EngineName::Bohm => "bohm",
             EngineName::Dur => "dur",
+            EngineName::Cluster => "cluster",
             EngineName::Twopl => "twopl",
             EngineName::Hekaton => "hekaton",
             EngineName::Si => "si",
@@ -134,9 +144,12 @@ pub struct Settings {
     /// Whether transactions of `bohm` that only read do so behind the last complete batch, in their clients' threads.
     #[serde(default)]
     pub reads_behind: bool,
-    /// What `dur` runs on.
+    /// What `dur` runs on; `cluster` has the nodes and the order of it.
     #[serde(default)]
     pub dur: DurSettings,
+    /// What each node of `cluster` keeps its rows in.
+    #[serde(default)]
+    pub local_store: LocalStore,
 }
 
 /// How many threads of `bohm` do what.
@@ -316,6 +329,7 @@ pub fn on_engine<T: OnEngine>(
             Ok(task.run(BohmEngine::new(engine, settings.reads_behind), tables))
         }
         EngineName::Dur => dur::run(settings, schemas, task),
+        EngineName::Cluster => cluster::run(settings, schemas, task),
         EngineName::Twopl => {
             let engine = TwoPhaseLocking::new(twopl_options(settings.has_small_limits));
             let tables = create_tables(schemas, |schema| engine.create_table(schema))?;

@@ -5,6 +5,7 @@
 
 mod bohm;
 mod builder;
+pub mod cluster;
 mod dur;
 pub mod figures;
 mod hyper;

@@ -1,5 +1,6 @@
 //! Deferred update: nodes of one order in this process. Clients take turns on them, each with a node of its own.
 
+use super::dealt::Dealt;
 use super::replicas::replicas;
 use super::{Engine, OneMutex, Settings, create_tables};
 use ::dur::{Dur, Options, Policy};
@@ -9,8 +10,6 @@ use model::{
     TableId, Ticket,
 };
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use total::sequencer::Sequencer;
 use total::{OrderLimits, TotalOrder};
 
@@ -30,7 +29,7 @@ pub struct DurSettings {
     pub speculative: u32,
 }
 
-/// The order between nodes of `dur`.
+/// The order between nodes of `dur` and `cluster`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OrderName {
@@ -99,34 +98,24 @@ fn run_on<O: TotalOrder + 'static, T: super::OnEngine>(
     task: T,
 ) -> Result<T::Output> {
     let nodes = ends.into_iter().map(|end| Dur::new(end, options.clone())).collect();
-    let engine = DurEngine { nodes, next: AtomicUsize::new(0) };
+    let engine = DurEngine(Dealt::new(nodes));
     let tables = create_tables(schemas, |schema| engine.create_table(schema))?;
     Ok(task.run(engine, tables))
 }
 
-/// Nodes, and whose turn it is. `Relaxed`: it only deals clients out.
-struct DurEngine<O: TotalOrder + 'static> {
-    nodes: Vec<Dur<O>>,
-    next: AtomicUsize,
-}
-
-thread_local! {
-    /// The node of the client on this thread: a client has the same one for all its transactions.
-    static NODE: Cell<Option<usize>> = const { Cell::new(None) };
-}
+/// Nodes, of which each client has one.
+struct DurEngine<O: TotalOrder + 'static>(Dealt<Dur<O>>);
 
 impl<O: TotalOrder + 'static> DurEngine<O> {
     /// Creates a table on all nodes.
     fn create_table(&self, schema: Schema) -> Result<TableId> {
-        let id = self.nodes[0].create_table(schema)?;
-        self.nodes.iter().try_for_each(|node| node.catch_up(PATIENCE))?;
+        let id = self.0.nodes[0].create_table(schema)?;
+        self.0.nodes.iter().try_for_each(|node| node.catch_up(PATIENCE))?;
         Ok(id)
     }
 
     fn node(&self) -> &Dur<O> {
-        let node = NODE.get().unwrap_or_else(|| self.next.fetch_add(1, Relaxed));
-        NODE.set(Some(node));
-        &self.nodes[node % self.nodes.len()]
+        self.0.node()
     }
 }
 
