@@ -46,8 +46,7 @@ pub struct Directory {
 impl Directory {
     /// Opens a node's directory, or makes it where there is none.
     pub fn open(path: &Path, cluster: &ClusterFile, node: u64, engine: &str) -> Outcome<Directory> {
-        let order = if cluster.etcd.is_some() { "etcd" } else { "paxos" };
-        let (order, engine) = (order.to_owned(), engine.to_owned());
+        let (order, engine) = (cluster.order().to_owned(), engine.to_owned());
         let wanted =
             Owner { format: FORMAT, cluster: cluster.name.clone(), node, order, engine, has_lost_its_vote: false };
         match std::fs::read_to_string(path.join(NODE)) {

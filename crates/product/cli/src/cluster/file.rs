@@ -24,6 +24,8 @@ pub struct ClusterFile {
     pub nodes: Vec<Node>,
     /// The order is that of an etcd cluster.
     pub etcd: Option<Etcd>,
+    /// The order is that of a Kafka cluster.
+    pub kafka: Option<Kafka>,
 }
 
 /// A node.
@@ -63,6 +65,47 @@ pub struct Etcd {
     pub password_file: Option<PathBuf>,
 }
 
+/// A Kafka cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kafka {
+    /// Addresses of some brokers: `HOST:PORT`.
+    pub brokers: Vec<String>,
+    /// The order's topic. Default: `seriatim.NAME`.
+    pub topic: Option<String>,
+    /// Copies of the topic, if it is made by a node, and the least if not.
+    #[serde(default = "three")]
+    pub replication: u16,
+    /// PEM file with the authorities of the brokers' certificates.
+    pub cacert: Option<PathBuf>,
+    /// PEM file with this node's certificate.
+    pub cert: Option<PathBuf>,
+    /// PEM file with its key.
+    pub cert_key: Option<PathBuf>,
+    /// A user of Kafka.
+    pub user: Option<String>,
+    /// File with the user's password in its first line.
+    pub password_file: Option<PathBuf>,
+    /// How the user proves its password.
+    #[serde(default)]
+    pub sasl: Sasl,
+}
+
+fn three() -> u16 {
+    3
+}
+
+/// How a user of Kafka proves its password.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sasl {
+    /// It is sent; only with TLS.
+    Plain,
+    ScramSha256,
+    #[default]
+    ScramSha512,
+}
+
 impl ClusterFile {
     /// Reads the file, and makes its paths absolute.
     pub fn read(path: &Path) -> Outcome<ClusterFile> {
@@ -75,8 +118,20 @@ impl ClusterFile {
         let etcd = file.etcd.iter_mut();
         let etcd =
             etcd.flat_map(|etcd| [&mut etcd.cacert, &mut etcd.cert, &mut etcd.cert_key, &mut etcd.password_file]);
-        own.chain(etcd.flatten()).for_each(|path| *path = beside.join(&*path));
+        let kafka = file.kafka.iter_mut();
+        let kafka =
+            kafka.flat_map(|kafka| [&mut kafka.cacert, &mut kafka.cert, &mut kafka.cert_key, &mut kafka.password_file]);
+        own.chain(etcd.flatten()).chain(kafka.flatten()).for_each(|path| *path = beside.join(&*path));
         Ok(file)
+    }
+
+    /// The order, by its name: `paxos`, `etcd` or `kafka`.
+    pub fn order(&self) -> &'static str {
+        match (&self.etcd, &self.kafka) {
+            (Some(_), _) => "etcd",
+            (None, Some(_)) => "kafka",
+            (None, None) => "paxos",
+        }
     }
 
     /// Number of nodes that vote.
@@ -92,9 +147,11 @@ impl ClusterFile {
         if !(1..=MAX_NODES).contains(&self.nodes.len()) {
             return Err(format!("{} nodes: there must be 1 to {MAX_NODES}", self.nodes.len()));
         }
-        match &self.etcd {
-            Some(etcd) => self.check_etcd(etcd),
-            None => self.check_voters(),
+        match (&self.etcd, &self.kafka) {
+            (Some(_), Some(_)) => Err("[etcd] and [kafka]: there is one order".into()),
+            (Some(etcd), None) => self.check_etcd(etcd),
+            (None, Some(kafka)) => self.check_kafka(kafka),
+            (None, None) => self.check_voters(),
         }
     }
 
@@ -102,15 +159,43 @@ impl ClusterFile {
         if etcd.endpoints.is_empty() {
             return Err("[etcd] needs endpoints".into());
         }
-        if etcd.cert.is_some() != etcd.cert_key.is_some() || (etcd.cert.is_some() && etcd.cacert.is_none()) {
-            return Err("[etcd] cert needs cert_key and cacert".into());
+        let has_user = (etcd.user.is_some(), etcd.password_file.is_some());
+        self.check_foreign("etcd", [&etcd.cacert, &etcd.cert, &etcd.cert_key], has_user)
+    }
+
+    fn check_kafka(&self, kafka: &Kafka) -> Result<(), String> {
+        if !cfg!(feature = "kafka") {
+            return Err("[kafka]: this program was built without the feature kafka".into());
         }
-        if etcd.user.is_some() != etcd.password_file.is_some() {
-            return Err("[etcd] user needs password_file, and the other way round".into());
+        if kafka.brokers.is_empty() {
+            return Err("[kafka] needs brokers".into());
+        }
+        if kafka.replication == 0 {
+            return Err("[kafka] replication: there must be a copy".into());
+        }
+        if kafka.user.is_some() && kafka.sasl == Sasl::Plain && kafka.cacert.is_none() {
+            return Err("[kafka] sasl = \"plain\" sends the password: it needs cacert".into());
+        }
+        let has_user = (kafka.user.is_some(), kafka.password_file.is_some());
+        self.check_foreign("kafka", [&kafka.cacert, &kafka.cert, &kafka.cert_key], has_user)
+    }
+
+    /// Checks what orders have in common that are not those of the nodes.
+    fn check_foreign(
+        &self,
+        name: &str,
+        [cacert, cert, cert_key]: [&Option<PathBuf>; 3],
+        (has_user, has_password): (bool, bool),
+    ) -> Result<(), String> {
+        if cert.is_some() != cert_key.is_some() || (cert.is_some() && cacert.is_none()) {
+            return Err(format!("[{name}] cert needs cert_key and cacert"));
+        }
+        if has_user != has_password {
+            return Err(format!("[{name}] user needs password_file, and the other way round"));
         }
         match self.nodes.iter().position(|node| node.order.is_some() || !node.votes) {
             Some(at) => {
-                Err(format!("node {at}: with [etcd] a node has neither an order address nor a vote of its own"))
+                Err(format!("node {at}: with [{name}] a node has neither an order address nor a vote of its own"))
             }
             None => Ok(()),
         }
@@ -170,11 +255,39 @@ votes = false
         assert!(matches!(error, Failure::Trouble(what) if what.contains("none: No such file")));
     }
 
+    #[cfg(feature = "kafka")]
+    #[test]
+    fn kafka_is_described_as_etcd_is() {
+        let kafka = "name = \"x\"\n[[node]]\nstate = \"a:2\"\n[kafka]\nbrokers = [\"b:9092\"]\n";
+        let file = parsed(kafka).unwrap();
+        assert_eq!(file.order(), "kafka");
+        let described = file.kafka.unwrap();
+        assert_eq!((described.replication, described.sasl), (3, Sasl::ScramSha512));
+        for (more, why) in [
+            ("replication = 0\n", "there must be a copy"),
+            ("user = \"u\"\npassword_file = \"p\"\nsasl = \"plain\"\n", "needs cacert"),
+            ("user = \"u\"\n", "needs password_file"),
+            ("cert = \"c\"\n", "cert needs"),
+            ("[etcd]\nendpoints = [\"http://e:1\"]\n", "there is one order"),
+        ] {
+            let error = parsed(&format!("{kafka}{more}")).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[cfg(not(feature = "kafka"))]
+    #[test]
+    fn kafka_needs_a_feature() {
+        let error = parsed("name = \"x\"\n[[node]]\nstate = \"a:2\"\n[kafka]\nbrokers = [\"b:9092\"]\n").unwrap_err();
+        assert!(error.contains("without the feature kafka"), "{error}");
+    }
+
     #[test]
     fn what_does_not_fit_is_named() {
         let node = "[[node]]\norder = \"a:1\"\nstate = \"a:2\"\n";
         let etcd = "[[node]]\nstate = \"a:2\"\n[etcd]\nendpoints = [\"http://e:2379\"]\n";
-        assert!(parsed(&format!("name = \"x\"\n{etcd}")).is_ok());
+        assert_eq!(parsed(&format!("name = \"x\"\n{etcd}")).unwrap().order(), "etcd");
+        assert_eq!(parsed(THREE).unwrap().order(), "paxos");
         for (text, why) in [
             (format!("name = \"a b\"\n{node}"), "letters, digits"),
             (format!("name = \"\"\n{node}"), "1 to 63"),

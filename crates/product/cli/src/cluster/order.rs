@@ -1,4 +1,4 @@
-//! The total order of a node: a replica in this process, or an etcd cluster.
+//! The total order of a node: a replica in this process, or an etcd or Kafka cluster.
 
 use super::directory::Directory;
 use super::file::{ClusterFile, Etcd, MAX_NODES};
@@ -25,6 +25,9 @@ pub enum Order {
     Paxos(Arc<NodeOrder>),
     /// A node at an etcd cluster.
     Etcd(Arc<EtcdOrder>),
+    /// A node at a Kafka cluster.
+    #[cfg(feature = "kafka")]
+    Kafka(Arc<kafka::KafkaOrder>),
 }
 
 /// Another node, as the order sees it.
@@ -46,6 +49,12 @@ impl Order {
         resume_after: Option<Position>,
     ) -> Outcome<Order> {
         let limits = OrderLimits { kept_bytes: KEPT_BYTES, ..OrderLimits::default() };
+        #[cfg(feature = "kafka")]
+        if let Some(kafka) = &cluster.kafka {
+            let options = kafka_options(&cluster.name, kafka, node)?;
+            let order = kafka::KafkaOrder::start(options, limits, resume_after).map_err(Failure::trouble)?;
+            return Ok(Order::Kafka(Arc::new(order)));
+        }
         match &cluster.etcd {
             Some(etcd) => {
                 let options = etcd_options(&cluster.name, etcd, node)?;
@@ -65,6 +74,8 @@ impl Order {
         match self {
             Order::Paxos(order) => order.clone(),
             Order::Etcd(order) => order.clone(),
+            #[cfg(feature = "kafka")]
+            Order::Kafka(order) => order.clone(),
         }
     }
 
@@ -72,7 +83,7 @@ impl Order {
     pub fn failure(&self) -> Option<NodeError> {
         match self {
             Order::Paxos(order) => order.node().failure(),
-            Order::Etcd(_) => None,
+            _ => None,
         }
     }
 
@@ -84,11 +95,13 @@ impl Order {
         }
     }
 
-    /// What this node is in the order: `leader`, `follower`, `candidate`, `learner`, or `etcd`.
+    /// What this node is in the order: `leader`, `follower`, `candidate`, `learner`, `etcd` or `kafka`.
     pub fn part(&self) -> Option<&'static str> {
         match self {
             Order::Paxos(order) => order.node().status().map(|status| name_of(status.role)),
             Order::Etcd(_) => Some("etcd"),
+            #[cfg(feature = "kafka")]
+            Order::Kafka(_) => Some("kafka"),
         }
     }
 
@@ -96,7 +109,7 @@ impl Order {
     pub fn leader(&self) -> Option<u64> {
         match self {
             Order::Paxos(order) => order.node().status()?.leader,
-            Order::Etcd(_) => None,
+            _ => None,
         }
     }
 
@@ -104,7 +117,7 @@ impl Order {
     pub fn is_admitted(&self) -> bool {
         match self {
             Order::Paxos(order) => order.node().status().is_some_and(|status| status.admitted),
-            Order::Etcd(_) => true,
+            _ => true,
         }
     }
 
@@ -123,6 +136,8 @@ impl Order {
     pub fn lacks(&self) -> Option<String> {
         match self {
             Order::Etcd(order) => order.problem().map(|problem| format!("etcd: {problem}")),
+            #[cfg(feature = "kafka")]
+            Order::Kafka(order) => order.problem().map(|problem| format!("kafka: {problem}")),
             Order::Paxos(order) => order.node().status().and_then(|status| lacks(&status)),
         }
     }
@@ -174,6 +189,29 @@ fn etcd_options(name: &str, etcd: &Etcd, node: u64) -> Outcome<EtcdOptions> {
     options.endpoints.rotate_left(node as usize % etcd.endpoints.len());
     options.prefix = etcd.prefix.clone().unwrap_or_else(|| format!("/seriatim/{name}"));
     (options.tls, options.user) = files.for_etcd()?;
+    Ok(options)
+}
+
+#[cfg(feature = "kafka")]
+fn kafka_options(name: &str, described: &super::file::Kafka, node: u64) -> Outcome<kafka::KafkaOptions> {
+    use super::file::Sasl;
+    let files = Credentials {
+        cacert: described.cacert.as_deref(),
+        cert: described.cert.as_deref().zip(described.cert_key.as_deref()),
+        user: described.user.as_deref().zip(described.password_file.as_deref()),
+    };
+    let mut options = kafka::KafkaOptions::new(node, described.brokers.clone());
+    // A broker of its own for each node, if there are enough.
+    options.brokers.rotate_left(node as usize % described.brokers.len());
+    options.topic = described.topic.clone().unwrap_or_else(|| format!("seriatim.{name}"));
+    options.replication = described.replication;
+    options.tls = files.tls()?.map(|(authorities, identity)| kafka::KafkaTls { authorities, identity });
+    let mechanism = match described.sasl {
+        Sasl::Plain => kafka::Mechanism::Plain,
+        Sasl::ScramSha256 => kafka::Mechanism::ScramSha256,
+        Sasl::ScramSha512 => kafka::Mechanism::ScramSha512,
+    };
+    options.user = files.user()?.map(|(name, password)| kafka::KafkaUser { name, password, mechanism });
     Ok(options)
 }
 
