@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use env::time::Duration;
-use env::{Randomness, RealDisk, SimDisk, SimDiskOptions};
+use env::{RealDisk, SimDisk, SimDiskOptions};
 use paxos::config::{Durability, Options};
 use paxos::node::{Listen, NodeOptions};
 use paxos::order::NodeOrder;
@@ -10,8 +10,7 @@ use seriatim_paxos as paxos;
 use std::net::TcpListener;
 use std::sync::Arc;
 use testing::{Directory, Proxy};
-use total::suite::faults::under_faults;
-use total::suite::{Cluster, Faults, NODES, Partitions};
+use total::suite::{Cluster, NODES, Partitions};
 use total::{Event, OrderError, OrderLimits, Position, TotalOrder, order_partitions, order_suite};
 
 /// Three replicas on loopback, each with a directory that survives it, and a proxy from each to each other one.
@@ -115,40 +114,6 @@ impl Partitions for Replicas {
     fn connect(&self, node: u64) {
         self.proxies_of(node).for_each(Proxy::connect);
     }
-}
-
-/// A node has no server beside it: its replica is paused or killed with it, which is what happens when a node starts again. So a fault of a
-/// server is one of the connections to its replica.
-impl Faults for Replicas {
-    fn lose_answers(&self, node: u64) {
-        self.proxies_of(node).for_each(Proxy::lose_answers);
-    }
-
-    fn pause(&self, server: u64) {
-        self.cut_off(server);
-    }
-
-    fn go_on(&self, server: u64) {
-        self.connect(server);
-    }
-
-    fn kill(&mut self, server: u64) {
-        self.cut_off(server);
-    }
-
-    fn start_again(&mut self, server: u64) {
-        self.connect(server);
-    }
-}
-
-/// Connections are cut and lose answers, nodes start again: in any order, under load. `SEED=n` repeats one.
-#[test]
-fn all_lives_have_one_order_whatever_happens() {
-    let seed =
-        std::env::var("SEED").map_or_else(|_| Randomness::from_entropy().next_u64(), |seed| seed.parse().unwrap());
-    testing::say(&format!("the faults of Paxos: SEED={seed}"));
-    let count = under_faults::<Replicas>(seed, 12);
-    assert!(count >= 12 * NODES as usize, "{count} deliveries");
 }
 
 order_suite!(Replicas);

@@ -68,7 +68,7 @@ fn under_load<C: Faults>(cluster: &C, round: u64, fault: Fault, at: u64) -> Vec<
         // With two servers, and for two nodes, all goes on.
         let watched = cluster.node((at + 1) % NODES);
         for _ in 0..3 {
-            barrier::<C>(watched);
+            watched.barrier(C::PATIENCE).expect("a majority answers");
         }
         match fault {
             Fault::Pause => cluster.go_on(at),
@@ -80,22 +80,12 @@ fn under_load<C: Faults>(cluster: &C, round: u64, fault: Fault, at: u64) -> Vec<
             Fault::NodeStarts | Fault::ServerStarts => (),
         }
         for node in all_nodes() {
-            barrier::<C>(cluster.node(node));
+            cluster.node(node).barrier(C::PATIENCE).expect("all is well");
         }
         // Only the end of the threads is said by it.
         ended.store(true, Ordering::Relaxed);
         takers.into_iter().map(|taker| taker.join().expect("it takes")).collect()
     })
-}
-
-/// Waits for a barrier. Where barriers take room, the load may have all of it.
-fn barrier<C: Faults>(order: &C::Order) -> Position {
-    loop {
-        match order.barrier(C::PATIENCE) {
-            Err(OrderError::Busy) => drop(order.room(C::PATIENCE)),
-            placed => return placed.expect("a majority answers"),
-        }
-    }
 }
 
 fn propose_until(order: &impl TotalOrder, node: u64, round: u64, ended: &AtomicBool) {
@@ -124,7 +114,7 @@ fn last_part<C: Faults>(cluster: &C, node: u64) -> Vec<Delivered> {
     let mut taken = Taken::default();
     let order = cluster.node(node);
     std::thread::scope(|scope| {
-        let barrier = scope.spawn(|| barrier::<C>(order));
+        let barrier = scope.spawn(|| order.barrier(C::PATIENCE).expect("all is well"));
         while !barrier.is_finished() {
             taken.take(order, Duration::from_millis(1));
         }
