@@ -399,8 +399,8 @@ fn figure_6b_a_transaction_slips_in_front() {
     assert_eq!(all(&mut last, table).expect("reads do not fail"), [(x, 7), (y, 6)]);
 }
 
-/// Figure 6(c), in one schedule: T4 changes x, inserts o and deletes u. Transactions that have read meanwhile, with a predicate that is true
-/// of x0, of x4, of o, or of u, do not commit after it; one whose predicate is true of none of them does.
+/// Figure 6(c), in one schedule: T4 changes x, inserts o and deletes u. Transactions that have read meanwhile, with a predicate that is
+/// true of x0, of x4, of o, or of u, do not commit after it; one whose predicate is true of none of them does.
 #[test]
 fn figure_6c_a_read_write_a_read_delete_and_a_phantom_conflict() {
     let engine = Hyper::new(Options::default());

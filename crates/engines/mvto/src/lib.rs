@@ -124,7 +124,8 @@
 //! - The path of a transaction: `begin.rs`, `view.rs` (what its reads need of it; parallel reads), `read.rs`, `scan.rs`, `write.rs`
 //!   with the buffer `write_set.rs`, `commit.rs`; how it moves: `advance.rs`, `read_set.rs`; reads without one: `get.rs`, for
 //!   estimates: `sample.rs`; several of them: `batch.rs`; declared writes: `own_first.rs`; sleeping: `wait.rs`; why it aborts: `reason.rs`.
-//! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`, `retired.rs`, `home.rs`.
+//! - The kernels, small parts that loom checks by themselves: `sites.rs` with `sites/lane.rs`, `ownership.rs`, `pins.rs`, `retired.rs`,
+//!   `home.rs`.
 //! - Memory and disk: `store.rs` with `store/pool.rs` (blocks of versions) and `store/space.rs` (indexes of tuples), `gc.rs`,
 //!   `horizon.rs`, `memory.rs` (its limit), `catalog.rs` (tables), `recover.rs`, `checkpoint.rs`.
 

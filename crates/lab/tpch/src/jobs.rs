@@ -28,8 +28,8 @@ const LONGEST_BEHIND: Duration = Duration::from_millis(1);
 /// The jobs beside TPC-H.
 #[derive(Subcommand)]
 pub enum Job {
-    /// Time six questions over a table of integers: the median of some runs with the least and the greatest, beside DuckDB's. Every answer is
-    /// compared with one computed without a database.
+    /// Time six questions over a table of integers: the median of some runs with the least and the greatest, beside DuckDB's. Every
+    /// answer is compared with one computed without a database.
     Analytics(Analytics),
     /// Time a sum over the table alone, and beside a session of this process that updates single rows at a rate. Every sum is checked
     /// against the updates that had committed, and those that had begun.

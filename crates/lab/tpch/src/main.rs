@@ -1,4 +1,5 @@
-//! The `tpch` command: times of the 22 queries and of other questions, on the engines of this process and on what a user would pick instead.
+//! The `tpch` command: times of the 22 queries and of other questions, on the engines of this process and on what a user would pick
+//! instead.
 #![forbid(unsafe_code)]
 
 mod jobs;
