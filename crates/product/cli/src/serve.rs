@@ -41,9 +41,9 @@ pub struct Serve {
     /// What COMMIT waits for before it is acknowledged.
     #[arg(long, value_enum, default_value_t = Wait::Fsync)]
     durability: Wait,
-    /// Concurrency control engine.
-    #[arg(long, value_enum, default_value_t = Kind::Mvto)]
-    engine: Kind,
+    /// Concurrency control engine [default: hyper, or for a cluster's node that of its directory].
+    #[arg(long, value_enum)]
+    engine: Option<Kind>,
     /// Record every transaction for `seriatim check FILE`. For tests: the database must be new, and no row may be written twice
     /// with the same values.
     #[arg(long, value_name = "FILE")]
@@ -107,12 +107,13 @@ enum Wait {
 }
 
 /// Concurrency control engine.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Multi-version timestamp ordering, on disk.
-    Mvto,
-    /// Rows in place with undo entries, validated by predicates (HyPer), on disk.
+    /// Rows in place by column, with undo entries, validated by predicates (HyPer), on disk.
+    #[default]
     Hyper,
+    /// Multi-version timestamp ordering (vMVCC), on disk.
+    Mvto,
     /// Two-phase locking, in memory only: a baseline to compare with.
     Twopl,
 }
@@ -147,11 +148,11 @@ impl Serve {
         Ok(())
     }
 
-    /// Options of the database's engine, but for its durability.
-    fn builder(&self) -> Builder {
+    /// Options of a database on this engine, but for its durability.
+    fn builder(&self, engine: Kind) -> Builder {
         let age = self.limits.max_transaction_age;
         let builder =
-            Database::builder().engine(Engine::from(self.engine)).max_transaction_age((!age.is_zero()).then_some(age));
+            Database::builder().engine(Engine::from(engine)).max_transaction_age((!age.is_zero()).then_some(age));
         let recovering = Mutex::new(Recovering::new(Instant::now()));
         self.memory.limit(builder).on_recovery_progress(move |progress| {
             let line = recovering.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now(), progress);
@@ -160,8 +161,9 @@ impl Serve {
     }
 
     fn open(&self) -> Outcome<Database> {
-        let builder = self.builder().durability(self.durability.into());
-        match self.engine {
+        let engine = self.engine.unwrap_or_default();
+        let builder = self.builder(engine).durability(self.durability.into());
+        match engine {
             Kind::Mvto | Kind::Hyper => crate::inspect::open(builder, &self.data),
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
                 "--engine twopl keeps everything in memory and nothing on disk; say --durability none if that is meant",
@@ -216,10 +218,13 @@ impl Serve {
         Ok(())
     }
 
+    fn is_on_disk(&self) -> bool {
+        self.engine != Some(Kind::Twopl)
+    }
+
     /// The directory of temporary files, beside the log; the system's if nothing else is on disk.
     fn temporary(&self) -> Option<Arc<dyn env::Disk>> {
-        let is_on_disk = !matches!(self.engine, Kind::Twopl);
-        is_on_disk.then(|| Arc::new(env::RealDisk::new(self.data.join(TEMPORARY))) as Arc<dyn env::Disk>)
+        self.is_on_disk().then(|| Arc::new(env::RealDisk::new(self.data.join(TEMPORARY))) as Arc<dyn env::Disk>)
     }
 
     /// A session begins with all of them: what it refuses must not wait for the first client.
@@ -236,10 +241,7 @@ impl Serve {
     }
 
     fn greet(&self, address: SocketAddr) -> Outcome {
-        let place = match self.engine {
-            Kind::Mvto | Kind::Hyper => self.data.display().to_string(),
-            Kind::Twopl => "in memory".to_owned(),
-        };
+        let place = if self.is_on_disk() { self.data.display().to_string() } else { "in memory".to_owned() };
         if !self.log.is_json_on_standard_error() {
             let mut error = std::io::stderr().lock();
             let version = env!("CARGO_PKG_VERSION");

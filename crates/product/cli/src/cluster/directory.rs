@@ -49,21 +49,17 @@ impl Directory {
         let (order, engine) = (cluster.order().to_owned(), engine.to_owned());
         let wanted =
             Owner { format: FORMAT, cluster: cluster.name.clone(), node, order, engine, has_lost_its_vote: false };
-        match std::fs::read_to_string(path.join(NODE)) {
-            Ok(text) => {
-                let found = toml::from_str(&text);
-                let found: Owner =
-                    found.map_err(|error| Failure::Trouble(format!("{}: {error}", path.join(NODE).display())))?;
+        match Owner::of(path)? {
+            Some(found) => {
                 found.check(&wanted).map_err(|what| Failure::Trouble(format!("{}: {what}", path.display())))?;
                 Ok(Directory { path: path.to_owned(), owner: found, is_new: false })
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            None => {
                 check_empty(path)?;
                 let directory = Directory { path: path.to_owned(), owner: wanted, is_new: true };
                 directory.write()?;
                 Ok(directory)
             }
-            Err(error) => Err(Failure::file(&path.join(NODE))(error)),
         }
     }
 
@@ -108,7 +104,25 @@ impl Directory {
     }
 }
 
+/// Returns the name of the engine of a node's directory, if there is one.
+pub fn engine_of(path: &Path) -> Outcome<Option<String>> {
+    Ok(Owner::of(path)?.map(|owner| owner.engine))
+}
+
 impl Owner {
+    /// Whose directory it is, if it is a node's.
+    fn of(path: &Path) -> Outcome<Option<Owner>> {
+        let file = path.join(NODE);
+        match std::fs::read_to_string(&file) {
+            Ok(text) => {
+                let found = toml::from_str(&text);
+                found.map(Some).map_err(|error| Failure::Trouble(format!("{}: {error}", file.display())))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::file(&file)(error)),
+        }
+    }
+
     /// As it stands in the file. Names have no character that would need a quote.
     fn text(&self) -> String {
         let Owner { format, cluster, node, order, engine, has_lost_its_vote } = self;
@@ -205,6 +219,8 @@ mod tests {
         assert!(refused(open("other", 1, "mvto")).contains("cluster \"shop\", not \"other\""));
         assert!(refused(open("shop", 0, "mvto")).contains("node 1, not 0"));
         assert!(refused(open("shop", 1, "hyper")).contains("engine is mvto"));
+        assert_eq!(engine_of(path).unwrap().as_deref(), Some("mvto"));
+        assert_eq!(engine_of(&path.join("missing")).unwrap(), None);
         assert!(refused(Directory::open(&path.join(".."), &cluster("shop"), 1, "mvto")).contains("not empty"));
         let database = again.database();
         std::fs::create_dir(&database).unwrap();

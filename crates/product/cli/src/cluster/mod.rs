@@ -14,5 +14,5 @@ mod order;
 mod transfer;
 mod view;
 
-pub use directory::check_not_of_a_node;
+pub use directory::{check_not_of_a_node, engine_of};
 pub use node::{Join, Node, Parts, Waiting};

@@ -5,6 +5,7 @@ use crate::cluster::{Node, Parts, Waiting};
 use crate::failure::{Failure, Outcome};
 use crate::opening;
 use crate::signals::note_signals;
+use clap::ValueEnum;
 use env::thread::{JoinHandle, sleep, spawn_named};
 use seriatim::Durability;
 use sql::error::state;
@@ -36,9 +37,10 @@ impl Serve {
             let waiting = waiting.clone();
             move || waiting.refusal()
         });
-        let engine = self.engine.name().to_owned();
+        let engine = self.node_engine()?;
         let skew = self.join.test_clock;
-        let parts = Parts { file, node, data: &self.data, engine, builder: self.builder(), skew };
+        let (name, builder) = (engine.name().to_owned(), self.builder(engine));
+        let parts = Parts { file, node, data: &self.data, engine: name, builder, skew };
         let Some(node) = Node::open(parts, &waiting, &stop)? else {
             tracing::info!(target: LOG, "stopped before it took part");
             return Ok(());
@@ -56,8 +58,18 @@ impl Serve {
         Ok(())
     }
 
+    /// The engine that was asked for, else that of the node's directory, else the default.
+    fn node_engine(&self) -> Outcome<Kind> {
+        if let Some(engine) = self.engine {
+            return Ok(engine);
+        }
+        let Some(name) = crate::cluster::engine_of(&self.data)? else { return Ok(Kind::default()) };
+        Kind::from_str(&name, false)
+            .map_err(|why| Failure::Trouble(format!("{}: engine {name}: {why}", self.data.display())))
+    }
+
     fn check_node(&self) -> Outcome {
-        if self.engine == Kind::Twopl {
+        if !self.is_on_disk() {
             return Err(Failure::trouble(
                 "--engine twopl keeps nothing on disk: a node of a cluster needs mvto or hyper",
             ));

@@ -19,11 +19,11 @@ pub struct Server {
 
 impl Server {
     /// Starts a server with these options besides the port, and waits until it is ready. Where no option names the engine, the
-    /// variable `ENGINE` does ([`testing::Engine::of_tests`]).
+    /// variable `ENGINE` does ([`testing::Engine::of_tests`]); if it is not set, the engine is the server's default.
     pub fn start(data: &Path, options: &[&str]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
         command.args(["serve", "--pg", "127.0.0.1:0", "--data"]).arg(data).args(options);
-        if !options.contains(&"--engine") {
+        if !options.contains(&"--engine") && std::env::var_os("ENGINE").is_some() {
             command.args(["--engine", engine(options).name()]);
         }
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
