@@ -1,6 +1,7 @@
 //! The machine on which a row of figures was measured.
 
 use env::time::Instant;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +32,23 @@ pub fn resident_bytes_of(process: u32) -> Option<u64> {
 ///
 /// Source: `utime` and `stime` of Linux's `/proc/PID/stat`.
 pub fn cpu_time_of(process: u32) -> Option<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    cpu_time_in(Path::new(&format!("/proc/{process}/stat")))
+}
+
+/// The same of each thread of this process but the calling one, by its number.
+pub fn cpu_time_of_others() -> Option<BTreeMap<u32, Duration>> {
+    let own = fs::read_link("/proc/thread-self").ok()?;
+    let threads = fs::read_dir("/proc/self/task").ok()?.flatten();
+    // A thread may end meanwhile.
+    let times = threads.filter(|thread| own.file_name() != Some(&thread.file_name())).filter_map(|thread| {
+        let number = thread.file_name().to_str()?.parse().ok()?;
+        Some((number, cpu_time_in(&thread.path().join("stat"))?))
+    });
+    Some(times.collect())
+}
+
+fn cpu_time_in(stat: &Path) -> Option<Duration> {
+    let stat = fs::read_to_string(stat).ok()?;
     // The name stands in parentheses and may hold anything; `utime` and `stime` are fields 14 and 15, the state after it is 3.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;

@@ -66,6 +66,8 @@ pub struct Place {
     pub workload: WorkloadPlan,
     /// The same divided among three nodes: what steps take is measured with it.
     pub calibrated_on: WorkloadPlan,
+    /// Nanoseconds that a body computes at each access, if not what was measured.
+    pub access_ns: Option<f64>,
 }
 
 /// Cores of a node, as in the thesis: four sockets with 16 cores each.
@@ -95,6 +97,7 @@ fn by_nodes(
         clients,
         workload: workload(nodes),
         calibrated_on: workload(3),
+        access_ns: None,
     })
 }
 
@@ -172,7 +175,8 @@ mod tests {
     fn run(system: System, accounts: u64, remote: f64) -> Measured {
         let changes = serde_json::json!({ "accounts": accounts, "partitions": 3, "remote": remote });
         let workload = Arc::new(Bank::new(preset(bank::NAME, bank::PRESETS, "dur-low", &changes)));
-        let link = LinkCosts { latency_ns: 100_000.0, payload_ns: 2_000.0, byte_ns: 0.1 };
+        let (latency_ns, payload_ns, node_payload_ns) = (100_000.0, 2_000.0, 1_000.0);
+        let link = LinkCosts { latency_ns, payload_ns, byte_ns: 0.1, node_payload_ns, node_byte_ns: 0.1 };
         let (costs, is_one_machine) = (costs(), false);
         let model = Model { costs, link, cores: 64, is_one_machine, warm_up_ns: 500_000, measured_ns: 3_000_000 };
         simulate(&workload, Setting { system, nodes: 3, clients: 60 }, &model).expect("the audit passes")

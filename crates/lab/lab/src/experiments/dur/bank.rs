@@ -6,6 +6,8 @@ use crate::workloads::bank as workload;
 const LOW: &str = "5,000 accounts";
 const MEDIUM: &str = "2,000 accounts";
 const HIGH: &str = "500 accounts";
+/// Beyond the thesis: how long must a body take, so that executing in parallel pays?
+const BODIES: &str = "5,000 accounts on 11 nodes, by what a body computes";
 
 /// "For the 11 node case PXDUR gives an improvement of about 13% over XDUR."
 const LEAD: &[PaperSeries] = &[(OVER_XDUR, &[(11.0, 1.13)])];
@@ -19,6 +21,8 @@ pub(in super::super) const BANK: Simulation = Simulation {
         ratios("PXDUR over the others", MEDIUM, LEAD),
         rates("Bank, high contention (figure 4.3)", HIGH),
         ratios("PXDUR over the others", HIGH, &[]),
+        Chart { x: "us at each access", ..rates("Bank on 11 nodes, by what a body computes", BODIES) },
+        Chart { x: "us at each access", ..ratios("PXDUR over the others", BODIES, &[]) },
     ],
     outcome,
 };
@@ -35,12 +39,27 @@ pub(super) fn clients(scale: Scale) -> u32 {
     if scale == Scale::Smoke { CLIENTS / 10 } else { CLIENTS }
 }
 
+/// Microseconds of an access.
+const ACCESSES: [f64; 5] = [1.0, 3.0, 10.0, 30.0, 100.0];
+
 fn places(scale: Scale) -> (Vec<Place>, Vec<String>) {
     let panels = [(LOW, "dur-low"), (MEDIUM, "dur-medium"), (HIGH, "dur-high")];
-    let places = panels
+    let mut places: Vec<Place> = panels
         .into_iter()
-        .flat_map(|(panel, preset)| by_nodes(panel, scale, clients(scale), move |nodes| plan(preset, nodes, 0.0)));
-    (places.collect(), notes(scale, CLIENTS, clients(scale)))
+        .flat_map(|(panel, preset)| by_nodes(panel, scale, clients(scale), move |nodes| plan(preset, nodes, 0.0)))
+        .collect();
+    let accesses = if scale == Scale::Smoke { &ACCESSES[2..3] } else { &ACCESSES[..] };
+    places.extend(accesses.iter().map(|&microseconds| Place {
+        panel: BODIES,
+        x: microseconds,
+        label: format!("{microseconds:.0} us"),
+        nodes: 11,
+        clients: clients(scale),
+        workload: plan("dur-low", 11, 0.0),
+        calibrated_on: plan("dur-low", 3, 0.0),
+        access_ns: Some(microseconds * 1e3),
+    }));
+    (places, notes(scale, CLIENTS, clients(scale)))
 }
 
 /// What differs from the thesis in all of these experiments.
@@ -59,6 +78,12 @@ pub(super) fn notes(scale: Scale, thesis: u32, clients: u32) -> Vec<String> {
     notes
 }
 
+/// PXDUR over XDUR for each length of an access.
+fn by_body(figures: &Figures<'_>) -> String {
+    let leads = all_compared(figures, BODIES).into_iter().map(|(x, it)| format!("{:.2} ({x:.0} us)", it.xdur));
+    leads.collect::<Vec<_>>().join(", ")
+}
+
 fn outcome(figures: &Figures<'_>) -> String {
     let [low, medium, high] = [LOW, MEDIUM, HIGH].map(|panel| all_compared(figures, panel));
     let (Some((low_lead, low_at)), Some((high_lead, _))) = (best_lead(figures, LOW), best_lead(figures, HIGH)) else {
@@ -69,7 +94,9 @@ fn outcome(figures: &Figures<'_>) -> String {
     let at_23 = compared(figures, LOW, 23.0);
     let shown = format!(
         "PXDUR is at most {low_lead:.2} times XDUR at low contention, at {low_at:.0} nodes (the thesis: 1.13 at 11), and {high_lead:.2} at \
-         high; conflict-aware has {:.2} of its throughput at 11 nodes left at high contention, of that at low",
+         high; if a body computes at each access, {} times on 11 nodes; conflict-aware has {:.2} of its throughput at 11 nodes left at \
+         high contention, of that at low",
+        by_body(figures),
         rate(HIGH, 11.0) / rate(LOW, 11.0).max(1.0)
     );
     claims()

@@ -46,6 +46,14 @@ impl Costs {
         Costs(costs.into_iter().collect())
     }
 
+    /// The same, but for what an access takes.
+    pub fn with_access(mut self, nanoseconds: Option<f64>) -> Costs {
+        if let Some(nanoseconds) = nanoseconds {
+            self.0.insert(Cost::Access, nanoseconds);
+        }
+        self
+    }
+
     /// Nanoseconds of a step.
     pub fn of(&self, cost: Cost, count: u64) -> u64 {
         (self.0.get(&cost).copied().unwrap_or(0.0) * count as f64) as u64

@@ -1,4 +1,5 @@
-//! A total order between simulated nodes: a leader numbers payloads one after another, and sends each to all others.
+//! A total order between simulated nodes: a leader numbers payloads one after another, and sends each to all others. On each node a
+//! thread of the order spends processor time on what comes, before the engine gets it.
 
 use bytes::Bytes;
 use env::time::Duration;
@@ -16,6 +17,10 @@ pub struct LinkCosts {
     pub payload_ns: f64,
     /// The leader's time for a byte and a follower.
     pub byte_ns: f64,
+    /// Processor time of each node for a payload.
+    pub node_payload_ns: f64,
+    /// Processor time of each node for a byte.
+    pub node_byte_ns: f64,
 }
 
 /// The order that simulated nodes share. A clone is the same.
@@ -41,6 +46,10 @@ struct State {
 /// What was ordered and waits for a node.
 #[derive(Debug)]
 struct End {
+    /// For the node's thread of the order.
+    arrived: VecDeque<Delivered>,
+    arrival: u64,
+    /// For its engine.
     waiting: VecDeque<Event>,
     bell: u64,
     submissions: u64,
@@ -57,11 +66,22 @@ pub struct LinkOrder {
 const PAYLOAD_BYTES: usize = 8 << 20;
 
 impl Link {
-    /// An order of so many nodes.
-    pub fn new(schedule: &Schedule, nodes: u64, costs: LinkCosts) -> Link {
-        let end = |_| End { waiting: VecDeque::new(), bell: schedule.bell(), submissions: 0 };
+    /// An order of so many nodes, which are on the machines of the schedule in turn.
+    pub fn new(schedule: &Schedule, (nodes, machines): (u64, usize), costs: LinkCosts) -> Link {
+        let end = |_| End {
+            arrived: VecDeque::new(),
+            arrival: schedule.bell(),
+            waiting: VecDeque::new(),
+            bell: schedule.bell(),
+            submissions: 0,
+        };
         let state = State { ends: (0..nodes).map(end).collect(), ..State::default() };
-        Link(Arc::new(Shared { schedule: schedule.clone(), costs, state: Mutex::new(state) }))
+        let link = Link(Arc::new(Shared { schedule: schedule.clone(), costs, state: Mutex::new(state) }));
+        for node in 0..nodes as usize {
+            let own = link.clone();
+            schedule.spawn(node % machines, move || own.receive(node));
+        }
+        link
     }
 
     /// The end of a node.
@@ -73,7 +93,9 @@ impl Link {
     pub fn stop(&self) {
         let mut state = self.lock();
         state.is_stopped = true;
-        state.ends.iter().for_each(|end| self.0.schedule.ring(end.bell, true));
+        for bell in state.ends.iter().flat_map(|end| [end.arrival, end.bell]) {
+            self.0.schedule.ring(bell, true);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -100,8 +122,31 @@ impl Link {
 
     fn deliver_everywhere(&self, delivered: &Delivered) {
         for end in &mut self.lock().ends {
-            end.waiting.push_back(Event::Ordered(delivered.clone()));
-            self.0.schedule.ring(end.bell, true);
+            end.arrived.push_back(delivered.clone());
+            self.0.schedule.ring(end.arrival, true);
+        }
+    }
+
+    /// A node's thread of the order: hands one payload after another to the engine, until the order stops.
+    fn receive(&self, node: usize) {
+        let Shared { schedule, costs, .. } = &*self.0;
+        loop {
+            let mut state = self.lock();
+            let is_stopped = state.is_stopped;
+            let end = &mut state.ends[node];
+            let (next, arrival) = (end.arrived.pop_front(), end.arrival);
+            drop(state);
+            let Some(delivered) = next else {
+                if is_stopped {
+                    return;
+                }
+                schedule.wait(arrival);
+                continue;
+            };
+            schedule.compute((costs.node_payload_ns + costs.node_byte_ns * delivered.payload.len() as f64) as u64);
+            let end = &mut self.lock().ends[node];
+            end.waiting.push_back(Event::Ordered(delivered));
+            schedule.ring(end.bell, true);
         }
     }
 }
@@ -172,16 +217,14 @@ impl TotalOrder for LinkOrder {
 mod tests {
     use super::*;
 
-    /// Two nodes propose; both are delivered both payloads in one order, after what the leader took for them.
-    #[test]
-    fn payloads_wait_for_each_other_at_the_leader() {
-        let schedule = Schedule::new(&[1, 1, 1]);
-        let costs = LinkCosts { latency_ns: 100.0, payload_ns: 10.0, byte_ns: 1.0 };
-        let link = Link::new(&schedule, 3, costs);
+    /// Two of three nodes propose; both are delivered both payloads in one order. Returns when each got which.
+    fn delivered_in_turn(costs: LinkCosts, machines: usize) -> Vec<(u64, u64, u64)> {
+        let schedule = Schedule::new(&vec![1; machines]);
+        let link = Link::new(&schedule, (3, machines), costs);
         let log = Arc::new(Mutex::new(Vec::new()));
         for node in 0..2 {
             let (end, own, log) = (link.end(node), schedule.clone(), log.clone());
-            schedule.spawn(node as usize, move || {
+            schedule.spawn(node as usize % machines, move || {
                 end.propose(Bytes::from(vec![node as u8; 5])).expect("a payload");
                 let mut events = Vec::new();
                 while end.deliver(&mut events, 9, Duration::ZERO).is_ok() {
@@ -192,10 +235,28 @@ mod tests {
                 }
             });
         }
-        assert_eq!(schedule.run(1_000), 2, "they wait for more");
-        // Two followers, 15 ns each.
-        assert_eq!(*log.lock().unwrap(), [(130, 0, 0), (130, 1, 0), (160, 0, 1), (160, 1, 1)]);
+        assert_eq!(schedule.run(1_000), 2 + 3, "they and the order's threads wait for more");
         link.stop();
         assert_eq!(schedule.run(2_000), 0);
+        Arc::into_inner(log).unwrap().into_inner().unwrap()
+    }
+
+    const LEADER: LinkCosts =
+        LinkCosts { latency_ns: 100.0, payload_ns: 10.0, byte_ns: 1.0, node_payload_ns: 0.0, node_byte_ns: 0.0 };
+
+    #[test]
+    fn payloads_wait_for_each_other_at_the_leader() {
+        // Two followers, 15 ns each.
+        assert_eq!(delivered_in_turn(LEADER, 3), [(130, 0, 0), (130, 1, 0), (160, 0, 1), (160, 1, 1)]);
+    }
+
+    /// On machines of their own the order's threads of all nodes work at a time; on one core they take turns.
+    #[test]
+    fn payloads_take_processor_time_of_each_node() {
+        let costs = LinkCosts { node_payload_ns: 15.0, node_byte_ns: 1.0, ..LEADER };
+        assert_eq!(delivered_in_turn(costs, 3), [(150, 0, 0), (150, 1, 0), (180, 0, 1), (180, 1, 1)]);
+        let on_one = delivered_in_turn(costs, 1);
+        // Five of six, if the node without a reader comes last.
+        assert!(on_one.last().unwrap().0 >= 130 + 5 * 20, "{on_one:?}");
     }
 }

@@ -5,6 +5,7 @@ use super::cluster::{Measured, Nodes, Setting, System};
 use super::gauge::{Costs, Gauge};
 use super::link::LinkCosts;
 use crate::engines::replicas::replicas;
+use crate::machine;
 use crate::workloads::{Client, Partitioned};
 use bytes::Bytes;
 use dur::{Meter, Options};
@@ -28,7 +29,7 @@ fn take(order: &NodeOrder, mut payloads: usize) -> Result<(), OrderError> {
     Ok(())
 }
 
-/// Proposes payloads of so many bytes, takes them, and returns the nanoseconds that it took.
+/// Proposes payloads of so many bytes, takes them, and returns the nanoseconds that passed.
 fn order_all(order: &NodeOrder, count: usize, bytes: usize) -> Result<f64, OrderError> {
     let (payload, start) = (Bytes::from(vec![7; bytes]), Instant::now());
     for _ in 0..count {
@@ -43,25 +44,53 @@ fn order_all(order: &NodeOrder, count: usize, bytes: usize) -> Result<f64, Order
     Ok(start.elapsed().as_nanos() as f64)
 }
 
-/// What the order of three replicas takes.
+/// What the order takes for a payload of some length, in nanoseconds.
+struct PerPayload {
+    /// Of its busiest thread: those of a leader work at a time, on a machine that has the cores.
+    busiest: f64,
+    /// Of all threads of all replicas.
+    all: f64,
+}
+
+/// Has payloads ordered, and looks at the processor time of the replicas' threads. That of this one, which proposes and takes, is the
+/// engine's.
+fn per_payload(order: &NodeOrder, count: usize, bytes: usize) -> Result<PerPayload, String> {
+    let times = || machine::cpu_time_of_others().ok_or("the system does not say what threads use (/proc/self/task)");
+    let before = times()?;
+    order_all(order, count, bytes).map_err(|error| error.to_string())?;
+    let used = times()?.into_iter().map(|(thread, time)| {
+        let used = time.saturating_sub(before.get(&thread).copied().unwrap_or_default());
+        used.as_nanos() as f64 / count as f64
+    });
+    let (busiest, all) = used.fold((0.0, 0.0), |(most, sum), used| (f64::max(most, used), sum + used));
+    Ok(PerPayload { busiest, all })
+}
+
+/// What the order of three replicas takes. Processor time is told in steps of 10 ms, so that payloads are many.
 ///
 /// # Errors
 /// The order failed: a sentence.
 pub fn link_costs() -> Result<LinkCosts, String> {
-    /// Two followers.
     const FOLLOWERS: f64 = 2.0;
+    const NODES: f64 = 3.0;
     let orders = replicas(3)?;
-    let measure = || -> Result<LinkCosts, OrderError> {
-        let order = &orders[0];
-        let mut latencies = (0..100).map(|_| order_all(order, 1, 64)).collect::<Result<Vec<_>, _>>()?;
-        latencies.sort_unstable_by(f64::total_cmp);
-        let (small, large) = ((10_000, 64), (100, 60_000));
-        let of_small = order_all(order, small.0, small.1)? / small.0 as f64;
-        let of_large = order_all(order, large.0, large.1)? / large.0 as f64;
-        let byte_ns = (of_large - of_small).max(0.0) / (large.1 - small.1) as f64 / FOLLOWERS;
-        Ok(LinkCosts { latency_ns: latencies[latencies.len() / 2], payload_ns: of_small / FOLLOWERS, byte_ns })
-    };
-    measure().map_err(|error| format!("the order of three replicas: {error}"))
+    let order = &orders[0];
+    let mut latencies = (0..100)
+        .map(|_| order_all(order, 1, 64))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| format!("the order of three replicas: {error}"))?;
+    latencies.sort_unstable_by(f64::total_cmp);
+    let (short, long) = (64, 60_000);
+    let of_short = per_payload(order, 40_000, short)?;
+    let of_long = per_payload(order, 500, long)?;
+    let of_byte = |short_ns: f64, long_ns: f64| (long_ns - short_ns).max(0.0) / (long - short) as f64;
+    Ok(LinkCosts {
+        latency_ns: latencies[latencies.len() / 2],
+        payload_ns: of_short.busiest / FOLLOWERS,
+        byte_ns: of_byte(of_short.busiest, of_long.busiest) / FOLLOWERS,
+        node_payload_ns: of_short.all / NODES,
+        node_byte_ns: of_byte(of_short.all, of_long.all) / NODES,
+    })
 }
 
 /// Runs a workload on nodes of this machine.

@@ -55,6 +55,7 @@ fn places(scale: Scale) -> (Vec<Place>, Vec<String>) {
         clients: bank::clients(scale),
         workload: bank::plan("dur-low", 7, remote),
         calibrated_on: bank::plan("dur-low", 3, 0.0),
+        access_ns: None,
     }));
     let mut notes = tpcc::tpcc_notes(scale);
     notes.push("Bank and TPC-C at low contention, as the thesis says of all but Vacation".to_owned());

@@ -92,11 +92,13 @@ pub fn perform(
     let (places, mut notes) = (simulation.places)(scale);
     let link = measurements.link()?;
     notes.push(format!(
-        "the order, measured on three replicas of this machine: {:.0} us from a proposal to its delivery; {:.0} ns for a payload and \
-         {:.2} ns for a byte, for each follower",
+        "the order, measured on three replicas of this machine: {:.0} us from a proposal to its delivery; its busiest thread takes {:.0} \
+         ns for a payload and {:.2} ns for a byte, for each follower; each node takes {:.0} and {:.2} ns of processors",
         link.latency_ns / 1e3,
         link.payload_ns,
-        link.byte_ns
+        link.byte_ns,
+        link.node_payload_ns,
+        link.node_byte_ns
     ));
     let (mut figures, mut failed) = (Vec::new(), Vec::new());
     for (number, place) in places.iter().enumerate() {
@@ -105,7 +107,7 @@ pub fn perform(
             notes.push(note);
         }
         let model = Model {
-            costs: costs.clone(),
+            costs: costs.clone().with_access(place.access_ns),
             link,
             cores: CORES,
             is_one_machine: false,
@@ -149,6 +151,9 @@ pub(super) fn figure(place: &Place, system: System, measured: &Measured) -> Figu
     let mut parameters = place.workload.parameters();
     if let Some(parameters) = parameters.as_object_mut() {
         parameters.insert("nodes".to_owned(), place.nodes.into());
+        if let Some(nanoseconds) = place.access_ns {
+            parameters.insert("access_ns".to_owned(), nanoseconds.into());
+        }
         parameters.insert("skipped_percent".to_owned(), measured.skipped_percent.into());
     }
     Figure {

@@ -58,7 +58,7 @@ where
     let machines = if model.is_one_machine { 1 } else { setting.nodes as usize };
     let schedule = Schedule::new(&vec![model.cores; machines]);
     let gauge = Gauge::charging(schedule.clone(), model.costs.clone());
-    let link = Link::new(&schedule, setting.nodes, model.link);
+    let link = Link::new(&schedule, (setting.nodes, machines), model.link);
     let change = |number: usize, options| {
         let threads: Arc<dyn Threads> = Arc::new(OnMachine { schedule: schedule.clone(), machine: number % machines });
         let meter: Arc<dyn Meter> = gauge.clone();
