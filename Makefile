@@ -88,9 +88,10 @@ test-clients: tools ## Drivers, ORMs and tools against the server and PostgreSQL
 	$(CARGO) test --workspace $(SIMULATED) $(LOCKED) --test compatibility
 
 # Out of continuous integration: it compiles a library in C, and downloads and starts brokers in Java.
-test-kafka: tools target/kafka/lib/ready ## The order on Kafka, on three brokers that it starts; needs a JDK, Maven and OpenSSL's headers
+test-kafka: tools target/kafka/lib/ready ## The order on Kafka, and a cluster on it, on three brokers that it starts; needs a JDK, Maven and OpenSSL's headers
 	$(CARGO) clippy -p seriatim-kafka -p seriatim-cli --features seriatim-kafka/client,seriatim-cli/kafka --all-targets $(LOCKED) -- -D warnings
 	CI=1 $(CARGO) test -p seriatim-kafka --features client $(LOCKED)
+	CI=1 $(CARGO) test -p seriatim-cli --features kafka $(LOCKED) --test cluster on_kafka
 
 # The broker's libraries, downloaded once.
 target/kafka/lib/ready: crates/order/kafka/tests/brokers/pom.xml

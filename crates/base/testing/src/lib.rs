@@ -1,10 +1,11 @@
 //! What the tests of several crates share: temporary directories, commands that ran, programs that may be missing, ports, proxies,
-//! certificates, members of etcd, the engine to test, and PostgreSQL to compare with.
+//! certificates, members of etcd, brokers of Kafka, the engine to test, and PostgreSQL to compare with.
 //!
 //! For `[dev-dependencies]` only. It depends on no other crate of the workspace.
 #![forbid(unsafe_code)]
 
 mod authority;
+pub mod brokers;
 mod directory;
 mod engine;
 mod members;

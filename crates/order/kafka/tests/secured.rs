@@ -3,10 +3,10 @@
 mod common;
 
 use common::Kafka;
-use common::brokers::{Brokers, Listener, Setting};
 use env::time::Duration;
 use seriatim_kafka::{KafkaError, KafkaOptions, KafkaOrder, KafkaTls, KafkaUser, Mechanism};
 use testing::Authority;
+use testing::brokers::{Brokers, Listener, Setting};
 use total::suite::{Cluster, propose, take};
 use total::{OrderLimits, TotalOrder};
 

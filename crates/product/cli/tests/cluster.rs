@@ -347,6 +347,61 @@ fn a_cluster_on_etcd_needs_one_node_and_a_majority_of_members() {
     (0..3).for_each(|node| assert_eq!(nodes.stop(node), Some(0)));
 }
 
+/// What a cluster on Kafka must do. It is run by `make test-kafka`, which has brokers.
+#[cfg(feature = "kafka")]
+#[test]
+fn a_cluster_on_kafka_needs_one_node_and_a_majority_of_brokers() {
+    use testing::brokers::{self, Brokers, Listener, Setting};
+    if !brokers::can_start() {
+        return;
+    }
+    let listeners = vec![Listener { name: "NODES", protocol: "PLAINTEXT" }];
+    let mut brokers = Brokers::new(3, Setting { listeners, ..Setting::default() });
+    brokers.start();
+    let addresses: Vec<String> = (0..3).map(|at| format!("127.0.0.1:{}", brokers.port(at, 0))).collect();
+    let mut nodes = Nodes::on_kafka("on-kafka", 3, &addresses);
+    nodes.start_all();
+    let mut client = nodes.client(0);
+    client.batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
+    // Longer than a record of Kafka: it is proposed in parts.
+    client
+        .batch_execute("CREATE TABLE big AS SELECT g AS a, repeat('x', 500) AS b FROM generate_series(1, 4000) g")
+        .unwrap();
+    assert_eq!(show(&mut nodes.client(1), "SELECT count(*), sum(length(b)) FROM big"), "4000|2000000");
+    assert_eq!(show(&mut nodes.client(2), "SELECT part FROM seriatim_cluster WHERE is_self"), "kafka");
+    drop(client);
+    let load = Load::start(&nodes.door());
+    load.await_rows(&[0, 1, 2], 5);
+    // Any one node goes on without the others, and they come back on their directories.
+    nodes.kill(0);
+    nodes.kill(1);
+    load.await_rows(&[2], 5);
+    nodes.revive(0);
+    nodes.revive(1);
+    load.await_rows(&[0, 1, 2], 5);
+    // A broker is not missed, whichever it is.
+    for broker in 0..3 {
+        brokers.kill(broker);
+        load.await_rows(&[0, 1, 2], 5);
+        brokers.start_again(broker);
+        load.await_rows(&[0, 1, 2], 5);
+    }
+    // A node without its directory, for which Kafka does not keep the begin any more, gets a state, and is as it was.
+    nodes.kill(2);
+    std::fs::remove_dir_all(nodes.data(2)).unwrap();
+    let mut client = nodes.client(0);
+    for _ in 0..8 {
+        until_done(&mut client, "INSERT INTO big SELECT -g, repeat('y', 500000) FROM generate_series(1, 20) g");
+    }
+    until_done(&mut client, "DELETE FROM big WHERE a < 0");
+    nodes.revive(2);
+    nodes.process(2).says("fetching the state of node");
+    load.await_rows(&[0, 1, 2], 5);
+    assert_eq!(show(&mut nodes.client(2), "SELECT count(*), sum(length(b)) FROM big"), "4000|2000000");
+    check_rows(&nodes, &load.end());
+    (0..3).for_each(|node| assert_eq!(nodes.stop(node), Some(0)));
+}
+
 /// Runs a node that does not start; the exit code and its words.
 fn refused(command: &mut Command, why: &str) {
     Ran::of(command).refused(2, why);

@@ -3,9 +3,6 @@
 //! The tests of a program share the brokers, and have a topic each.
 #![allow(dead_code, reason = "each test program needs a part of it")]
 
-pub mod brokers;
-
-use brokers::{Brokers, Listener, Setting};
 use env::Randomness;
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
@@ -13,6 +10,7 @@ use seriatim_kafka::{KafkaError, KafkaOptions, KafkaOrder};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use testing::Proxy;
+use testing::brokers::{self, Brokers, Listener, Setting};
 use total::suite::{Cluster, Faults, NODES, Partitions};
 use total::{OrderLimits, Position};
 

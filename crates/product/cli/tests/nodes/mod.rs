@@ -193,14 +193,22 @@ impl Nodes {
 
     /// A cluster over an etcd cluster, whose nodes do not run yet.
     pub fn on_etcd(name: &str, count: usize, endpoints: &[String]) -> Nodes {
+        Nodes::on_servers(name, count, &format!("[etcd]\nendpoints = {endpoints:?}\n"))
+    }
+
+    /// A cluster over a Kafka cluster, whose nodes do not run yet.
+    pub fn on_kafka(name: &str, count: usize, brokers: &[String]) -> Nodes {
+        Nodes::on_servers(name, count, &format!("[kafka]\nbrokers = {brokers:?}\n"))
+    }
+
+    fn on_servers(name: &str, count: usize, servers: &str) -> Nodes {
         let (directory, host) = (Directory::made(name), host());
         let mut text = format!("name = \"{name}\"\n");
         for node in 0..count {
             let [_, state] = listens(&host, node);
             text.push_str(&format!("\n[[node]]\nstate = \"{state}\"\n"));
         }
-        text.push_str(&format!("\n[etcd]\nendpoints = {endpoints:?}\n"));
-        directory.file("cluster.toml", &text);
+        directory.file("cluster.toml", format!("{text}\n{servers}"));
         Nodes::of(directory, host, count, &[])
     }
 

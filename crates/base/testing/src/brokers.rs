@@ -1,11 +1,11 @@
 //! Brokers of Kafka in KRaft mode, as processes, each of them also a controller.
 
+use crate::{Directory, free_ports};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use testing::{Directory, free_ports};
 
 /// Where `make test-kafka` puts the broker's libraries.
 const LIBRARIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../target/kafka/lib");
@@ -15,14 +15,15 @@ const CLUSTER: &str = "MkU3OEVBNTcwNTJENDM2Qg";
 pub fn can_start() -> bool {
     let what = "an order on Kafka";
     if !Path::new(LIBRARIES).join("ready").exists() {
-        testing::skip("the broker's libraries are missing (make test-kafka downloads them)", what);
+        crate::skip("the broker's libraries are missing (make test-kafka downloads them)", what);
         return false;
     }
-    testing::has("java", what)
+    crate::has("java", what)
 }
 
 /// A listener of each broker for clients.
 pub struct Listener {
+    /// Its name in the brokers' settings.
     pub name: &'static str,
     /// `PLAINTEXT`, `SSL` and so on.
     pub protocol: &'static str,
@@ -31,6 +32,7 @@ pub struct Listener {
 /// What a cluster is like.
 #[derive(Default)]
 pub struct Setting {
+    /// Listeners for clients.
     pub listeners: Vec<Listener>,
     /// Further settings.
     pub properties: String,
@@ -176,6 +178,7 @@ impl Brokers {
         }
     }
 
+    /// Whether a broker was started and not killed.
     pub fn is_running(&self, broker: u64) -> bool {
         self.running[broker as usize].is_some()
     }
