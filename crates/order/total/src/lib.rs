@@ -14,8 +14,9 @@
 //!
 //! # Invariants
 //! - **O1** All nodes are delivered the same payloads in the same order, each of them once.
-//! - **O2** Payloads of one origin (a life of a node) are delivered in the order in which they were handed in, without
-//!   holes.
+//! - **O2** What is delivered of one origin (a life of a node) is a prefix of what it handed in, in the same order: if a
+//!   payload is delivered, all before it were. The numbers of its payloads grow. They may have gaps, since an order may
+//!   number its barriers too.
 //! - **O3** A payload that was taken is delivered, as long as its node lives and the order has its majority.
 //! - **O4** A barrier's position is at or behind every payload that was delivered anywhere before the barrier was asked
 //!   for.
@@ -80,7 +81,7 @@ pub struct Delivered {
     pub position: Position,
     /// Who proposed it.
     pub origin: Origin,
-    /// What [`TotalOrder::propose`] returned for it: greater for each further payload of an origin.
+    /// What [`TotalOrder::propose`] returned for it: greater for each further payload of an origin, by one or more.
     pub submission: u64,
     /// Payload as proposed.
     pub payload: Bytes,
@@ -140,8 +141,8 @@ pub trait TotalOrder: Send + Sync {
     /// Returns what this order can do.
     fn capabilities(&self) -> Capabilities;
 
-    /// Hands in a payload, and returns its number. It does not wait; the payload is ordered when it is delivered, here
-    /// and everywhere.
+    /// Hands in a payload, and returns its number, which is greater than that of each payload before it in this life (O2).
+    /// It does not wait; the payload is ordered when it is delivered, here and everywhere.
     ///
     /// # Errors
     /// [`OrderError::Busy`], [`OrderError::Empty`], [`OrderError::TooLarge`], [`OrderError::NoSpace`],

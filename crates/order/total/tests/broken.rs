@@ -5,7 +5,8 @@ mod common;
 use bytes::Bytes;
 use common::Nodes;
 use seriatim_total::sequencer::SequencerOrder;
-use seriatim_total::suite::{Cluster, NODES, agreement, barriers, lag, lives, room};
+use seriatim_total::suite::faults::under_faults;
+use seriatim_total::suite::{Cluster, Faults, NODES, Partitions, agreement, barriers, lag, lives, room};
 use seriatim_total::{Capabilities, Delivered, Event, OrderError, OrderLimits, Origin, Position, Room, TotalOrder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -39,9 +40,17 @@ enum Fault {
     KeepsNothing,
     /// A life begins at the end of the order.
     BeginsAtTheEnd,
+    /// Nothing: numbers between those of payloads are used for other things.
+    LeavesNumbersOut,
+    /// The first payload of a life is never ordered, and those after it are.
+    Loses,
+    /// A payload is delivered under a number that it does not have.
+    NumbersAnew,
+    /// No payload that was taken is ordered.
+    Forgets,
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 16] = [
     Fault::None,
     Fault::Repeats,
     Fault::LeavesOut,
@@ -54,7 +63,16 @@ const FAULTS: [Fault; 12] = [
     Fault::ForgetsTheGap,
     Fault::KeepsNothing,
     Fault::BeginsAtTheEnd,
+    Fault::LeavesNumbersOut,
+    Fault::Loses,
+    Fault::NumbersAnew,
+    Fault::Forgets,
 ];
+
+/// Whether nothing is wrong with an order.
+const fn is_right(fault: Fault) -> bool {
+    matches!(fault, Fault::None | Fault::LeavesNumbersOut)
+}
 
 /// Nodes of which one is broken in the way of this number.
 struct Broken<const FAULT: usize> {
@@ -68,13 +86,16 @@ struct BrokenOrder {
     end: SequencerOrder,
     fault: Fault,
     delivered: Mutex<u64>,
+    /// Payloads that it was handed.
+    handed_in: Mutex<u64>,
 }
 
 impl<const FAULT: usize> Broken<FAULT> {
     fn broken(&mut self, node: u64) {
         let fault = if node == 1 || node == 2 || FAULT >= 5 { FAULTS[FAULT] } else { Fault::None };
         let end = self.nodes.take(node);
-        self.ends[node as usize] = Some(BrokenOrder { end, fault, delivered: Mutex::default() });
+        self.ends[node as usize] =
+            Some(BrokenOrder { end, fault, delivered: Mutex::default(), handed_in: Mutex::default() });
     }
 }
 
@@ -82,7 +103,7 @@ impl<const FAULT: usize> Cluster for Broken<FAULT> {
     type Order = BrokenOrder;
 
     /// Some faults are noticed by what does not come.
-    const PATIENCE: Duration = Duration::from_millis(300);
+    const PATIENCE: Duration = if is_right(FAULTS[FAULT]) { Nodes::PATIENCE } else { Duration::from_millis(300) };
 
     fn start(limits: OrderLimits) -> Self {
         let mut all = Broken { nodes: Nodes::start(limits), ends: (0..NODES).map(|_| None).collect() };
@@ -112,6 +133,38 @@ impl<const FAULT: usize> Cluster for Broken<FAULT> {
     }
 }
 
+impl<const FAULT: usize> Partitions for Broken<FAULT> {
+    fn cut_off(&self, node: u64) {
+        self.nodes.cut_off(node);
+    }
+
+    fn connect(&self, node: u64) {
+        self.nodes.connect(node);
+    }
+}
+
+impl<const FAULT: usize> Faults for Broken<FAULT> {
+    fn lose_answers(&self, node: u64) {
+        self.nodes.lose_answers(node);
+    }
+
+    fn pause(&self, server: u64) {
+        self.nodes.pause(server);
+    }
+
+    fn go_on(&self, server: u64) {
+        self.nodes.go_on(server);
+    }
+
+    fn kill(&mut self, server: u64) {
+        self.nodes.kill(server);
+    }
+
+    fn start_again(&mut self, server: u64) {
+        self.nodes.start_again(server);
+    }
+}
+
 impl BrokenOrder {
     /// Breaks what was delivered.
     fn spoil(&self, events: &mut Vec<Event>, from: usize) {
@@ -132,6 +185,8 @@ impl BrokenOrder {
                 (Fault::Swaps, Event::Ordered(_)) if *count >= 5 && at > from => swap_payloads(events, at),
                 (Fault::Alters, Event::Ordered(delivered)) if *count == 5 => delivered.payload = Bytes::from("other"),
                 (Fault::OneLife, Event::Ordered(delivered)) => delivered.origin.life = 1,
+                (Fault::LeavesNumbersOut, Event::Ordered(delivered)) => delivered.submission *= 2,
+                (Fault::Loses | Fault::NumbersAnew, Event::Ordered(delivered)) => delivered.submission += 1,
                 (Fault::ForgetsTheGap, Event::Behind { earliest, .. }) => {
                     self.end.resume(*earliest).expect("what follows is kept");
                 }
@@ -164,7 +219,17 @@ impl TotalOrder for BrokenOrder {
         if self.fault == Fault::TakesNothing && payload.is_empty() {
             return Ok(0);
         }
-        self.end.propose(payload)
+        let mut handed_in = self.handed_in.lock().unwrap();
+        let is_lost = match self.fault {
+            Fault::Loses => *handed_in == 0,
+            Fault::Forgets => true,
+            _ => false,
+        };
+        // A payload that is lost has a number all the same.
+        let before = u64::from(self.fault == Fault::Loses && *handed_in > 0);
+        let number = if is_lost { Ok(*handed_in) } else { self.end.propose(payload).map(|number| number + before) };
+        *handed_in += u64::from(number.is_ok());
+        if self.fault == Fault::LeavesNumbersOut { number.map(|number| 2 * number) } else { number }
     }
 
     fn room(&self, patience: Duration) -> Result<Room, OrderError> {
@@ -211,6 +276,42 @@ fn an_order_without_a_fault_passes() {
     barriers::a_barrier_is_behind_what_was_delivered_anywhere::<Broken<0>>();
     lag::who_is_behind_is_told_and_resumes::<Broken<0>>();
     lag::what_is_kept_is_delivered_again::<Broken<0>>();
+}
+
+fn fails_under_faults<const FAULT: usize>(seed: u64) -> bool {
+    fails(|| assert!(under_faults::<Broken<FAULT>>(seed, 8) > 0))
+}
+
+/// Seeds of the faults that the suite chooses.
+const SEEDS: std::ops::Range<u64> = 0..3;
+
+#[test]
+fn faults_are_borne_by_orders_that_may_leave_numbers_out() {
+    for seed in SEEDS {
+        assert!(under_faults::<Broken<0>>(seed, 8) > 0);
+        assert!(under_faults::<Broken<12>>(seed, 8) > 0);
+    }
+    agreement::all_nodes_are_delivered_the_same::<Broken<12>>();
+    lives::an_earlier_life_keeps_its_name::<Broken<12>>();
+}
+
+#[test]
+fn under_faults_too_what_is_broken_is_noticed() {
+    for seed in SEEDS {
+        assert!(fails_under_faults::<1>(seed), "it repeats: {seed}");
+        assert!(fails_under_faults::<2>(seed), "it leaves out: {seed}");
+        assert!(fails_under_faults::<3>(seed), "it swaps: {seed}");
+        assert!(fails_under_faults::<4>(seed), "it alters: {seed}");
+    }
+}
+
+#[test]
+fn a_payload_that_all_nodes_lack_is_noticed() {
+    for seed in SEEDS {
+        assert!(fails_under_faults::<13>(seed), "one is lost: {seed}");
+        assert!(fails_under_faults::<14>(seed), "another number: {seed}");
+        assert!(fails_under_faults::<15>(seed), "the last are lost: {seed}");
+    }
 }
 
 #[test]

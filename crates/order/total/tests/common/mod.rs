@@ -1,7 +1,7 @@
 //! Three nodes of a sequencer.
 
 use seriatim_total::sequencer::{Sequencer, SequencerOrder};
-use seriatim_total::suite::{Cluster, NODES, Partitions};
+use seriatim_total::suite::{Cluster, Faults, NODES, Partitions};
 use seriatim_total::{OrderLimits, Position};
 
 pub struct Nodes {
@@ -50,5 +50,28 @@ impl Partitions for Nodes {
 
     fn connect(&self, node: u64) {
         self.sequencer.connect(node);
+    }
+}
+
+/// The list has no server beside a node: what happens to one is that its node is cut off.
+impl Faults for Nodes {
+    fn lose_answers(&self, node: u64) {
+        self.cut_off(node);
+    }
+
+    fn pause(&self, server: u64) {
+        self.cut_off(server);
+    }
+
+    fn go_on(&self, server: u64) {
+        self.connect(server);
+    }
+
+    fn kill(&mut self, server: u64) {
+        self.cut_off(server);
+    }
+
+    fn start_again(&mut self, server: u64) {
+        self.connect(server);
     }
 }
