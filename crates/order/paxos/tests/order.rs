@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use env::time::Duration;
-use env::{RealDisk, SimDisk, SimDiskOptions};
+use env::{Randomness, RealDisk, SimDisk, SimDiskOptions};
 use paxos::config::{Durability, Options};
 use paxos::node::{Listen, NodeOptions};
 use paxos::order::NodeOrder;
@@ -10,7 +10,8 @@ use seriatim_paxos as paxos;
 use std::net::TcpListener;
 use std::sync::Arc;
 use testing::{Directory, Proxy};
-use total::suite::{Cluster, NODES, Partitions};
+use total::suite::faults::under_faults;
+use total::suite::{Cluster, Faults, NODES, Partitions};
 use total::{Event, OrderError, OrderLimits, Position, TotalOrder, order_partitions, order_suite};
 
 /// Three replicas on loopback, each with a directory that survives it, and a proxy from each to each other one.
@@ -114,6 +115,43 @@ impl Partitions for Replicas {
     fn connect(&self, node: u64) {
         self.proxies_of(node).for_each(Proxy::connect);
     }
+}
+
+/// A node has no server beside it: its replica stops and starts with it. So a fault of a server is one of the connections of its replica:
+/// a paused one answers nothing, and all that was sent to it comes when it goes on.
+impl Faults for Replicas {
+    fn lose_answers(&self, node: u64) {
+        self.proxies_of(node).for_each(Proxy::lose_answers);
+    }
+
+    fn pause(&self, server: u64) {
+        self.proxies_of(server).for_each(|proxy| {
+            proxy.hold_questions();
+            proxy.hold_answers();
+        });
+    }
+
+    fn go_on(&self, server: u64) {
+        self.connect(server);
+    }
+
+    fn kill(&mut self, server: u64) {
+        self.cut_off(server);
+    }
+
+    fn start_again(&mut self, server: u64) {
+        self.connect(server);
+    }
+}
+
+/// Connections are held up, cut and lose answers, nodes start again: in any order, under load.
+#[test]
+fn whatever_happens_all_lives_are_delivered_one_order() {
+    let seed =
+        std::env::var("SEED").map_or_else(|_| Randomness::from_entropy().next_u64(), |seed| seed.parse().unwrap());
+    testing::say(&format!("the faults of Paxos: SEED={seed}"));
+    let count = under_faults::<Replicas>(seed, 12);
+    assert!(count > 1_000, "{count} deliveries");
 }
 
 order_suite!(Replicas);

@@ -12,7 +12,7 @@
 //! | it is new: its owner is a candidate, or a message named the ballot | after half the timeout |
 //! | this replica has just started | at once: an existing leader answers |
 //! | this replica is its candidate | until it is elected; it tries again after a random time, first a quarter to half the timeout |
-//! | this replica leads in it | when it has received nothing from a majority for the timeout |
+//! | this replica leads in it | when it has received nothing for the timeout from a majority that receives it: who reports suspicion does not |
 //!
 //! A leader without contact to a majority steps aside silently: it proposes nothing, sends no heartbeats, names no leader to
 //! its clients and supports the suspicion of others. It keeps its ballot, since there may be no higher one: if a majority
@@ -138,7 +138,7 @@ impl Detector {
     pub(super) fn look(&mut self, now: Moment, peers: &Peers) {
         match self.role {
             Role::Follower if now >= self.silence_ends => self.suspect(now),
-            Role::Leading if self.suspects() || now >= self.contact_ends => match peers.contact(self.suspicion) {
+            Role::Leading if self.suspects() || now >= self.contact_ends => match peers.contact(now, self.suspicion) {
                 Some(until) if until > now => (self.suspecting, self.contact_ends) = (None, until),
                 _ => self.suspect(now),
             },

@@ -147,9 +147,12 @@ impl Peers {
         self.voters().filter(|peer| self.get(*peer).suspected.is_some_and(fresh)).count()
     }
 
-    /// Until when a majority counts as heard if each message counts for `lifetime`; `NEVER` if this replica is one.
-    pub(super) fn contact(&self, lifetime: Duration) -> Option<Moment> {
-        let mut heard: Vec<_> = self.voters().filter_map(|peer| self.get(peer).heard).collect();
+    /// Until when a majority counts as heard if each message counts for `lifetime`; `NEVER` if this replica is one. A peer that has
+    /// reported within `lifetime` that it receives no leader is none of it: it does not receive this one.
+    pub(super) fn contact(&self, now: Moment, lifetime: Duration) -> Option<Moment> {
+        let suspects = |peer: &ReplicaId| self.get(*peer).suspected.is_some_and(|at| now < at + lifetime);
+        let receiving = self.voters().filter(|peer| !suspects(peer));
+        let mut heard: Vec<_> = receiving.filter_map(|peer| self.get(peer).heard).collect();
         heard.sort_unstable_by(|a, b| b.cmp(a));
         let Some(last) = (self.replicas / 2).checked_sub(1) else { return Some(Moment::NEVER) };
         usize::try_from(last).ok().and_then(|last| heard.get(last)).map(|at| *at + lifetime)

@@ -113,6 +113,17 @@ fn a_leader_that_is_half_cut_off_is_replaced() {
     }
 }
 
+/// A leader that one peer does not receive, and that does not receive the other one, has nobody's votes, although each side hears somebody.
+#[test]
+fn a_leader_without_one_peer_in_both_directions_is_replaced() {
+    let mut cluster = Cluster::led(3, 0, |_| {});
+    cluster.cut.extend([(0, 2), (1, 0)]);
+    cluster.wait(6 * SUSPICION, |cluster| (1..3).all(|id| matches!(cluster.replica(id).leader(), Some(1 | 2))));
+    let leader = cluster.replica(1).leader().unwrap();
+    cluster.submit(leader as usize, chunk(leader, 1, 1..2));
+    cluster.wait(SUSPICION, |cluster| cluster.requests(1) == [(leader, 1)] && cluster.requests(2) == [(leader, 1)]);
+}
+
 /// With two of five dead every other replica is needed, even one whose messages are lost on the way to the leader.
 #[test]
 fn an_isolated_leader_lends_its_suspicion() {
