@@ -260,10 +260,10 @@ pub enum Fault {
         /// Error text of the disk.
         detail: String,
     },
-    /// Writing or syncing the log failed after the transaction was installed: whether it committed is unknown until the database is
-    /// opened again. No transaction can write until then.
+    /// Whether the transaction committed is unknown: the log failed after it was installed ([`Fault::log_failed_at_commit`]), or nobody
+    /// answered for its place in an order of several nodes.
     OutcomeUnknown {
-        /// Error text of the disk.
+        /// What happened, and how to find out.
         detail: String,
     },
     /// The log refuses writes since an earlier failure.
@@ -290,6 +290,11 @@ pub enum Fault {
         /// What it waited for, and how long.
         detail: String,
     },
+    /// This node of a cluster takes part no more. Nothing was changed.
+    Left {
+        /// Why.
+        detail: String,
+    },
     /// Another checkpoint is being written.
     CheckpointRunning,
     /// The data directory is open already, in this process or another one.
@@ -309,6 +314,14 @@ pub enum Fault {
         /// Error text of the disk.
         detail: String,
     },
+}
+
+impl Fault {
+    /// The log failed after a transaction was installed: whether it committed is known when the database is opened again, and nothing
+    /// can be written before.
+    pub fn log_failed_at_commit(why: impl fmt::Display) -> Fault {
+        Fault::OutcomeUnknown { detail: format!("the log failed: {why}; reopen the database to find out") }
+    }
 }
 
 impl Error {
@@ -380,7 +393,7 @@ impl Error {
                 Fault::Corruption { .. } => "XX001",
                 Fault::NewerFormat { .. } => "0A000",
                 Fault::ReadOnly => "25006",
-                Fault::Closed | Fault::Behind { .. } => "57P03",
+                Fault::Closed | Fault::Behind { .. } | Fault::Left { .. } => "57P03",
                 Fault::CheckpointRunning | Fault::Locked { .. } => "55006",
                 Fault::Clock { .. } => "58000",
                 Fault::Disk { .. } => "58030",
@@ -660,10 +673,9 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::DiskFull { detail } => write!(f, "disk full, nothing was changed: {detail}"),
-            Fault::OutcomeUnknown { detail } => write!(
-                f,
-                "the log failed, so whether the transaction committed is unknown: {detail}; reopen the database to find out"
-            ),
+            Fault::OutcomeUnknown { detail } => {
+                write!(f, "whether the transaction committed is unknown: {detail}")
+            }
             Fault::LogFailed { detail } => {
                 write!(f, "the log has failed and accepts no more writes: {detail}; reopen the database")
             }
@@ -676,6 +688,9 @@ impl fmt::Display for Fault {
                     f,
                     "this node has not caught up with the others, nothing was changed: {detail}; try again, or on another node"
                 )
+            }
+            Fault::Left { detail } => {
+                write!(f, "this node takes part in its cluster no more: {detail}; connect to another node")
             }
             Fault::CheckpointRunning => f.write_str("another checkpoint is being written"),
             Fault::Locked { detail, .. } => write!(f, "data directory in use: {detail}"),

@@ -160,12 +160,14 @@ fn faults_say_what_to_do() {
     for (fault, part, state) in [
         (Fault::DiskFull { detail: detail() }, "nothing was changed", "53100"),
         (Fault::OutcomeUnknown { detail: detail() }, "whether the transaction committed is unknown", "08007"),
+        (Fault::log_failed_at_commit(detail()), "the log failed: no space left; reopen the database", "08007"),
         (Fault::LogFailed { detail: detail() }, "accepts no more writes", "08007"),
         (Fault::Corruption { detail: detail() }, "data directory damaged", "XX001"),
         (Fault::NewerFormat { detail: detail() }, "data directory of a newer version: ", "0A000"),
         (Fault::Locked { detail: detail(), by_ending: false }, "data directory in use", "55006"),
         (Fault::Clock { detail: detail() }, "clock fault", "58000"),
         (Fault::Disk { detail: detail() }, "disk error", "58030"),
+        (Fault::Left { detail: detail() }, "connect to another node", "57P03"),
     ] {
         let error = Error::from(fault);
         let text = error.to_string();

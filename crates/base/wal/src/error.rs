@@ -209,7 +209,7 @@ impl From<LogError> for model::Error {
             LogError::Locked { holder, .. } => {
                 Fault::Locked { detail, by_ending: holder.is_some_and(env::process::Holder::may_be_ending) }
             }
-            LogError::Stopped(_) => Fault::OutcomeUnknown { detail },
+            LogError::Stopped(_) => Fault::log_failed_at_commit(detail),
             LogError::Corrupt(_) | LogError::NotALog { .. } => Fault::Corruption { detail },
             LogError::NewerFormat { .. } => Fault::NewerFormat { detail },
             LogError::ReadOnly => Fault::ReadOnly,

@@ -65,7 +65,7 @@ impl Core {
 
     /// Stops the node: everybody is told why.
     pub fn stop(&self, error: &Error) {
-        let unknown = Error::Fault(Fault::OutcomeUnknown { detail: error.to_string() });
+        let unknown = Error::Fault(Fault::log_failed_at_commit(error));
         let told = self.line.fail(error, &unknown);
         let jobs = self.queue.close();
         self.tell(told);

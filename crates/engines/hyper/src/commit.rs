@@ -95,7 +95,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if rests_on > self.engine.durable_position()
             && let Err(Error::Fault(Fault::LogFailed { detail })) = self.engine.check_log()
         {
-            return Err(self.fail_with(Fault::OutcomeUnknown { detail }.into()));
+            return Err(self.fail_with(Fault::log_failed_at_commit(detail).into()));
         }
         let Transaction { engine, core } = self;
         let mut worker = core.worker.take().expect("open: it would be poisoned");

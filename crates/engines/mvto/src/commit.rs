@@ -44,7 +44,7 @@ impl<C: Clock> Mvto<C> {
         if rests_on > self.durable()
             && let Err(Error::Fault(Fault::LogFailed { detail })) = self.check_log()
         {
-            let error = Error::Fault(Fault::OutcomeUnknown { detail });
+            let error = Error::Fault(Fault::log_failed_at_commit(detail));
             self.fail(core, &error);
             return Err(error);
         }

@@ -516,5 +516,5 @@ fn disagrees(agreed: Option<(u64, Limits)>) -> Error {
 
 fn replaced(origin: Origin) -> Error {
     let detail = format!("another process takes part as node {} now, instead of its life {}", origin.node, origin.life);
-    Fault::LogFailed { detail }.into()
+    crate::error::stopped(detail)
 }

@@ -195,12 +195,20 @@ pub(crate) fn requested(transaction: Timestamp) -> Error {
 
 /// The order did not do what it was asked for.
 pub(crate) fn order_failed(error: &OrderError) -> Error {
-    Fault::LogFailed { detail: error.to_string() }.into()
+    stopped(error)
 }
 
-/// The outcome of what was proposed is not known.
-pub(crate) fn unknown(detail: impl Into<String>) -> Error {
-    Fault::OutcomeUnknown { detail: detail.into() }.into()
+/// This node takes part no more. Nothing was changed.
+pub(crate) fn stopped(why: impl std::fmt::Display) -> Error {
+    Fault::Left { detail: why.to_string() }.into()
+}
+
+/// The outcome of what was proposed is not known. It may be ordered still, so a read that does not find it decides nothing.
+pub(crate) fn unknown(why: impl std::fmt::Display) -> Error {
+    let detail = format!(
+        "{why}; it may be there or still come: connect to this node or another one, and read whether it is there, before it is run again"
+    );
+    Fault::OutcomeUnknown { detail }.into()
 }
 
 /// The node has not caught up in time.

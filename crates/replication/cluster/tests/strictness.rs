@@ -78,6 +78,9 @@ fn a_node_that_is_cut_off_sheds_load_and_comes_back() {
     put(&mut writer, table, 2, 2).expect("nobody in the way");
     let unknown = writer.commit().expect_err("its place does not come in time");
     assert!(matches!(unknown, Error::Fault(Fault::OutcomeUnknown { .. })), "{unknown}");
+    // What a client can do, on a cluster: nobody has a database to reopen.
+    let said = unknown.to_string();
+    assert!(said.contains("connect to this node or another one") && !said.contains("reopen"), "{said}");
     nodes.sequencer.connect(1);
     await_current(&nodes);
     let mut present = begin(nodes.node(1), Mode::ReadWrite);
