@@ -148,6 +148,14 @@ fn filters_choose_in_place_what_they_choose_row_by_row() {
     for pair in all.windows(2).step_by(5) {
         assert_same(&mut open, table, &Predicate::And(pair.to_vec()));
         assert_same(&mut open, table, &Predicate::Not(Box::new(Predicate::Or(pair.to_vec()))));
+        // Of one column and of several; each alternative looks at the rows that were there before.
+        let unknown = Predicate::Compare(1, Comparison::Less, Value::Null);
+        let any = Predicate::Or(vec![pair[0].clone(), unknown, Predicate::And(pair.to_vec()), pair[1].clone()]);
+        assert_same(&mut open, table, &any);
+        assert_same(&mut open, table, &Predicate::And(vec![any, Predicate::IsNull(7)]));
+    }
+    for several in all.chunks(31) {
+        assert_same(&mut open, table, &Predicate::Or(several.iter().step_by(7).cloned().collect()));
     }
     let range = Predicate::And(vec![
         Predicate::Compare(3, Comparison::GreaterOrEqual, Value::Int(500_000)),

@@ -54,8 +54,20 @@ impl Chosen {
             Predicate::True => {}
             Predicate::And(all) => all.iter().for_each(|filter| self.narrow(filter, store)),
             filter if self.narrow_by_column(filter, store) => {}
+            Predicate::Or(any) => self.narrow_to_any(any, store),
             filter => self.narrow_each(filter, store),
         }
+    }
+
+    /// Keeps the slots of which one of several filters is true, each of which looks at the slots that were there before.
+    fn narrow_to_any(&mut self, any: &[Predicate], store: &Store) {
+        let (before, mut either) = (self.marks, [0; BATCH_ROWS]);
+        for filter in any {
+            self.marks = before;
+            self.narrow(filter, store);
+            either.iter_mut().zip(&self.marks).for_each(|(either, mark)| *either |= mark);
+        }
+        self.marks = either;
     }
 
     /// Keeps the slots whose integers a sieve keeps. A column of other values is left alone.
