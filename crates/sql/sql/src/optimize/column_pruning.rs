@@ -2,7 +2,7 @@
 
 use super::Facts;
 use super::columns::{collect, nearest};
-use crate::plan::{ExprKind, JoinKind, Plan, SetOperation};
+use crate::plan::{Expr, ExprKind, JoinKind, Plan, SetOperation};
 use crate::stack::ensure_stack;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,17 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, facts: &Facts<'_>) {
             let width = scan.table.columns.len();
             scan.wanted = wanted.map(|wanted| wanted.into_iter().filter(|&column| column < width).collect());
         }
-        Plan::Project { input, .. } | Plan::ProjectSet { input, .. } => prune(input, Some(own), facts),
+        Plan::Project { input, columns } => {
+            if let Some(wanted) = &wanted {
+                own = BTreeSet::new();
+                // A value that is computed may fail, and needs its columns for that. What is passed on cannot.
+                let is_read = |at: usize, of: &Expr| wanted.contains(&at) || !matches!(of.kind, ExprKind::Column(_));
+                let read = columns.iter().enumerate().filter(|(at, of)| is_read(*at, of));
+                read.for_each(|(_, of)| collect(of, &mut own));
+            }
+            prune(input, Some(own), facts);
+        }
+        Plan::ProjectSet { input, .. } => prune(input, Some(own), facts),
         Plan::Filter { input, .. } | Plan::Sort { input, .. } | Plan::Limit { input, .. } => {
             prune(input, with_own(wanted, own), facts);
         }
