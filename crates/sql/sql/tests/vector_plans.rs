@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, database_hyper};
+use common::{Client, database_hyper, databases};
 
 /// 12,000 sales of 40 goods in 12 shops, in 3 of 5 regions.
 fn fill(client: &mut Client) {
@@ -46,4 +46,57 @@ fn reordered_joins_read_the_columns_that_are_used() {
     let logged: Vec<&str> = plan.lines().filter_map(|line| line.trim().strip_prefix("Logged: ")).collect();
     assert!(plan.contains("Vectors") && logged.len() > 1, "{plan}");
     assert!(logged.iter().all(|logged| !logged.ends_with("all columns")), "{plan}");
+}
+
+/// An operator of rows in the middle of a plan leaves batches to what is below it.
+#[test]
+fn batches_run_below_an_operator_of_rows() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        fill(&mut client);
+        let query = "SELECT g.note, count(*) FROM (SELECT shop, sum(amount) OVER (PARTITION BY shop) AS all_of, n \
+             FROM (SELECT shop, amount, count(*) AS n FROM sales GROUP BY shop, amount) s) w \
+             JOIN goods g ON g.id = w.shop WHERE w.n > 0 GROUP BY g.note";
+        client.run("SET enable_vectors = force");
+        let plan = client.show(&format!("EXPLAIN {query}"));
+        let above = plan.lines().position(|line| line.contains("WindowAgg")).unwrap_or_else(|| panic!("{plan}"));
+        let vectors = plan.lines().enumerate().filter(|(_, line)| line.contains("Vectors")).map(|(at, _)| at);
+        let vectors: Vec<usize> = vectors.collect();
+        assert!(vectors.iter().any(|at| *at < above) && vectors.iter().any(|at| *at > above), "{plan}");
+        let found = client.run(query).rows;
+        client.run("SET enable_vectors = off");
+        assert_eq!(client.run(query).rows, found);
+        assert_eq!(found.len(), 1);
+    }
+}
+
+/// A key that a subquery computes for each row is a column below the join.
+#[test]
+fn keys_of_subqueries_are_computed_below_the_join() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        fill(&mut client);
+        client.run("SET enable_vectors = force");
+        for (kind, select) in
+            [("JOIN", "count(*), sum(s.id), max(g.note)"), ("LEFT JOIN", "count(*), count(s.id), max(s.note)")]
+        {
+            let query = format!(
+                "SELECT {select} FROM goods g {kind} sales s ON s.good = g.id \
+                 AND s.amount = (SELECT o.id + g.kind FROM shops o WHERE o.id = g.kind LIMIT 1) AND s.id + g.id > 20"
+            );
+            let plan = client.show(&format!("EXPLAIN {query}"));
+            let at = |what: &str| plan.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{plan}"));
+            let subplan = plan.lines().position(|line| line.trim() == "SubPlan 1").unwrap_or_else(|| panic!("{plan}"));
+            // Of the scan of the left side, and not of the join.
+            assert!(at("Vectors") < at("Join") && at("on goods") < subplan && subplan < at("on sales"), "{plan}");
+            let found = client.run(&query).rows;
+            client.run("SET enable_vectors = off");
+            assert_eq!(client.run(&query).rows, found, "{query}");
+            client.run("SET enable_vectors = force");
+        }
+        let query = "SELECT count(*) FROM goods g WHERE g.id IN (SELECT s.good FROM sales s WHERE s.amount > 100 AND s.shop = g.kind)";
+        let found = client.show(query);
+        client.run("SET enable_vectors = off");
+        assert_eq!(client.show(query), found);
+    }
 }

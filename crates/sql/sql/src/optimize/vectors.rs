@@ -1,12 +1,14 @@
 //! Chooses the operators that run over batches: those that can, where they read so many rows that setting them up pays.
 
+mod keys;
+
 use super::estimate::rows;
 use super::{Facts, column_pruning};
 use crate::env::Vectors;
 use crate::plan::{Expr, ExprKind, JoinKind, Path, Plan, Scan};
 use crate::stack::ensure_stack;
 use crate::types::{Datum, Styles, Type};
-use crate::vectorize::{self, Context, conjuncts};
+use crate::vectorize::{self, Context, Source, conjuncts};
 use std::sync::Arc;
 
 /// Rows below which the row executor is as fast, or nearly.
@@ -18,7 +20,7 @@ pub fn choose(plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
         return plan;
     }
     let mut chooser = Chooser { vectors, facts, has_found: false };
-    let mut plan = chooser.plan(plan);
+    let mut plan = chooser.plan(keys::computed(plan, vectors, facts));
     if chooser.has_found {
         column_pruning::prune(&mut plan, None, facts);
     }
@@ -65,9 +67,14 @@ impl Chooser<'_, '_> {
         if vectorize::is_root(&plan)
             && (self.vectors == Vectors::Force || read(&plan, self.facts) >= LEAST)
             && vectorize::is_repeatable(&plan)
-            && vectorize::translate(&plan, None, &mut Planned { facts: self.facts }).is_some()
+            && let Some(translation) = vectorize::translate(&plan, None, &mut Planned { facts: self.facts })
         {
             self.has_found = true;
+            let by_rows = translation.sources.iter().filter_map(|source| match source {
+                Source::Rows(place, _) => Some(*place),
+                Source::Table(_) => None,
+            });
+            self.below_rows(&mut plan, &by_rows.collect::<Vec<_>>(), &mut 0);
             sides(&mut plan, self.facts);
             return Plan::Vectors { input: Box::new(plan), wanted: None };
         }
@@ -81,6 +88,19 @@ impl Chooser<'_, '_> {
             });
         }
         plan
+    }
+
+    /// Chooses below operators of a translated plan that stay with rows. They are given by their places (see [`vectorize::nodes`]); `at`
+    /// is the plan's own.
+    fn below_rows(&mut self, plan: &mut Plan, by_rows: &[usize], at: &mut usize) {
+        if by_rows.contains(at) {
+            *at += vectorize::nodes(plan).len();
+            let inner = std::mem::replace(plan, Plan::Values { rows: Vec::new() });
+            *plan = ensure_stack(|| self.step(inner));
+            return;
+        }
+        *at += 1;
+        plan.each_input_mut(&mut |input, _| ensure_stack(|| self.below_rows(input, by_rows, at)));
     }
 }
 
