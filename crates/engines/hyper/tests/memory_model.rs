@@ -4,6 +4,7 @@
 
 #![cfg(not(any(loom, feature = "shuttle")))]
 
+use env::MonotonicClock;
 use model::columns::{Batch, batches};
 use model::{
     Access, Begin, ColumnType, Columns, Delta, Finish, Interactive, Key, Mode, Result, RowBuf, RowRef, Savepoints,
@@ -11,6 +12,7 @@ use model::{
 };
 use seriatim_hyper::{Hyper, Options, Transaction};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::thread;
 
 const KEYS: i64 = 6;
@@ -54,7 +56,8 @@ fn assert_whole_row(row: RowRef<'_>) {
 
 fn engine(options: Options) -> (Hyper, TableId) {
     let options = Options { memory_bytes: Some(64 << 20), block_rows: 4, has_small_nodes: true, ..options };
-    let engine = Hyper::new(options);
+    // The interpreter has no processor whose counter could be read.
+    let engine = Hyper::new_with(options, Arc::new(MonotonicClock::new()));
     let table = engine.create_table(schema()).expect("a new table");
     let mut load = begin(&engine, Mode::ReadWrite);
     (0..KEYS).for_each(|id| load.insert(table, &key(id), row(id, 0).row()).expect("alone"));
