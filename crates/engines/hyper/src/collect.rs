@@ -5,11 +5,13 @@
 //! and is used again at once: the paper's tombstones and high-water marks are not needed (Y4).
 
 use crate::Hyper;
+use crate::node::NodeRef;
 use crate::undo::Undo;
-use crate::writer::Commit;
+use crate::writer::{Commit, Place, Write};
 use model::LogPosition;
 use parts::epoch::{self, Guard};
 use parts::sync::atomic::Ordering::Relaxed;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Writes of a commit that is forgotten at once, and not with those of a later draw.
@@ -45,30 +47,45 @@ impl Hyper {
         collectable: Collectable,
         mut keep: impl FnMut(Option<Box<Undo>>) -> usize,
     ) -> usize {
-        let (mut freed, mut guard) = (0, epoch::pin());
-        for (number, write) in over.iter().flat_map(|commit| &commit.writes).enumerate() {
-            freed += write.memory();
-            if number % PINNED_WRITES == PINNED_WRITES - 1 {
-                guard = repinned(guard);
-            }
-            // The transaction that was open here has ended: nothing else keeps the table.
-            let Some(table) = self.tables.pinned_even_dropped(write.table.0, &guard) else { continue };
-            let slot = write.place.slot as usize;
-            let mut rows = table.block(write.place.block).write();
-            if rows.key(slot) != Some(&write.key) {
-                continue; // Another writer's collection has taken the row out.
-            }
-            let chain = rows.cut(slot, collectable);
-            let left = rows.leave(slot, &table.layout);
-            drop(rows);
-            freed += keep(chain);
-            if let Some(node) = left {
-                table.remove(node, &write.key, write.place);
+        let mut freed = 0;
+        for writes in over.iter().flat_map(|commit| commit.writes.chunks(PINNED_WRITES)) {
+            let guard = epoch::pin();
+            let of_one_block = |a: &Write, b: &Write| a.table == b.table && a.place.block == b.place.block;
+            for writes in writes.chunk_by(of_one_block) {
+                freed += self.collect_from_block(writes, collectable, &guard, &mut keep);
             }
         }
         if over.iter().any(|commit| commit.writes.len() > LARGE) {
             self.order.forget(collectable.validated);
         }
+        freed
+    }
+
+    /// The same for writes of rows of one block: under its latch at once, since an insert of many rows fills block after block.
+    fn collect_from_block(
+        &self,
+        writes: &[Write],
+        collectable: Collectable,
+        guard: &Guard,
+        keep: &mut impl FnMut(Option<Box<Undo>>) -> usize,
+    ) -> usize {
+        let mut freed = writes.iter().map(Write::memory).sum();
+        let Some(Write { table, place: Place { block, .. }, .. }) = writes.first() else { return 0 };
+        // The transaction that was open here has ended: nothing else keeps the table.
+        let Some(table) = self.tables.pinned_even_dropped(table.0, guard) else { return freed };
+        // Those that leave the index do so without the latch: whoever inserts takes it under that of a leaf.
+        let mut gone: SmallVec<[(NodeRef, &Write); 4]> = SmallVec::new();
+        let mut rows = table.block(*block).write();
+        for write in writes {
+            let slot = write.place.slot as usize;
+            if rows.key(slot) != Some(&write.key) {
+                continue; // Another writer's collection has taken the row out.
+            }
+            freed += keep(rows.cut(slot, collectable));
+            gone.extend(rows.leave(slot, &table.layout).map(|node| (node, write)));
+        }
+        drop(rows);
+        gone.into_iter().for_each(|(node, write)| table.remove(node, &write.key, write.place));
         freed
     }
 
@@ -114,12 +131,6 @@ impl Hyper {
         self.hurry_log();
         over.len()
     }
-}
-
-/// A new guard in the place of an old one.
-fn repinned(guard: Guard) -> Guard {
-    drop(guard);
-    epoch::pin()
 }
 
 /// Frees a chain. Returns the bytes that it took.
