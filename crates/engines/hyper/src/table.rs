@@ -13,8 +13,8 @@ use parts::index::prefetch::{SIDE_BY_SIDE, prefetch};
 use parts::memory::Meter;
 use parts::sync::Mutex;
 use parts::sync::atomic::{
-    AtomicU32,
-    Ordering::{Acquire, SeqCst},
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, SeqCst},
 };
 use parts::{CachePadded, threads};
 use smallvec::SmallVec;
@@ -23,6 +23,8 @@ use std::sync::{Arc, PoisonError};
 
 /// Threads with the same number modulo this insert into the same block.
 const INSERTERS: usize = 8;
+/// Columns of an announced row that are asked for, for writes that follow.
+const AHEAD_COLUMNS: usize = 16;
 /// Blocks whose sizes tell those of all.
 const WEIGHED: usize = 16;
 
@@ -57,6 +59,8 @@ pub(crate) struct Table {
     pub index: Index,
     pub blocks: Blocks,
     inserters: Box<[CachePadded<Mutex<Inserter>>]>,
+    /// Columns of rows that were changed or deleted, as bits. `Relaxed`: a hint.
+    written: AtomicU64,
 }
 
 /// Where some threads insert.
@@ -78,7 +82,7 @@ impl Table {
         let index = Index(AnyIndex::metered(&layout.schema, has_small_nodes, &layout.meter));
         let inserters: Box<[CachePadded<Mutex<Inserter>>]> = (0..INSERTERS).map(|_| CachePadded::default()).collect();
         layout.meter.charge(size_of::<Table>() + size_of_val(&*inserters));
-        Table { id, layout, index, blocks: Blocks::default(), inserters }
+        Table { id, layout, index, blocks: Blocks::default(), inserters, written: AtomicU64::new(0) }
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
@@ -113,6 +117,24 @@ impl Table {
     #[inline]
     pub fn block(&self, number: u32) -> &Block {
         self.blocks.get(number).expect("blocks are made before their places are given")
+    }
+
+    /// Notes that a statement has changed columns of a row, which others of its kind will.
+    #[inline]
+    pub fn note_written(&self, changed: ColumnSet) {
+        let known = self.written.load(Relaxed);
+        let both = ColumnSet::from_bits(known).with(changed).to_bits();
+        if both != known {
+            self.written.store(both, Relaxed);
+        }
+    }
+
+    /// The columns of its rows that statements have changed, if they are few: whoever announces a row may be about to change them.
+    fn written_before(&self) -> ColumnSet {
+        let written = ColumnSet::from_bits(self.written.load(Relaxed));
+        let mut few = 0;
+        written.each(self.schema().columns().len(), |_| few += 1);
+        if few <= AHEAD_COLUMNS { written } else { ColumnSet::NONE }
     }
 
     /// A new index entry, counted: [`Table::remove`] frees it.
@@ -189,6 +211,8 @@ impl Table {
         let guard = epoch::pin();
         let mut nodes: SmallVec<[&Node; SIDE_BY_SIDE]> = SmallVec::new();
         self.index.0.prefetch_entries(keys, &guard, |node| nodes.push(node));
+        nodes.iter().for_each(|node| self.block(node.place.block).prefetch());
+        let columns = columns.with(self.written_before());
         for Place { block, slot } in nodes.into_iter().map(|node| node.place) {
             self.block(block).read().prefetch(slot as usize, columns);
         }

@@ -23,6 +23,14 @@ impl ColumnSet {
     /// Every column.
     pub const ALL: ColumnSet = ColumnSet(u64::MAX);
 
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    pub fn from_bits(bits: u64) -> ColumnSet {
+        ColumnSet(bits)
+    }
+
     /// The set of one column, or of those that share its bit.
     #[inline]
     pub fn of(column: u16) -> ColumnSet {

@@ -330,6 +330,9 @@ impl Hyper {
         core.bytes += bytes;
         core.changed_rows += u64::from(is_new_row);
         let copied = claimed.table.layout.copied(changed);
+        if claimed.rows.is_in_place(slot) {
+            claimed.table.note_written(changed);
+        }
         match own {
             Some(number) if number >= floor => {
                 let worker = core.worker();
