@@ -5,7 +5,7 @@
 //! slot 0   7  'a'  12           -
 //! slot 1   8  'b'  15  <------- {12: was 14, writer T9} <- {was 11, writer T4}
 //! slot 2   9  'c'  31           -
-//!          versioned positions: [1, 2)
+//!          versioned slots: 0 1 0
 //! ```
 //!
 //! One latch for each block: it is held for a look at a row or a pass over the block, never while a thread waits for
@@ -22,7 +22,6 @@ use crate::writer::Writer;
 use model::{Columns, Key, LogPosition, RawValue, RowBuf, RowRef};
 use parts::index::prefetch::prefetch;
 use parts::memory::Meter;
-use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -56,9 +55,12 @@ pub(crate) struct Rows {
     slots: Vec<Slot>,
     /// Number of slots that are taken.
     taken: usize,
+    /// Which slots have a chain: the synopsis, by which scans tell them from the others without a look at them.
+    chained: Vec<u64>,
     /// Number of chains.
     versioned: usize,
-    positions: Positions,
+    /// Number of rows in place.
+    in_place: usize,
     meter: Arc<Meter>,
     /// The bytes that the meter has of it, without its chains.
     counted: usize,
@@ -73,37 +75,27 @@ struct Slot {
     chain: Option<Box<Undo>>,
 }
 
-/// The synopsis of a block: the first slot with a chain, and the one behind the last: too wide at times, never too
-/// narrow. Scans narrow it, under the shared latch: all that do so at once find the same.
-#[derive(Debug, Default)]
-struct Positions(AtomicU64);
-
-impl Positions {
-    fn get(&self) -> Range<usize> {
-        let both = self.0.load(Relaxed);
-        (both >> 32) as usize..(both & u64::from(u32::MAX)) as usize
-    }
-
-    fn set(&self, range: Range<usize>) {
-        self.0.store((range.start as u64) << 32 | range.end as u64, Relaxed);
-    }
-
-    fn include(&self, slot: usize) {
-        let range = self.get();
-        let both = if range.is_empty() { slot..slot + 1 } else { range.start.min(slot)..range.end.max(slot + 1) };
-        self.set(both);
-    }
-}
-
 impl Block {
     /// An empty block.
     pub fn new(layout: &Layout) -> Block {
         Block(RwLock::new(Rows::new(layout, first_slots(layout))))
     }
 
+    /// Asks for the latch, and for what stands beside it.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch(self, size_of::<Block>());
+    }
+
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, Rows> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its rows, unless somebody changes one now.
+    #[inline]
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, Rows>> {
+        self.0.try_read().ok()
     }
 
     #[inline]
@@ -174,8 +166,9 @@ impl Rows {
             there: vec![0; slots.div_ceil(64)],
             slots: (0..slots).map(|_| Slot::default()).collect(),
             taken: 0,
+            chained: vec![0; slots.div_ceil(64)],
             versioned: 0,
-            positions: Positions::default(),
+            in_place: 0,
             meter: layout.meter.clone(),
             counted: 0,
         };
@@ -222,14 +215,40 @@ impl Rows {
     }
 
     fn set_in_place(&mut self, slot: usize, is_there: bool) {
-        let bit = 1 << (slot % 64);
-        let word = &mut self.there[slot / 64];
-        *word = if is_there { *word | bit } else { *word & !bit };
+        let (word, at) = (&mut self.there[slot / 64], slot % 64);
+        let was_there = *word >> at & 1 != 0;
+        *word = *word & !(1 << at) | u64::from(is_there) << at;
+        self.in_place = self.in_place + usize::from(is_there) - usize::from(was_there);
     }
 
     /// Which of 64 slots, from a multiple of 64 on, have a row in place.
     pub fn there(&self, word: usize) -> u64 {
         self.there.get(word).copied().unwrap_or(0)
+    }
+
+    /// Returns whether every slot has a row in place, and none has versions: then nobody need look where they are.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.versioned == 0 && self.in_place == self.slots.len()
+    }
+
+    /// Which of 64 slots, from a multiple of 64 on, have a row in place and no versions: everybody sees it.
+    #[inline]
+    pub fn unversioned(&self, word: usize) -> u64 {
+        self.there(word) & !self.chained.get(word).copied().unwrap_or(0)
+    }
+
+    /// Notes whether a slot has a chain.
+    fn set_chained(&mut self, slot: usize, is_chained: bool) {
+        let bit = 1 << (slot % 64);
+        let word = &mut self.chained[slot / 64];
+        if is_chained {
+            *word |= bit;
+            self.versioned += 1;
+        } else {
+            *word &= !bit;
+            self.versioned -= 1;
+        }
     }
 
     /// What stands in place.
@@ -301,19 +320,22 @@ impl Rows {
         self.slots[slot].chain.as_deref()
     }
 
-    /// The slots that may have chains: everything outside is unversioned. Narrowed on the way.
-    pub fn versioned(&self) -> Range<usize> {
-        if self.versioned == 0 {
-            return 0..0;
-        }
-        let wide = self.positions.get();
-        let has_chain = |slot: &usize| self.slots[*slot].chain.is_some();
-        let first = wide.clone().find(has_chain).unwrap_or(wide.end);
-        let end = wide.clone().rev().find(has_chain).map_or(first, |last| last + 1);
-        if wide != (first..end) {
-            self.positions.set(first..end);
-        }
-        first..end
+    /// The slots of a range that have chains, in their order.
+    pub fn versioned(&self, range: Range<usize>) -> impl Iterator<Item = usize> + Clone {
+        // Most blocks have none.
+        let range = if self.versioned == 0 { 0..0 } else { range };
+        (range.start / 64..range.end.div_ceil(64)).flat_map(move |word| {
+            let below = |end: usize| if end >= 64 { u64::MAX } else { (1 << end) - 1 };
+            let of_range = below(range.end - 64 * word) & !below(range.start.saturating_sub(64 * word));
+            let bits = self.chained.get(word).copied().unwrap_or(0) & of_range;
+            let rest = std::iter::successors(Some(bits), |bits| Some(bits & (bits - 1)));
+            rest.take(bits.count_ones() as usize).map(move |bits| 64 * word + bits.trailing_zeros() as usize)
+        })
+    }
+
+    /// Asks for the newest entry of a slot's chain.
+    pub fn prefetch_chain(&self, slot: usize) {
+        self.slots[slot].chain.iter().for_each(|undo| prefetch(&raw const **undo, size_of::<Undo>()));
     }
 
     /// Asks for the memory of a slot, and of columns of its row.
@@ -334,6 +356,7 @@ impl Rows {
         assert!(slot < more, "a slot lies in its block");
         self.store.grow(more, |slot| self.slots[slot].node.is_some());
         self.there.resize(more.div_ceil(64), 0);
+        self.chained.resize(more.div_ceil(64), 0);
         self.slots.resize_with(more, Slot::default);
         self.count();
     }
@@ -373,7 +396,9 @@ impl Rows {
         let before = undo.memory();
         undo.was_there = self.is_in_place(slot);
         undo.older = self.slots[slot].chain.take();
-        self.versioned += usize::from(undo.older.is_none());
+        if undo.older.is_none() {
+            self.set_chained(slot, true);
+        }
         let needs = needed(&undo);
         undo.image.clear();
         if needs {
@@ -381,7 +406,6 @@ impl Rows {
         }
         let grown = undo.memory() as isize - before as isize;
         self.slots[slot].chain = Some(undo);
-        self.positions.include(slot);
         grown
     }
 
@@ -423,7 +447,9 @@ impl Rows {
         }
         self.set_in_place(slot, undo.was_there);
         self.slots[slot].chain = undo.older.take();
-        self.versioned -= usize::from(self.slots[slot].chain.is_none());
+        if self.slots[slot].chain.is_none() {
+            self.set_chained(slot, false);
+        }
         undo
     }
 
@@ -444,7 +470,7 @@ impl Rows {
         }
         let over = link.take();
         if over.is_some() && self.slots[slot].chain.is_none() {
-            self.versioned -= 1;
+            self.set_chained(slot, false);
         }
         over
     }
@@ -459,7 +485,8 @@ impl Rows {
 
     /// Returns the bytes of memory that it takes without its chains.
     pub fn memory(&self) -> usize {
-        let slots = self.slots.capacity() * size_of::<Slot>() + self.there.capacity() * size_of::<u64>();
+        let bits = (self.there.capacity() + self.chained.capacity()) * size_of::<u64>();
+        let slots = self.slots.capacity() * size_of::<Slot>() + bits;
         self.store.memory() + slots
     }
 

@@ -6,15 +6,16 @@
 
 mod select;
 
-use crate::block::{Rows, Version};
+use crate::block::{Block, Rows, Version};
 use crate::read::View;
 use crate::scan::Walk;
 use crate::stop::{FETCHES_BETWEEN_LOOKS, PARTS_BETWEEN_LOOKS, Stop};
 use crate::store::{Column, Data, Words};
 use crate::table::Table;
-use crate::undo::Undecided;
+use crate::undo::{ColumnSet, Undecided};
 use model::columns::{BATCH_ROWS, Batch, Batches, Strings, Values, Vector};
 use model::{ColumnType, Columns, Result, RowBuf, Scan};
+use parts::index::prefetch::prefetch;
 use parts::sync::Mutex;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use select::Chosen;
@@ -23,6 +24,11 @@ use std::sync::PoisonError;
 
 /// Rows for which a sieve is asked before it is known whether it pays.
 const TRIED: u64 = 16 << 10;
+/// Versioned rows of a part up to which the rows between them are copied run by run.
+const MOST_RUNS: usize = 16;
+/// Columns whose values are asked for ahead, and bytes of each: the processor's own prefetching asks for the rest once it has begun.
+const AHEAD_COLUMNS: usize = 8;
+const AHEAD_BYTES: usize = 2048;
 
 /// A scan of all blocks of a table, or of a range of its keys.
 #[derive(Debug)]
@@ -87,12 +93,33 @@ impl<'v> BlockScan<'v> {
     }
 
     fn copy(&self, rows: &Rows, range: Range<usize>, batch: &mut Batch) -> std::result::Result<(), Undecided> {
-        let wide = if self.table.layout.has_synopses { rows.versioned() } else { range.clone() };
-        let versioned = wide.start.clamp(range.start, range.end)..wide.end.clamp(range.start, range.end);
-        for unversioned in [range.start..versioned.start, versioned.end..range.end] {
-            self.copy_in_place(rows, unversioned, batch);
+        if !self.table.layout.has_synopses {
+            return self.copy_versions(rows, range, batch);
         }
-        for slot in versioned {
+        let versioned = rows.versioned(range.clone());
+        let count = versioned.clone().inspect(|&slot| rows.prefetch(slot, ColumnSet::NONE)).count();
+        if count == 0 || count > MOST_RUNS || self.chooses() {
+            self.copy_in_place(rows, range, batch);
+        } else {
+            let mut start = range.start;
+            for slot in versioned.clone() {
+                self.copy_in_place(rows, start..slot, batch);
+                start = slot + 1;
+            }
+            self.copy_in_place(rows, start..range.end, batch);
+        }
+        versioned.clone().for_each(|slot| rows.prefetch_chain(slot));
+        self.copy_versions(rows, versioned, batch)
+    }
+
+    /// Copies the rows of slots that may have versions, one by one.
+    fn copy_versions(
+        &self,
+        rows: &Rows,
+        slots: impl Iterator<Item = usize>,
+        batch: &mut Batch,
+    ) -> std::result::Result<(), Undecided> {
+        for slot in slots {
             let version = self.view.of(rows, slot)?;
             if version.is_there() && self.passes(&version) {
                 batch.extend(1, |vectors| {
@@ -104,6 +131,11 @@ impl<'v> BlockScan<'v> {
         Ok(())
     }
 
+    /// Returns whether it may leave out rows.
+    fn chooses(&self) -> bool {
+        self.scan.filter.is_some() || !self.scan.sieves.is_empty()
+    }
+
     /// Returns whether the filter is true of a version.
     pub fn passes(&self, version: &Version<'_>) -> bool {
         let all = self.table.schema().columns();
@@ -111,13 +143,12 @@ impl<'v> BlockScan<'v> {
         self.scan.filter.is_none_or(|filter| filter.evaluate_raw(&value) == Some(true))
     }
 
-    /// Copies the rows of slots without versions.
+    /// Copies the rows of a range that have no versions.
     fn copy_in_place(&self, rows: &Rows, range: Range<usize>, batch: &mut Batch) {
         if range.is_empty() {
             return;
         }
-        let chooses = self.scan.filter.is_some() || !self.scan.sieves.is_empty();
-        let is_whole = !chooses && all_there(rows, range.clone());
+        let is_whole = !self.chooses() && all_unversioned(rows, range.clone());
         let chosen = (!is_whole).then(|| self.sifted(rows, self.choose(rows, range.clone())));
         let count = chosen.as_ref().map_or(range.len(), Chosen::count);
         let slots = chosen.filter(|_| count < range.len() && !self.columns.is_empty()).map(|chosen| chosen.slots());
@@ -130,9 +161,9 @@ impl<'v> BlockScan<'v> {
         });
     }
 
-    /// The slots of [`BATCH_ROWS`] at most whose rows are there and pass.
+    /// The slots of [`BATCH_ROWS`] at most whose rows are there, have no versions, and pass.
     pub fn choose(&self, rows: &Rows, range: Range<usize>) -> Chosen {
-        let mut chosen = Chosen::there(rows, range);
+        let mut chosen = Chosen::unversioned(rows, range);
         self.scan.filter.inspect(|filter| chosen.narrow(filter, rows.store()));
         chosen
     }
@@ -149,6 +180,25 @@ impl<'v> BlockScan<'v> {
             kept.fetch_add(chosen.count() as u64, Relaxed);
         }
         chosen
+    }
+
+    /// Asks for what the next parts need, a step of the way to the values for each of them. Blocks lie anywhere in memory, so that the
+    /// processor's own prefetching begins anew with each.
+    fn look_ahead(&self, part: u64) {
+        let per_block = parts_of_block(self.table);
+        let block = |part: u64| self.table.blocks.get((part / per_block) as u32).filter(|_| part < self.parts);
+        block(part + 3).inspect(|block| block.prefetch());
+        let columns = self.columns.iter().take(AHEAD_COLUMNS);
+        if let Some(rows) = block(part + 2).and_then(Block::try_read) {
+            let columns = columns.clone().filter_map(|&column| rows.store().column(column));
+            columns.for_each(|column| prefetch(column, size_of::<Column>()));
+        }
+        if let Some(rows) = block(part + 1).and_then(Block::try_read) {
+            let first = ((part + 1) % per_block) as usize * BATCH_ROWS;
+            let range = first.min(rows.slots())..rows.slots().min(first + BATCH_ROWS);
+            let columns = columns.filter_map(|&column| rows.store().column(column));
+            columns.for_each(|column| column.prefetch_range(range.clone(), AHEAD_BYTES));
+        }
     }
 
     /// Takes rows of a range from the index.
@@ -179,16 +229,16 @@ fn parts_of_block(table: &Table) -> u64 {
     table.layout.block_rows.div_ceil(BATCH_ROWS) as u64
 }
 
-/// Returns whether every slot of a range has a row in place.
-fn all_there(rows: &Rows, range: Range<usize>) -> bool {
-    if range.is_empty() {
+/// Returns whether every slot of a range has a row in place, and no versions.
+fn all_unversioned(rows: &Rows, range: Range<usize>) -> bool {
+    if range.is_empty() || rows.is_whole() {
         return true;
     }
     (range.start / 64..=(range.end - 1) / 64).all(|word| {
         let from = range.start.saturating_sub(word * 64).min(64);
         let until = (range.end - word * 64).min(64);
         let wanted = (u64::MAX << from) & if until == 64 { u64::MAX } else { (1 << until) - 1 };
-        rows.there(word) & wanted == wanted
+        rows.unversioned(word) & wanted == wanted
     })
 }
 
@@ -207,10 +257,25 @@ impl Slots<'_> {
         }
     }
 
+    /// Appends their integers as they are.
+    fn extend_plain(&self, to: &mut Vec<i64>, words: &Words) {
+        match self {
+            Slots::Range(range) => words.extend_plain(range.clone(), to),
+            Slots::Chosen(slots) => words.extend_chosen(slots, to, |word| word),
+        }
+    }
+
     fn extend_from<T>(&self, to: &mut Vec<T>, value: impl Fn(usize) -> T) {
         match self {
             Slots::Range(range) => to.extend(range.clone().map(value)),
             Slots::Chosen(slots) => to.extend(slots.iter().map(|&slot| value(slot as usize))),
+        }
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Slots::Range(range) => range.len(),
+            Slots::Chosen(slots) => slots.len(),
         }
     }
 
@@ -231,7 +296,7 @@ fn copy_column(column: &Column, slots: &Slots<'_>, to: &mut Vector) {
     if column.has_nulls() {
         slots.extend_from(is_null, |slot| column.is_null(slot));
     } else {
-        slots.extend_from(is_null, |_| false);
+        is_null.resize(is_null.len() + slots.count(), false);
     }
 }
 
@@ -239,7 +304,7 @@ fn copy_column(column: &Column, slots: &Slots<'_>, to: &mut Vector) {
 fn copy_values(column: &Column, slots: &Slots<'_>, to: &mut Vector) -> bool {
     match column.data() {
         Data::Words(words) => match to.narrow_parts_mut(words.bits()).0 {
-            Values::Int(to) | Values::Timestamp(to) => slots.extend(to, words, |word| word),
+            Values::Int(to) | Values::Timestamp(to) => slots.extend_plain(to, words),
             Values::Date(to) => slots.extend(to, words, |word| word as i32),
             Values::Bool(to) => slots.extend(to, words, |word| word != 0),
             _ => return false,
@@ -249,7 +314,7 @@ fn copy_values(column: &Column, slots: &Slots<'_>, to: &mut Vector) -> bool {
             _ => return false,
         },
         Data::Decimals(scale, digits) => match to.decimals_mut(*scale) {
-            Some(to) => slots.extend(to, digits, |digits| digits),
+            Some(to) => slots.extend_plain(to, digits),
             None => return false,
         },
         Data::Codes(codes) => match strings_of(to).and_then(|strings| strings.codes_mut(codes.dictionary())) {
@@ -290,6 +355,7 @@ impl Batches for BlockScan<'_> {
                 return Ok(false);
             }
             self.fill(part, batch);
+            self.look_ahead(part);
         }
         Ok(true)
     }

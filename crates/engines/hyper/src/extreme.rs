@@ -134,10 +134,16 @@ impl Ended {
 impl Search<'_, '_> {
     fn look_at(&mut self, rows: &Rows) -> std::result::Result<(), Stopped> {
         let all = 0..rows.slots();
-        let versioned = if self.table.layout.has_synopses { rows.versioned() } else { all.clone() };
-        self.look_in_place(rows, 0..versioned.start);
-        self.look_in_place(rows, versioned.end..all.end);
-        for slot in versioned {
+        if !self.table.layout.has_synopses {
+            return self.look_at_each(rows, all);
+        }
+        self.look_in_place(rows, all.clone());
+        self.look_at_each(rows, rows.versioned(all))
+    }
+
+    /// Looks at slots that may have versions, one by one.
+    fn look_at_each(&mut self, rows: &Rows, slots: impl Iterator<Item = usize>) -> std::result::Result<(), Stopped> {
+        for slot in slots {
             if self.view.stops {
                 let named = |refusal| Stopped::Refused(refusal, rows.key(slot).cloned().unwrap_or_default());
                 self.view.check_free(rows, slot).map_err(named)?;
@@ -150,7 +156,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Looks at slots without versions.
+    /// Looks at the slots of a range that have no versions.
     fn look_in_place(&mut self, rows: &Rows, range: Range<usize>) {
         let column = rows.store().column(self.of.column).expect("columns were checked when the scan began");
         for start in range.clone().step_by(BATCH_ROWS) {

@@ -68,8 +68,9 @@
 //! | 4.4 false aborts | beyond: logged least and greatest values, `extreme.rs` |
 //!
 //! *Deviations:* a version's timestamp is its writer's status word, so that a commit is seen whole; entries are cut off under
-//! latches and used again at once; a key's index entry and slot survive a deletion until it is collected, instead of a
-//! record of its own for each insertion of the key; starts can move (`wait.rs`); a statement can pass over rows without having read them
+//! latches and used again at once; the synopsis of a block has a bit for each row, and not the first and the last versioned
+//! position; a key's index entry and slot survive a deletion until it is collected, instead of a record of its own for each
+//! insertion of the key; starts can move (`wait.rs`); a statement can pass over rows without having read them
 //! (`skips.rs`).
 
 mod age;

@@ -18,6 +18,19 @@ pub fn prefetch<T>(address: *const T, bytes: usize) {
     let _ = (address, bytes, LINE);
 }
 
+/// Same as [`prefetch`], into the second cache only: for bytes that are needed after others that are in the first one.
+#[inline]
+pub fn prefetch_behind<T>(address: *const T, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for offset in (0..bytes).step_by(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a hint; it reads nothing, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast::<i8>().wrapping_add(offset)) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    prefetch(address, bytes);
+}
+
 /// Same as [`prefetch`], for bytes that are going to be written: no other core keeps the lines, so the write does not wait for them
 /// once more.
 #[inline]

@@ -18,10 +18,10 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// The slots of a range that have a row in place: of [`BATCH_ROWS`] at most.
-    pub fn there(rows: &Rows, range: Range<usize>) -> Chosen {
+    /// The slots of a range that have a row in place and no versions: of [`BATCH_ROWS`] at most.
+    pub fn unversioned(rows: &Rows, range: Range<usize>) -> Chosen {
         let mut chosen = Chosen { range, marks: [1; BATCH_ROWS] };
-        chosen.keep_bits(|word| rows.there(word));
+        chosen.keep_bits(|word| rows.unversioned(word));
         chosen
     }
 

@@ -15,7 +15,8 @@ use super::heap::Heap;
 use super::words::Words;
 use model::decimal::Decimal;
 use model::{ColumnType, RawValue};
-use parts::index::prefetch::prefetch;
+use parts::index::prefetch::{prefetch, prefetch_behind};
+use std::ops::Range;
 
 /// A column of one block.
 #[derive(Debug)]
@@ -212,6 +213,16 @@ impl Column {
             Data::Floats(values) => prefetch(&values[slot], 1),
             Data::Heap(heap) => heap.prefetch(slot),
             Data::Codes(codes) => codes.prefetch(slot),
+        }
+    }
+
+    /// Asks for the first bytes of a range of slots; of byte strings, for nothing.
+    pub fn prefetch_range(&self, range: Range<usize>, most: usize) {
+        match &self.data {
+            Data::Words(words) | Data::Decimals(_, words) => words.prefetch_range(range, most),
+            Data::Floats(values) => prefetch_behind(values[range.clone()].as_ptr(), most.min(8 * range.len())),
+            Data::Codes(codes) => codes.numbers().prefetch_range(range, most),
+            Data::Heap(_) => {}
         }
     }
 

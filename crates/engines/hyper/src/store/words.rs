@@ -1,6 +1,6 @@
 //! Integers of the slots of a block, as narrow as all of them allow.
 
-use parts::index::prefetch::prefetch;
+use parts::index::prefetch::{prefetch, prefetch_behind};
 use std::ops::Range;
 
 /// Integers of one, two, four or eight bytes, as the widest needs.
@@ -101,6 +101,19 @@ impl Words {
     /// Asks for the memory of a slot.
     pub fn prefetch(&self, slot: usize) {
         of_each_width!(self, values => prefetch(&values[slot], 1));
+    }
+
+    /// Asks for the first bytes of a range of slots.
+    pub fn prefetch_range(&self, range: Range<usize>, most: usize) {
+        of_each_width!(self, values => prefetch_behind(values[range.clone()].as_ptr(), size_of_val(&values[range]).min(most)));
+    }
+
+    /// Appends a range of integers as they are.
+    pub fn extend_plain(&self, range: Range<usize>, to: &mut Vec<i64>) {
+        match self {
+            Words::Wide(values) => to.extend_from_slice(&values[range]), // Copied by the widest instructions that there are.
+            _ => self.extend_range(range, to, |value| value),
+        }
     }
 
     /// Makes room for more slots.
