@@ -15,14 +15,15 @@ use crate::replica::{self, Generation, LIVES, Life, PARTS, TABLES, Table, state_
 use crate::root::Root;
 use crate::states::States;
 use crate::status::{Doing, Member};
-use crate::window::{Entry, Window};
+use crate::window::{Entry, Window, put_entry};
 use crate::writes::Row;
 use env::time::Duration;
+use foldhash::fast::RandomState;
 use model::{
     Access, Columns, Committed, Error, Fault, Finish, Invalid, Key, Limit, LimitKind, LogPosition, Result, RowBuf,
     Schema, TableId, Timestamp,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool,
@@ -37,6 +38,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Rows and bytes from which on a batch is applied.
 const BATCH_ROWS: usize = 10_000;
 const BATCH_BYTES: usize = 4 << 20;
+/// Bytes of entries of the window from which on the next one begins a row of its own.
+const ENTRIES_BYTES: usize = 256 << 10;
 
 /// The thread that delivers.
 pub(crate) struct Deliverer {
@@ -47,6 +50,8 @@ pub(crate) struct Deliverer {
     pub lives: BTreeMap<u64, Life>,
     /// Lives and submissions of each node's parts that wait for the last one.
     pub parts: BTreeMap<u64, Vec<(u64, u64)>>,
+    /// The rows of the state table that have the window, by their last entries, the oldest first.
+    pub window_rows: VecDeque<Position>,
     batch: Batch,
     /// The local store as of the last batch. Ends with the batch.
     applied: Option<Box<dyn model::Transaction>>,
@@ -61,7 +66,9 @@ pub(crate) struct Deliverer {
 struct Batch {
     rows: Vec<(TableId, Key, Row)>,
     /// Where the last row of each key of users is among them.
-    written: HashMap<TableKey, usize>,
+    written: HashMap<TableKey, usize, RandomState>,
+    /// Entries of the window that are in no row yet, and the place of the last one.
+    entries: (Vec<u8>, Position),
     bytes: usize,
     lives: BTreeSet<u64>,
     answers: Vec<(Waiting, Result<Committed>)>,
@@ -75,6 +82,7 @@ impl Deliverer {
         root: Root,
         lives: BTreeMap<u64, Life>,
         parts: BTreeMap<u64, Vec<(u64, u64)>>,
+        window_rows: VecDeque<Position>,
     ) -> Deliverer {
         let generation = core.generation();
         Deliverer {
@@ -84,6 +92,7 @@ impl Deliverer {
             root,
             lives,
             parts,
+            window_rows,
             batch: Batch::default(),
             applied: None,
             is_asked: Arc::default(),
@@ -270,23 +279,43 @@ impl Deliverer {
             writes: self.changes(&tables, &writes)?,
         };
         entry.shorten();
-        let state = self.generation.state;
         if entry.is_remembered() {
-            self.batch.rows.push((state, window_key(entry.position), Some(RowBuf::from_bytes(&entry.encode()))));
+            put_entry(&mut self.batch.entries.0, &entry);
+            self.batch.entries.1 = entry.position;
         }
         // Under one latch with the place: who looks at the window is before this transaction or behind it.
         let mut window = self.core.window();
         window.set_place(self.root.place);
-        let forgotten = window.push(entry, writes.iter().map(|(key, row)| (key, row)));
+        window.push(entry, writes.iter().map(|(key, row)| (key, row)));
         self.root.floor = window.floor();
         drop(window);
-        self.batch.rows.extend(forgotten.into_iter().map(|at| (state, window_key(at), None)));
+        self.remove_forgotten();
+        if self.batch.entries.0.len() > ENTRIES_BYTES {
+            self.end_entries();
+        }
         for (key, row) in writes {
             let local = tables[&key.0].local;
             self.batch.rows.push((local, key.1.clone(), row));
             self.batch.written.insert(key, self.batch.rows.len() - 1);
         }
         Ok(Ok(()))
+    }
+
+    /// Removes the rows of which the window has forgotten the last entry, and so all.
+    fn remove_forgotten(&mut self) {
+        let floor = self.root.floor;
+        while let Some(last) = self.window_rows.pop_front_if(|last| *last <= floor) {
+            self.batch.rows.push((self.generation.state, window_key(last), None));
+        }
+    }
+
+    /// Makes a row of the entries that are in none, unless they are forgotten already.
+    fn end_entries(&mut self) {
+        let (entries, last) = std::mem::take(&mut self.batch.entries);
+        if !entries.is_empty() && last > self.root.floor {
+            self.batch.rows.push((self.generation.state, window_key(last), Some(RowBuf::from_bytes(&entries))));
+            self.window_rows.push_back(last);
+        }
     }
 
     /// Whether a transaction fits its tables, and what it has read still holds at its place.
@@ -438,6 +467,7 @@ impl Deliverer {
             return Ok(());
         }
         self.applied = None;
+        self.end_entries();
         let log_position = self.apply()?;
         let batch = std::mem::take(&mut self.batch);
         self.show_members();

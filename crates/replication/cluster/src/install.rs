@@ -144,6 +144,7 @@ fn publish(deliverer: &mut Deliverer, loaded: Loaded, complete_to: Position) -> 
     })?;
     (deliverer.root, deliverer.generation) = (root, generation);
     (deliverer.lives, deliverer.parts) = (loaded.lives, loaded.parts);
+    deliverer.window_rows = loaded.window_rows;
     core.counts.fetched.fetch_add(1, Relaxed);
     deliverer.show_members();
     core.progress.set_applied(root.base(), root.place);

@@ -149,7 +149,7 @@ impl Cluster {
     ) -> Result<Arc<Cluster>> {
         let options = options.checked(order.capabilities().payload_bytes)?;
         let (root_table, root) = replica::open(&*local)?;
-        let Loaded { root, generation, window, lives, parts } = load::load(&*local, root, options.limits)?;
+        let Loaded { root, generation, window, lives, parts, window_rows } = load::load(&*local, root, options.limits)?;
         // What an interrupted creation or removal has left.
         let tables = generation.tables();
         replica::drop_others(&*local, root.generation, |id| {
@@ -160,7 +160,7 @@ impl Cluster {
             // Before the first delivery: an order keeps nothing for a node that has said nothing.
             core.order.keep_from(root.base());
         }
-        let deliverer = Deliverer::new(core.clone(), states, root, lives, parts);
+        let deliverer = Deliverer::new(core.clone(), states, root, lives, parts, window_rows);
         deliverer.announce()?;
         let thread = thread::Builder::new().name("deliver".to_owned()).spawn(move || stop_on_panic(|| deliverer.run()));
         let thread =

@@ -9,9 +9,9 @@ use crate::replica::{
     state_name, table_name,
 };
 use crate::root::Root;
-use crate::window::{Entry, Window};
+use crate::window::{self, Window};
 use model::{Access, Columns, Fault, Finish, Key, Malformed, Result, RowBuf, Scan, Store, TableId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use total::Position;
@@ -23,6 +23,8 @@ pub(crate) struct Loaded {
     pub window: Window,
     pub lives: BTreeMap<u64, Life>,
     pub parts: BTreeMap<u64, Vec<(u64, u64)>>,
+    /// The rows that have the window, by their last entries, the oldest first.
+    pub window_rows: VecDeque<Position>,
 }
 
 /// Reads a replica.
@@ -42,6 +44,7 @@ pub(crate) fn load(store: &dyn Store, root: Root, own: Limits) -> Result<Loaded>
     let mut tables = BTreeMap::new();
     let mut window = Window::new(limits, root.floor);
     let (mut lives, mut parts) = (BTreeMap::new(), BTreeMap::<u64, Vec<(u64, u64)>>::new());
+    let mut window_rows = VecDeque::new();
     let locals: BTreeMap<String, TableId> =
         store.tables().into_iter().map(|(id, schema)| (schema.name().to_owned(), id)).collect();
     for_each_row(store, state, |key, row| {
@@ -56,8 +59,10 @@ pub(crate) fn load(store: &dyn Store, root: Root, own: Limits) -> Result<Loaded>
                 tables.insert(id, Arc::new(Table { id, local: *local, schema: Arc::new(schema), creator }));
             }
             Some(&WINDOW) => {
-                let entry = Entry::decode(position_of(key)?, row).map_err(|_| damaged("an entry of the window"))?;
-                window.restore(entry);
+                window_rows.push_back(position_of(key)?);
+                let entries = window::entries(row).map_err(|_| damaged("entries of the window"))?;
+                // Of the first row some may be forgotten.
+                entries.into_iter().filter(|entry| entry.position > root.floor).for_each(|entry| window.restore(entry));
             }
             Some(&LIVES) => {
                 lives.insert(number(0)?, Life::decode(row).map_err(|_| damaged("the life of a node"))?);
@@ -69,7 +74,7 @@ pub(crate) fn load(store: &dyn Store, root: Root, own: Limits) -> Result<Loaded>
     })?;
     restore_rows(store, &tables, &mut window)?;
     let generation = Arc::new(Generation::new(root.generation, state, Arc::new(tables)));
-    Ok(Loaded { root, generation, window, lives, parts })
+    Ok(Loaded { root, generation, window, lives, parts, window_rows })
 }
 
 /// Reads the rows that the window's writes have led to.

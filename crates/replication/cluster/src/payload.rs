@@ -19,7 +19,7 @@ use model::{Decoder, Malformed, Schema};
 use total::Position;
 
 /// The version of these bytes, and of the state that nodes fetch. Nodes of different versions refuse each other.
-pub(crate) const VERSION: u64 = 2;
+pub(crate) const VERSION: u64 = 3;
 
 const HELLO: u8 = 1;
 const CREATE: u8 = 3;

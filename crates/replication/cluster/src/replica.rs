@@ -4,7 +4,7 @@
 //!   cluster root       the row "root": generation, position, place (root.rs)
 //!   cluster G state    of generation G: what all nodes have alike beside rows
 //!     t NUMBER           a table: who created it, its schema
-//!     w POSITION         a committed transaction of the window
+//!     w POSITION         committed transactions of the window, up to this place: those of a batch
 //!     l NODE             the last life of a node, and what was delivered of it last
 //!     p NODE LIFE NR     a part of a payload whose last part has not come
 //!   cluster G NUMBER   of generation G: the rows of a table

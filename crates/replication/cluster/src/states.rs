@@ -10,8 +10,9 @@ use crate::codes::put_position;
 use crate::core::{Core, Snapshot};
 use crate::error::damaged;
 use crate::payload::VERSION;
-use crate::replica;
+use crate::replica::{self, WINDOW};
 use crate::root::Root;
+use crate::window;
 use codec::{put_bytes, put_number};
 use env::time::Duration;
 use model::{Access, Error, Fault, Finish, Key, Result, Scan, ScanEnd, TableId};
@@ -40,7 +41,7 @@ impl States for NoStates {
 }
 
 /// The first bytes of a state.
-const MAGIC: &[u8] = b"seriatim state 2\n";
+const MAGIC: &[u8] = b"seriatim state 3\n";
 /// Bytes of rows after which a piece ends.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 /// The longest piece that is read: one row and its key, and some more.
@@ -94,10 +95,10 @@ pub(crate) fn write(core: &Core, at_least: Position, longest: Duration, out: &mu
     put_position(&mut head, reached.max(root.base()));
     root.encode_shared(&mut head);
     write_piece(out, &head)?;
-    let mut rows = write_rows(&mut snapshot, generation.state, STATE_TABLE, out)?;
+    let mut rows = write_rows(&mut snapshot, generation.state, STATE_TABLE, Some(root.floor), out)?;
     let tables = snapshot.tables.clone();
     for table in tables.values() {
-        rows += write_rows(&mut snapshot, table.local, u64::from(table.id.0) + 1, out)?;
+        rows += write_rows(&mut snapshot, table.local, u64::from(table.id.0) + 1, None, out)?;
     }
     snapshot.local.abort();
     let mut end = vec![END];
@@ -106,17 +107,34 @@ pub(crate) fn write(core: &Core, at_least: Position, longest: Duration, out: &mu
     out.flush().map_err(|error| failed(&error))
 }
 
-/// Writes the rows of a table, each piece with no latch of the store held.
-fn write_rows(snapshot: &mut Snapshot, local: TableId, number: u64, out: &mut dyn Write) -> Result<u64> {
+/// Writes the rows of a table, each piece with no latch of the store held. `floor`: it is the state table, of which the rows of the window
+/// are sent as every node has them alike, one for each entry that is remembered.
+fn write_rows(
+    snapshot: &mut Snapshot,
+    local: TableId,
+    number: u64,
+    floor: Option<Position>,
+    out: &mut dyn Write,
+) -> Result<u64> {
     let (mut left, mut total) = (Scan::table(local), 0);
     loop {
-        let (mut bytes, mut count) = (Vec::new(), 0);
+        let (mut bytes, mut count, mut is_damaged) = (Vec::new(), 0, false);
         let end = snapshot.local.scan(&left, &mut |item| {
-            put_bytes(&mut bytes, item.key);
-            put_bytes(&mut bytes, item.row.bytes());
-            count += 1;
+            if let Some(floor) = floor.filter(|_| item.key.first() == Some(&WINDOW)) {
+                match window::split(item.row.bytes(), floor, &mut bytes) {
+                    Ok(entries) => count += entries,
+                    Err(_) => is_damaged = true,
+                }
+            } else {
+                put_bytes(&mut bytes, item.key);
+                put_bytes(&mut bytes, item.row.bytes());
+                count += 1;
+            }
             if bytes.len() < PIECE_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
+        if is_damaged {
+            return Err(damaged("entries of the window"));
+        }
         if count > 0 {
             let mut piece = vec![ROWS];
             put_number(&mut piece, number);

@@ -1,15 +1,19 @@
 //! The window: what the last transactions have done to which rows, the same on every node. It decides about commits.
 
 use crate::change::{Change, Version};
-use crate::codes::{TableKey, key, list, origin, put_key, put_origin};
+use crate::codes::{TableKey, key, list, origin, position, put_key, put_origin, put_position};
 use crate::columns::ColumnSet;
 use crate::error::{Conflict, Seen};
 use crate::options::Limits;
 use crate::read_set::{Range, ReadSet};
-use codec::put_number;
+use crate::replica::window_key;
+use codec::{put_bytes, put_number};
+use foldhash::fast::RandomState;
 use model::{Decoder, Key, Malformed, Predicate, Result, RowBuf, TableId};
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque, hash_map};
 use std::ops::{Bound, RangeBounds};
+use std::sync::OnceLock;
 use total::{Origin, Position};
 
 /// A transaction that is about to be committed.
@@ -42,13 +46,14 @@ pub(crate) struct Writer {
     pub place: u64,
 }
 
-/// The writes of a key that are remembered, and the row that they have led to.
-#[derive(Debug, Default, PartialEq)]
+/// The writes of a key that are remembered, and the row that they have led to. Most keys have one write, which takes no memory elsewhere.
+#[derive(Debug, PartialEq)]
 struct History {
     /// The row as it is; `None`: it is not kept, since no filter looks at it or it is too long.
     now: Option<Option<RowBuf>>,
-    /// The oldest first.
-    writes: VecDeque<(Writer, Change)>,
+    /// Those before the last one, the oldest first.
+    older: VecDeque<(Writer, Change)>,
+    last: (Writer, Change),
 }
 
 /// Bytes of an entry from which on it is remembered by its keys alone, and if these take so much, not at all: it ends the window then,
@@ -66,14 +71,60 @@ pub(crate) struct Window {
     limits: Limits,
     entries: VecDeque<Remembered>,
     bytes: u64,
-    /// The keys of the entries.
-    rows: BTreeMap<TableKey, History>,
+    /// The keys of the entries. Nothing may depend on the order in which they are visited.
+    rows: HashMap<TableKey, History, RandomState>,
+    ordered: Ordered,
     /// The last writer of each table among the entries.
     tables: BTreeMap<TableId, Position>,
     /// Place up to which nothing is remembered.
     floor: Position,
     /// The number of the last transaction that was decided.
     place: u64,
+}
+
+/// The keys of the entries in their order, which a long range needs and nothing else. They are sorted when one is checked, and kept in
+/// their order from then on until none was for a while: keeping an order costs every transaction as much as all else of the window.
+#[derive(Debug, Default)]
+struct Ordered {
+    keys: OnceLock<BTreeSet<TableKey>>,
+    /// Transactions that were added since they were asked for.
+    unused: Cell<u64>,
+}
+
+/// Transactions after which keys that no range has asked for are not kept in their order any more: to sort them again is little beside so
+/// many.
+const KEPT_IN_ORDER: u64 = 1 << 15;
+
+/// Which keys there are says the window.
+impl PartialEq for Ordered {
+    fn eq(&self, _: &Ordered) -> bool {
+        true
+    }
+}
+
+impl Ordered {
+    /// The keys in their order; `all` are those of the window.
+    fn of<'w>(&'w self, all: impl Iterator<Item = &'w TableKey>) -> &'w BTreeSet<TableKey> {
+        self.unused.set(0);
+        self.keys.get_or_init(|| all.cloned().collect())
+    }
+
+    /// One transaction more.
+    fn age(&mut self) {
+        let unused = self.unused.get() + 1;
+        self.unused.set(unused);
+        if unused > KEPT_IN_ORDER {
+            self.keys = OnceLock::new();
+        }
+    }
+
+    fn insert(&mut self, key: &TableKey) {
+        self.keys.get_mut().into_iter().for_each(|keys| _ = keys.insert(key.clone()));
+    }
+
+    fn remove(&mut self, key: &TableKey) {
+        self.keys.get_mut().into_iter().for_each(|keys| _ = keys.remove(key));
+    }
 }
 
 impl Entry {
@@ -116,13 +167,46 @@ impl Entry {
     }
 }
 
+/// Adds an entry to a row of the state table.
+pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
+    put_position(out, entry.position);
+    put_bytes(out, &entry.encode());
+}
+
+/// The entries of a row of the state table.
+pub(crate) fn entries(row: &[u8]) -> std::result::Result<Vec<Entry>, Malformed> {
+    let (mut from, mut entries) = (Decoder::new(row), Vec::new());
+    while !from.is_empty() {
+        entries.push(Entry::decode(position(&mut from)?, from.bytes()?)?);
+    }
+    Ok(entries)
+}
+
+/// Adds a row of the state table for each entry of one that is behind the floor, with its key. Returns how many there are.
+pub(crate) fn split(row: &[u8], floor: Position, out: &mut Vec<u8>) -> std::result::Result<u64, Malformed> {
+    let (mut from, mut count) = (Decoder::new(row), 0);
+    while !from.is_empty() {
+        let (at, entry) = (position(&mut from)?, from.bytes()?);
+        if at > floor {
+            let mut alone = Vec::with_capacity(entry.len() + 24);
+            put_position(&mut alone, at);
+            put_bytes(&mut alone, entry);
+            put_bytes(out, &window_key(at));
+            put_bytes(out, &alone);
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
 impl Window {
     pub fn new(limits: Limits, floor: Position) -> Window {
         Window {
             limits,
             entries: VecDeque::new(),
             bytes: 0,
-            rows: BTreeMap::new(),
+            rows: HashMap::default(),
+            ordered: Ordered::default(),
             tables: BTreeMap::new(),
             floor,
             place: 0,
@@ -158,35 +242,45 @@ impl Window {
         entry: Entry,
         rows: impl Iterator<Item = (&'r TableKey, &'r Option<RowBuf>)>,
     ) -> Vec<Position> {
-        let forgotten = self.add(entry);
-        for (key, row) in rows {
-            self.set_row(key, || row.clone());
-        }
-        forgotten
+        self.add(entry, rows)
     }
 
-    /// Sets the row that the writes of a key have led to, if it is kept.
-    fn set_row(&mut self, key: &TableKey, row: impl FnOnce() -> Option<RowBuf>) {
-        let Some(history) = self.rows.get_mut(key) else { return };
-        let keeps = history.writes.back().is_some_and(|(_, change)| change.keeps_rows());
-        history.now = keeps.then(row);
-    }
-
-    fn add(&mut self, entry: Entry) -> Vec<Position> {
+    fn add<'r>(
+        &mut self,
+        entry: Entry,
+        mut rows: impl Iterator<Item = (&'r TableKey, &'r Option<RowBuf>)>,
+    ) -> Vec<Position> {
         assert!(self.entries.back().is_none_or(|last| last.position < entry.position), "C3: places are in their order");
         if !entry.is_remembered() {
             self.floor = entry.position;
             self.bytes = 0;
             self.rows.clear();
+            self.ordered = Ordered::default();
             self.tables.clear();
             return self.entries.drain(..).map(|entry| entry.position).collect();
         }
         let weight = entry.weight();
         let Entry { position, place, origin, submission, writes } = entry;
         let mut keys = Vec::with_capacity(writes.len());
+        self.ordered.age();
+        let mut table = None;
         for (key, change) in writes {
-            self.tables.insert(key.0, position);
-            self.rows.entry(key.clone()).or_default().writes.push_back((Writer { position, place }, change));
+            if table.replace(key.0) != Some(key.0) {
+                self.tables.insert(key.0, position);
+            }
+            let row = rows.next().filter(|_| change.keeps_rows());
+            let now = row.map(|(written, row)| {
+                debug_assert_eq!(*written, key, "the rows of an entry are in the order of its keys");
+                row.clone()
+            });
+            let last = (Writer { position, place }, change);
+            match self.rows.entry(key.clone()) {
+                hash_map::Entry::Occupied(history) => history.into_mut().push(last, now),
+                hash_map::Entry::Vacant(none) => {
+                    self.ordered.insert(&key);
+                    none.insert(History { now, older: VecDeque::new(), last });
+                }
+            }
             keys.push(key);
         }
         self.bytes += weight;
@@ -196,7 +290,7 @@ impl Window {
 
     /// Takes an entry back as a row of the state has it: in order, and none too many. [`Window::restore_rows`] follows.
     pub fn restore(&mut self, entry: Entry) {
-        let forgotten = self.add(entry);
+        let forgotten = self.add(entry, std::iter::empty());
         assert!(forgotten.is_empty(), "C4: what the state has was not trimmed");
     }
 
@@ -206,7 +300,7 @@ impl Window {
     /// Those of `read`.
     pub fn restore_rows(&mut self, mut read: impl FnMut(&TableKey) -> Result<Option<RowBuf>>) -> Result<()> {
         for (key, history) in &mut self.rows {
-            if history.writes.back().is_some_and(|(_, change)| change.keeps_rows()) {
+            if history.last.1.keeps_rows() {
                 history.now = Some(read(key)?);
             }
         }
@@ -221,9 +315,9 @@ impl Window {
             self.floor = oldest.position;
             for key in &oldest.keys {
                 let Some(history) = self.rows.get_mut(key) else { continue };
-                history.writes.pop_front();
-                if history.writes.is_empty() {
+                if history.older.pop_front().is_none() {
                     self.rows.remove(key);
+                    self.ordered.remove(key);
                 }
             }
             forgotten.push(oldest.position);
@@ -237,8 +331,7 @@ impl Window {
 
     /// The last writer of a key that is remembered.
     pub fn writer(&self, table: TableId, key: &[u8]) -> Option<Writer> {
-        let history = self.rows.get(&(table, Key::from_bytes(key)))?;
-        history.writes.back().map(|(writer, _)| *writer)
+        self.rows.get(&(table, Key::from_bytes(key))).map(|history| history.last.0)
     }
 
     /// Whether what was read at `base` has been changed since, as far as the window goes: the first change that is found (C2).
@@ -282,9 +375,9 @@ impl Window {
             let mut near = written.filter(|(table, key)| *table == range.table && is_in(range, key));
             return near.find_map(|key| met(self.rows.get_key_value(key)?));
         }
-        let keys = self.rows.range((lower(range), Bound::Unbounded));
-        let mut keys = keys.take_while(|((table, key), _)| *table == range.table && !is_behind(range, key));
-        keys.find_map(met)
+        let keys = self.ordered.of(self.rows.keys()).range((lower(range), Bound::Unbounded));
+        let mut keys = keys.take_while(|(table, key)| *table == range.table && !is_behind(range, key));
+        keys.find_map(|key| met(self.rows.get_key_value(key)?))
     }
 
     /// The transaction of an origin's submission, if it committed and is remembered.
@@ -300,9 +393,19 @@ impl Window {
 }
 
 impl History {
+    fn push(&mut self, last: (Writer, Change), now: Option<Option<RowBuf>>) {
+        self.older.push_back(std::mem::replace(&mut self.last, last));
+        self.now = now;
+    }
+
+    /// The oldest first.
+    fn writes(&self) -> impl DoubleEndedIterator<Item = &(Writer, Change)> {
+        self.older.iter().chain([&self.last])
+    }
+
     /// The writes since `base`, the youngest first, with their numbers.
     fn since(&self, base: Position) -> impl Iterator<Item = (usize, &Change)> {
-        let youngest_first = self.writes.iter().enumerate().rev();
+        let youngest_first = (0..=self.older.len()).rev().zip(self.writes().rev());
         let since = youngest_first.take_while(move |(_, (writer, _))| writer.position > base);
         since.map(|(number, (_, change))| (number, change))
     }
@@ -347,10 +450,10 @@ impl History {
     #[cold]
     fn seen(&self, number: usize, filter: Option<&Predicate>) -> Seen {
         let mut after = Version::of(self.now.as_ref());
-        for (_, change) in self.writes.range(number + 1..).rev() {
+        for (_, change) in self.writes().skip(number + 1).collect::<Vec<_>>().into_iter().rev() {
             after = after.before(change);
         }
-        let (writer, change) = &self.writes[number];
+        let (writer, change) = self.older.get(number).unwrap_or(&self.last);
         let before = after.clone().before(change);
         Seen::of(writer.place, change, filter, (&before, &after))
     }
@@ -439,6 +542,43 @@ mod tests {
             assert_eq!(window.check(&range(4, 5), Position::default()).unwrap_err().other, Some(1));
             assert!(window.check(&range(4, 5), at(1)).is_ok(), "it was there");
             assert!(window.check(&range(0, 4), Position::default()).is_ok());
+        }
+    }
+
+    /// The order of the keys is kept while ranges ask for it, and found again after a while without.
+    #[test]
+    fn keys_are_in_their_order_whenever_a_range_asks() {
+        let mut window = window(200);
+        let long_before = |place: u64| at(place - 2 * FEW as u64);
+        let mut place = 0;
+        let mut add = |window: &mut Window, count: u64| {
+            (0..count).for_each(|_| {
+                place += 1;
+                push(window, entry(place, &[place, 1_000_000 - place]));
+            });
+            place
+        };
+        for count in [200, 150, KEPT_IN_ORDER + 1, 1] {
+            let last = add(&mut window, count);
+            assert_eq!(window.ordered.keys.get().is_some(), last > 200 && count <= 150);
+            for key in [last, last - 100, 1_000_000 - last] {
+                let expected = if key == last - 100 { last - 100 } else { last };
+                let met = window.check(&range(key - 1, key), long_before(last)).expect_err("it was written");
+                assert_eq!(met.other, Some(expected), "key {key} of {last}");
+            }
+            assert!(window.check(&range(last, last + 100), long_before(last)).is_ok(), "nobody wrote there");
+            assert_eq!(window.ordered.keys.get().map(BTreeSet::len), Some(window.rows.len()));
+        }
+    }
+
+    #[test]
+    fn entries_of_a_row_are_read_as_they_were_written_and_cut_off_are_malformed() {
+        let all = [entry(7, &[1, 2]), entry(9, &[]), entry(10, &[3])];
+        let mut row = Vec::new();
+        let ends: Vec<usize> = all.iter().map(|entry| (put_entry(&mut row, entry), row.len()).1).collect();
+        assert_eq!(entries(&row), Ok(all.to_vec()));
+        for cut in (1..row.len()).filter(|cut| !ends.contains(cut)) {
+            assert!(entries(&row[..cut]).is_err(), "{cut}");
         }
     }
 

@@ -77,6 +77,39 @@ fn the_window_is_the_same_after_a_restart() {
     assert_eq!(nodes.node(0).status().window, nodes.node(1).status().window);
 }
 
+/// A batch is one row of the state, of which the window may forget a part: what is left of it is there after a start, and no more.
+#[test]
+fn a_batch_that_is_half_forgotten_is_the_same_after_a_restart() {
+    let limits = Limits { window_transactions: 4, ..Limits::default() };
+    let mut nodes = Nodes::open(2, Kind::Hyper, Options { limits, ..options() });
+    let table = table_on(nodes.node(0));
+    nodes.wait();
+    let local = nodes.locals[&0].clone();
+    nodes.stop(0);
+    for key in 0..3 {
+        write(nodes.node(1), table, key, key).expect("nobody in the way");
+    }
+    let mut old = begin(nodes.node(1), Mode::ReadWrite);
+    assert_eq!(get(&mut old, table, 3).expect("nobody in the way"), None);
+    write(nodes.node(1), table, 3, 3).expect("nobody in the way");
+    // Those of the other node come together.
+    let node = nodes.start(0, local.clone());
+    node.wait_until_current(PATIENCE).expect("it comes");
+    for key in 4..6 {
+        write(&node, table, key, key).expect("nobody in the way");
+    }
+    drop(node);
+    nodes.stop(0);
+    let node = nodes.start(0, local);
+    node.wait_until_current(PATIENCE).expect("it comes");
+    assert_eq!((node.status().window, nodes.node(1).status().window), (4, 4));
+    put(&mut old, table, 9, 9).expect("nobody in the way");
+    assert_eq!(rule(old.commit()), "key-changed");
+    node.wait_until_current(PATIENCE).expect("it comes");
+    assert_eq!(rows(&node, table), rows(nodes.node(1), table));
+    assert_eq!(node.status().window_floor, nodes.node(1).status().window_floor);
+}
+
 #[test]
 fn a_snapshot_older_than_the_window_is_refused() {
     let limits = Limits { window_transactions: 4, ..Limits::default() };
