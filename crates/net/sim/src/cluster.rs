@@ -293,6 +293,25 @@ pub fn run<R: Replicas>(replicas: &mut R) -> Result<(), Violation> {
     }
 }
 
+/// Returns when something happens next, if anything does.
+pub fn next_at<R: Replicas>(replicas: &mut R) -> Option<u64> {
+    next(replicas).map(|(at, _)| at)
+}
+
+/// Has happen what is due at a time: for a simulation whose cluster is one part of it.
+///
+/// # Errors
+/// A promise was broken.
+pub fn run_due<R: Replicas>(replicas: &mut R, now: u64) -> Result<(), Violation> {
+    while let Some((at, what)) = next(replicas).filter(|(at, _)| *at <= now) {
+        let world = replicas.world();
+        world.now = world.now.max(at);
+        step(replicas, what)?;
+        notice_broken(replicas)?;
+    }
+    Ok(())
+}
+
 /// Returns the next thing to happen and its time. At equal times the queue comes first, then networks, then timers.
 fn next<R: Replicas>(replicas: &mut R) -> Option<(u64, Next<R::Timer>)> {
     let world = replicas.world();

@@ -26,7 +26,7 @@ struct State {
     now: u64,
     events: EventQueue<Event>,
     machines: Vec<Machine>,
-    threads: Vec<Arc<Seat>>,
+    threads: Vec<Thread>,
     /// Threads that wait at each bell.
     waiting: BTreeMap<u64, VecDeque<usize>>,
     bells: u64,
@@ -42,6 +42,17 @@ struct State {
 struct Machine {
     free: usize,
     waiting: VecDeque<usize>,
+    /// Its threads do not run before.
+    frozen_until: u64,
+}
+
+/// A thread, and where it stands.
+struct Thread {
+    seat: Arc<Seat>,
+    machine: usize,
+    /// Number of its waits with a limit, and the bell of the one that lasts.
+    waits: u64,
+    at_bell: Option<u64>,
 }
 
 /// Where a thread waits for its turn.
@@ -54,20 +65,22 @@ struct Seat {
 enum Event {
     /// A thread goes on.
     Thread(usize),
+    /// A thread's wait with this number goes on for no longer.
+    Limit(usize, u64),
     /// Something happens.
     Call(Box<dyn FnOnce() + Send>),
 }
 
 thread_local! {
     /// Number of the thread of a schedule that this is.
-    static NUMBER: std::cell::Cell<Option<(usize, usize)>> = const { std::cell::Cell::new(None) };
+    static NUMBER: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
 }
 
 impl Schedule {
     /// Machines with so many cores each.
     #[must_use]
     pub fn new(cores: &[usize]) -> Schedule {
-        let machine = |cores: &usize| Machine { free: (*cores).max(1), waiting: VecDeque::new() };
+        let machine = |cores: &usize| Machine { free: (*cores).max(1), waiting: VecDeque::new(), frozen_until: 0 };
         let state = State {
             now: 0,
             events: EventQueue::new(),
@@ -104,14 +117,14 @@ impl Schedule {
         let mut state = self.lock();
         let number = state.threads.len();
         let seat = Arc::new(Seat::default());
-        state.threads.push(seat.clone());
+        state.threads.push(Thread { seat: seat.clone(), machine, waits: 0, at_bell: None });
         state.live += 1;
         let now = state.now;
         state.events.enter(now, Event::Thread(number));
         drop(state);
         let schedule = self.clone();
         std::thread::spawn(move || {
-            NUMBER.set(Some((number, machine)));
+            NUMBER.set(Some(number));
             seat.wait();
             let ended = Ended(schedule);
             body();
@@ -132,19 +145,55 @@ impl Schedule {
     /// # Panics
     /// The caller is no thread of a schedule.
     pub fn wait(&self, bell: u64) {
-        let (number, _) = own_number();
+        self.wait_until(bell, u64::MAX);
+    }
+
+    /// Waits until a bell is rung, or until a time.
+    ///
+    /// # Panics
+    /// The caller is no thread of a schedule.
+    pub fn wait_until(&self, bell: u64, at: u64) {
+        let number = own_number();
         let mut state = self.lock();
         state.waiting.entry(bell).or_default().push_back(number);
+        let thread = &mut state.threads[number];
+        thread.waits += 1;
+        thread.at_bell = Some(bell);
+        let wait = thread.waits;
+        if at < u64::MAX {
+            let at = at.max(state.now);
+            state.events.enter(at, Event::Limit(number, wait));
+        }
         self.give_way(state, Some(number));
     }
 
     /// Has those go on that wait at a bell: all, or the first.
     pub fn ring(&self, bell: u64, all: bool) {
         let mut state = self.lock();
-        let State { waiting, events, now, .. } = &mut *state;
-        let Some(threads) = waiting.get_mut(&bell) else { return };
-        let most = if all { threads.len() } else { 1.min(threads.len()) };
-        threads.drain(..most).for_each(|thread| events.enter(*now, Event::Thread(thread)));
+        let State { waiting, events, now, threads, .. } = &mut *state;
+        let Some(woken) = waiting.get_mut(&bell) else { return };
+        let most = if all { woken.len() } else { 1.min(woken.len()) };
+        for thread in woken.drain(..most) {
+            threads[thread].at_bell = None;
+            events.enter(*now, Event::Thread(thread));
+        }
+        if woken.is_empty() {
+            waiting.remove(&bell);
+        }
+    }
+
+    /// The calling thread goes on on another machine.
+    ///
+    /// # Panics
+    /// The caller is no thread of a schedule.
+    pub fn stand_on(&self, machine: usize) {
+        let number = own_number();
+        self.lock().threads[number].machine = machine;
+    }
+
+    /// Until a time, no thread of a machine runs.
+    pub fn freeze(&self, machine: usize, until: u64) {
+        self.lock().machines[machine].frozen_until = until;
     }
 
     /// Sleeps until a time.
@@ -152,7 +201,7 @@ impl Schedule {
     /// # Panics
     /// The caller is no thread of a schedule.
     pub fn sleep_until(&self, at: u64) {
-        let (number, _) = own_number();
+        let number = own_number();
         let mut state = self.lock();
         let at = at.max(state.now);
         state.events.enter(at, Event::Thread(number));
@@ -164,8 +213,9 @@ impl Schedule {
     /// # Panics
     /// The caller is no thread of a schedule.
     pub fn compute(&self, nanoseconds: u64) {
-        let (number, machine) = own_number();
+        let number = own_number();
         let mut state = self.lock();
+        let machine = state.threads[number].machine;
         if state.machines[machine].free == 0 {
             state.machines[machine].waiting.push_back(number);
             // Who leaves the core hands it over.
@@ -206,7 +256,16 @@ impl Schedule {
             let Some((at, event)) = state.events.take_due(until) else { break None };
             state.now = state.now.max(at);
             match event {
+                Event::Thread(number) | Event::Limit(number, _) if state.frozen_until(number) > state.now => {
+                    let until = state.frozen_until(number);
+                    state.events.enter(until, event);
+                }
                 Event::Thread(number) => break Some(number),
+                Event::Limit(number, wait) => {
+                    if state.give_up(number, wait) {
+                        break Some(number);
+                    }
+                }
                 Event::Call(call) => {
                     drop(state);
                     call();
@@ -217,10 +276,10 @@ impl Schedule {
         if next.is_some() && next == own {
             return;
         }
-        let own = own.map(|number| state.threads[number].clone());
+        let own = own.map(|number| state.threads[number].seat.clone());
         match next {
             Some(number) => {
-                let seat = state.threads[number].clone();
+                let seat = state.threads[number].seat.clone();
                 drop(state);
                 seat.give();
             }
@@ -248,7 +307,29 @@ impl Drop for Ended {
     }
 }
 
-fn own_number() -> (usize, usize) {
+impl State {
+    fn frozen_until(&self, thread: usize) -> u64 {
+        self.machines[self.threads[thread].machine].frozen_until
+    }
+
+    /// Ends a wait, if it lasts still.
+    fn give_up(&mut self, number: usize, wait: u64) -> bool {
+        let thread = &mut self.threads[number];
+        if thread.waits != wait {
+            return false;
+        }
+        let Some(bell) = thread.at_bell.take() else { return false };
+        if let Some(waiting) = self.waiting.get_mut(&bell) {
+            waiting.retain(|waiter| *waiter != number);
+            if waiting.is_empty() {
+                self.waiting.remove(&bell);
+            }
+        }
+        true
+    }
+}
+
+fn own_number() -> usize {
     NUMBER.get().expect("only threads of a schedule wait in virtual time")
 }
 
@@ -329,6 +410,45 @@ mod tests {
         assert_eq!(schedule.run(10), 1, "it waits");
         schedule.ring(bell, false);
         assert_eq!(schedule.run(20), 0);
+    }
+
+    /// A wait ends at its bell or at its limit, and a limit that comes after the bell wakes nobody.
+    #[test]
+    fn a_wait_has_a_limit() {
+        let (schedule, log) = (Schedule::new(&[1]), Log::default());
+        let bell = schedule.bell();
+        let (own, waiter) = (schedule.clone(), log.clone());
+        schedule.spawn(0, move || {
+            own.wait_until(bell, 100);
+            note(&waiter, &own, "limit");
+            own.wait_until(bell, 300);
+            note(&waiter, &own, "rung");
+            own.wait_until(bell, 1_000);
+            note(&waiter, &own, "limit");
+        });
+        let ringing = schedule.clone();
+        schedule.enter(200, move || ringing.ring(bell, true));
+        assert_eq!(schedule.run(2_000), 0);
+        assert_eq!(*log.lock().expect("no panic"), [(100, "limit"), (200, "rung"), (1_000, "limit")]);
+    }
+
+    #[test]
+    fn threads_of_a_frozen_machine_run_later() {
+        let (schedule, log) = (Schedule::new(&[1, 1]), Log::default());
+        for (machine, name) in [(0, "frozen"), (1, "free")] {
+            let (own, log) = (schedule.clone(), log.clone());
+            schedule.spawn(machine, move || {
+                own.sleep_until(100);
+                note(&log, &own, name);
+                own.stand_on(1);
+                own.sleep_until(200);
+                note(&log, &own, name);
+            });
+        }
+        schedule.freeze(0, 150);
+        assert_eq!(schedule.run(1_000), 0);
+        let expected = [(100, "free"), (150, "frozen"), (200, "free"), (200, "frozen")];
+        assert_eq!(*log.lock().expect("no panic"), expected);
     }
 
     #[test]
