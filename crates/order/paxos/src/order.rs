@@ -26,10 +26,27 @@ mod application;
 mod kept;
 mod lives;
 mod node;
+mod outgoing;
 mod proposer;
+#[cfg(feature = "sim")]
+mod stepped;
+mod taken;
 mod waiters;
 
+use crate::config::Options;
+use kept::Kept;
+use total::{OrderLimits, Position};
+
 pub use node::NodeOrder;
+#[cfg(feature = "sim")]
+pub use stepped::SteppedOrder;
 
 /// The longest payload.
 pub const MAX_PAYLOAD_BYTES: usize = crate::request::MAX_BODY_BYTES;
+
+/// The places that a replica with these options keeps: half of the span, since beyond three quarters of it the replica must forget.
+fn kept_by(options: &Options, limits: &OrderLimits, resume_after: Option<Position>) -> Kept {
+    let mut kept = Kept::new(limits.kept_bytes as u64, options.span / 2);
+    resume_after.into_iter().for_each(|at| kept.keep_from(at));
+    kept
+}

@@ -35,6 +35,12 @@ impl Deliveries {
         Self { mailbox: Mailbox::new(bytes.max(1)), share, end: Mutex::default() }
     }
 
+    /// The same for a caller that must not wait, and asks itself whether the queue is full.
+    #[cfg(feature = "sim")]
+    pub(super) fn without_waits(payloads: usize, bytes: usize) -> Self {
+        Self { mailbox: Mailbox::new(usize::MAX), ..Self::new(payloads, bytes) }
+    }
+
     /// Adds an event, waiting while the queue is full: the replica then delivers no more, and its leader slows down with it.
     /// After the end the event is dropped.
     fn put(&self, event: Event) {

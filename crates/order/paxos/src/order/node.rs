@@ -1,6 +1,5 @@
 //! The total order of a cluster whose replica runs in this process.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -14,8 +13,9 @@ use total::{Capabilities, Event, OrderError, OrderLimits, Origin, Position, Room
 use super::MAX_PAYLOAD_BYTES;
 use super::application::{Deliveries, OrderApplication, Own};
 use super::kept::Kept;
+use super::outgoing::Outgoing;
 use super::proposer::{Proposer, Waiting};
-use super::waiters::Barriers;
+use super::taken::Taken;
 use crate::application::{NodeHandle, NodeParts, Submitter};
 use crate::node::{Node, NodeError, NodeOptions};
 
@@ -29,16 +29,6 @@ pub struct NodeOrder {
     shared: Arc<Shared>,
     node: Node,
     taken: Mutex<Taken>,
-}
-
-/// What was taken from the queue of deliveries, and what its consumer was told.
-#[derive(Debug, Default)]
-struct Taken {
-    events: VecDeque<Event>,
-    /// The consumer was told that it is behind this place, and has not resumed.
-    behind: Option<Position>,
-    /// Its state has what is up to here.
-    resumed: Option<Position>,
 }
 
 impl fmt::Debug for NodeOrder {
@@ -57,12 +47,6 @@ struct Shared {
     kept: Arc<Mutex<Kept>>,
     deliveries: Arc<Deliveries>,
     submitter: Submitter,
-}
-
-/// Proposals that were not delivered, and who waits for what becomes of them.
-struct Outgoing {
-    proposer: Proposer,
-    barriers: Barriers,
 }
 
 impl NodeOrder {
@@ -160,32 +144,14 @@ impl NodeOrder {
         self.taken.lock().expect("no holder of this latch panics")
     }
 
-    fn submit(&self, payload: Bytes, expect: impl FnOnce(&mut Barriers, u64)) -> Result<u64, OrderError> {
+    fn submit(&self, propose: impl FnOnce(&mut Outgoing) -> Result<u64, OrderError>) -> Result<u64, OrderError> {
         if let Some(end) = self.shared.deliveries.ended() {
             return Err(self.named(end));
         }
         let mut outgoing = self.shared.lock();
-        let submission = outgoing.proposer.propose(payload)?;
-        expect(&mut outgoing.barriers, submission);
+        let submission = propose(&mut outgoing)?;
         self.shared.poll(&mut outgoing.proposer);
         Ok(submission)
-    }
-}
-
-impl Taken {
-    /// Hands over at most so many events, and ends where the consumer is told that it is behind.
-    fn hand_over(&mut self, into: &mut Vec<Event>, most: usize) {
-        let full = into.len() + most;
-        while into.len() < full && self.behind.is_none() {
-            let Some(event) = self.events.pop_front() else { return };
-            match &event {
-                Event::Ordered(delivered) if Some(delivered.position) <= self.resumed => continue,
-                Event::Behind { earliest, .. } if Some(*earliest) <= self.resumed => continue,
-                Event::Behind { earliest, .. } => self.behind = Some(*earliest),
-                _ => (),
-            }
-            into.push(event);
-        }
     }
 }
 
@@ -206,10 +172,7 @@ impl TotalOrder for NodeOrder {
     }
 
     fn propose(&self, payload: Bytes) -> Result<u64, OrderError> {
-        if payload.is_empty() {
-            return Err(OrderError::Empty);
-        }
-        self.submit(payload, |_, _| ())
+        self.submit(|outgoing| outgoing.propose(payload))
     }
 
     fn room(&self, patience: Duration) -> Result<Room, OrderError> {
@@ -222,9 +185,7 @@ impl TotalOrder for NodeOrder {
         let mut taken = self.lock_taken();
         let before = into.len();
         while into.len() == before {
-            if taken.behind.is_some() {
-                return Err(OrderError::Missed);
-            }
+            taken.check()?;
             if taken.events.is_empty() {
                 self.refill(&mut taken, give_up)?;
             }
@@ -238,18 +199,12 @@ impl TotalOrder for NodeOrder {
     }
 
     fn resume(&self, after: Position) -> Result<(), OrderError> {
-        let mut taken = self.lock_taken();
-        if taken.behind > Some(after) {
-            return Err(OrderError::Missed);
-        }
-        taken.behind = None;
-        taken.resumed = taken.resumed.max(Some(after));
-        Ok(())
+        self.lock_taken().resume(after)
     }
 
     /// It waits until an own payload is ordered: `patience` should be some round trips.
     fn barrier(&self, patience: Duration) -> Result<Position, OrderError> {
-        let submission = self.submit(Bytes::new(), Barriers::expect)?;
+        let submission = self.submit(Outgoing::begin_barrier)?;
         let placed = self.wait(patience, |outgoing| outgoing.barriers.take(submission));
         if placed.is_err() {
             self.shared.lock().barriers.forget(submission);
@@ -263,18 +218,12 @@ impl Shared {
         let waiting = Waiting { proposals: limits.proposals, bytes: limits.proposed_bytes };
         let origin = Origin { node: handle.submitter.id(), life: Randomness::from_entropy().next_u64() };
         let retry = limits.retry.max(Duration::from_millis(1));
-        // Half of the span: beyond three quarters of it the replica must forget.
-        let mut kept = Kept::new(limits.kept_bytes as u64, handle.options.span / 2);
-        resume_after.into_iter().for_each(|at| kept.keep_from(at));
         Self {
             start: Instant::now(),
             origin,
-            proposer: Mutex::new(Outgoing {
-                proposer: Proposer::new(origin.node, origin.life, waiting, retry),
-                barriers: Barriers::default(),
-            }),
+            proposer: Mutex::new(Outgoing::new(Proposer::new(origin.node, origin.life, waiting, retry))),
             changed: Condvar::new(),
-            kept: Arc::new(Mutex::new(kept)),
+            kept: Arc::new(Mutex::new(super::kept_by(&handle.options, limits, resume_after))),
             deliveries: Arc::new(Deliveries::new(limits.deliveries, limits.delivered_bytes)),
             submitter: handle.submitter,
         }
@@ -308,17 +257,7 @@ impl Shared {
 
     /// Handles the delivery or loss of an own proposal, which may make room for others.
     fn on_own_proposal(&self, own: Own) {
-        self.change(|outgoing, now| match own {
-            Own::Delivered(submission, at) => {
-                outgoing.proposer.delivered(now, submission);
-                outgoing.barriers.placed(submission, at);
-            }
-            Own::Early => outgoing.proposer.early(now),
-            Own::Passed(next, at) => {
-                outgoing.proposer.passed(now, next);
-                outgoing.barriers.passed(next, at);
-            }
-        });
+        self.change(|outgoing, now| outgoing.on_own(now, own));
         self.changed.notify_all();
     }
 
