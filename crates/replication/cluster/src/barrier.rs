@@ -1,16 +1,18 @@
 //! Barriers that callers share: those that ask while one is under way get the next one, together (C6).
 
 use crate::error::{behind, order_failed};
-use env::time::{Duration, Instant};
+use crate::host::{Bell, Hosted};
+use env::time::Duration;
 use model::Result;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use total::{OrderError, Position, TotalOrder};
 
 /// The barriers of a node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Barriers {
     state: Mutex<State>,
-    changed: Condvar,
+    changed: Bell,
+    host: Hosted,
 }
 
 #[derive(Debug, Default)]
@@ -26,12 +28,16 @@ struct State {
 }
 
 impl Barriers {
+    pub fn new(host: &Hosted) -> Barriers {
+        Barriers { state: Mutex::default(), changed: host.bell(), host: host.clone() }
+    }
+
     /// Returns a position at or behind everything that was delivered anywhere before the call.
     ///
     /// # Errors
     /// None came in time.
     pub fn ask(&self, order: &dyn TotalOrder, longest: Duration) -> Result<Position> {
-        let asked = Instant::now();
+        let asked = self.host.now();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // One that is under way was begun before this call.
         let mut wanted = state.begun + 1;
@@ -40,7 +46,7 @@ impl Barriers {
                 && *number >= wanted
             {
                 // Who has begun it may have had less time than this caller.
-                let may_go_on = *ended == Err(OrderError::TimedOut) && asked.elapsed() < longest;
+                let may_go_on = *ended == Err(OrderError::TimedOut) && self.host.since(asked) < longest;
                 if !may_go_on {
                     return ended.clone().map_err(|error| failed(&error, longest));
                 }
@@ -50,20 +56,35 @@ impl Barriers {
                 state.begun += 1;
                 state.is_running = true;
                 drop(state);
-                let ended = barrier(order, longest, asked);
+                let ended = self.barrier(order, longest, asked);
                 state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                 state.is_running = false;
                 state.ended = Some((state.begun, ended));
-                self.changed.notify_all();
+                self.changed.ring();
                 continue;
             }
-            let left = longest.saturating_sub(asked.elapsed());
+            let left = longest.saturating_sub(self.host.since(asked));
             if left.is_zero() {
                 return Err(failed(&OrderError::TimedOut, longest));
             }
             state.waiting += 1;
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait(&self.state, state, left);
             state.waiting -= 1;
+        }
+    }
+
+    /// A barrier of the order, once there is room for one.
+    fn barrier(
+        &self,
+        order: &dyn TotalOrder,
+        longest: Duration,
+        asked: Duration,
+    ) -> std::result::Result<Position, OrderError> {
+        loop {
+            match order.barrier(longest.saturating_sub(self.host.since(asked))) {
+                Err(OrderError::Busy) => _ = order.room(longest.saturating_sub(self.host.since(asked)))?,
+                ended => return ended,
+            }
         }
     }
 
@@ -71,16 +92,6 @@ impl Barriers {
     #[cfg(test)]
     fn waiting(&self) -> usize {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).waiting
-    }
-}
-
-/// A barrier of the order, once there is room for one.
-fn barrier(order: &dyn TotalOrder, longest: Duration, asked: Instant) -> std::result::Result<Position, OrderError> {
-    loop {
-        match order.barrier(longest.saturating_sub(asked.elapsed())) {
-            Err(OrderError::Busy) => _ = order.room(longest.saturating_sub(asked.elapsed()))?,
-            ended => return ended,
-        }
     }
 }
 
@@ -147,7 +158,7 @@ mod tests {
     #[test]
     fn who_asks_later_shares_the_next_one() {
         let ((begun, begins), (end, ends)) = (sync_channel(9), sync_channel(9));
-        let (order, barriers) = (Held { begun, ends: Mutex::new((ends, 0)) }, Barriers::default());
+        let (order, barriers) = (Held { begun, ends: Mutex::new((ends, 0)) }, Barriers::new(&Hosted::default()));
         thread::scope(|scope| {
             let first = scope.spawn(|| barriers.ask(&order, LONG));
             begins.recv().expect("it asks");

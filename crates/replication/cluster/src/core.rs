@@ -2,6 +2,7 @@
 
 use crate::barrier::Barriers;
 use crate::error::{order_failed, unknown};
+use crate::host::{Hosted, Turns};
 use crate::locks::{Held, Locks};
 use crate::options::Options;
 use crate::payload;
@@ -9,7 +10,7 @@ use crate::progress::Progress;
 use crate::replica::{self, Generation};
 use crate::window::Window;
 use bytes::Bytes;
-use env::time::{Duration, Instant};
+use env::time::Duration;
 use model::{Committed, Error, Fault, Mode, Result, Store, TableId};
 use parts::promise::Promise;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use total::{OrderError, Position, TotalOrder};
 
 /// What the threads of a node share.
 pub(crate) struct Core {
+    pub host: Hosted,
     pub options: Options,
     pub local: Arc<dyn Store>,
     pub order: Arc<dyn TotalOrder>,
@@ -32,9 +34,9 @@ pub(crate) struct Core {
     pub locks: Arc<Locks>,
     proposed: Mutex<Proposed>,
     /// Held while the parts of a payload are proposed: those of two must not mix.
-    parts: Mutex<()>,
+    parts: Turns,
     /// When the last barrier was asked for that the state has reached.
-    fresh: Mutex<Option<Instant>>,
+    fresh: Mutex<Option<Duration>>,
     pub counts: Counts,
     /// Number of the last transaction that began here.
     pub numbers: AtomicU64,
@@ -53,7 +55,7 @@ pub(crate) struct Counts {
 /// Own payloads that are to be answered when they are delivered.
 #[derive(Debug, Default)]
 struct Proposed {
-    by_submission: BTreeMap<u64, (Instant, Waiting)>,
+    by_submission: BTreeMap<u64, (Duration, Waiting)>,
     is_closed: bool,
 }
 
@@ -101,6 +103,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Core {
     pub fn new(
         (local, order): (Arc<dyn Store>, Arc<dyn TotalOrder>),
+        host: Hosted,
         options: Options,
         root_table: TableId,
         root: crate::root::Root,
@@ -114,15 +117,16 @@ impl Core {
             root_table,
             generation: RwLock::new(generation),
             window: Mutex::new(window),
-            progress: Progress::new(root.base(), root.place),
-            barriers: Barriers::default(),
-            locks: Arc::default(),
+            progress: Progress::new(&host, root.base(), root.place),
+            barriers: Barriers::new(&host),
+            locks: Arc::new(Locks::new(&host)),
             proposed: Mutex::default(),
-            parts: Mutex::default(),
+            parts: Turns::new(&host),
             fresh: Mutex::default(),
             counts: Counts::default(),
             numbers: AtomicU64::new(0),
             open: AtomicU64::new(0),
+            host,
         }
     }
 
@@ -163,10 +167,10 @@ impl Core {
     /// # Errors
     /// [`Fault::Behind`], or the node has stopped.
     pub fn catch_up(&self) -> Result<Position> {
-        let asked = Instant::now();
+        let asked = self.host.now();
         let at = self.barriers.ask(&*self.order, self.options.catch_up)?;
         self.progress.set_known(at);
-        self.progress.wait_reached(at, self.options.catch_up.saturating_sub(asked.elapsed()))?;
+        self.progress.wait_reached(at, self.options.catch_up.saturating_sub(self.host.since(asked)))?;
         let mut fresh = lock(&self.fresh);
         *fresh = (*fresh).max(Some(asked));
         Ok(at)
@@ -174,7 +178,7 @@ impl Core {
 
     /// Same as [`Core::catch_up`], unless a state of this mode may be older.
     pub fn catch_up_for(&self, mode: Mode) -> Result<()> {
-        let is_fresh = |at: Instant| at.elapsed() <= self.options.staleness;
+        let is_fresh = |at: Duration| self.host.since(at) <= self.options.staleness;
         if mode == Mode::Snapshot && !self.options.staleness.is_zero() && lock(&self.fresh).is_some_and(is_fresh) {
             return Ok(());
         }
@@ -191,7 +195,11 @@ impl Core {
         }
         let mut parts = payload::in_parts(payload, self.options.part_bytes);
         let last = parts.pop().expect("a payload has a part");
-        let _turn = (!parts.is_empty()).then(|| lock(&self.parts));
+        let turn = (!parts.is_empty()).then(|| self.parts.take(self.options.catch_up));
+        if let Some(None) = turn {
+            let detail = format!("other long proposals took the node longer than {:.1?}", self.options.catch_up);
+            return Err((crate::error::behind(detail), waiting));
+        }
         for part in parts {
             if let Err(error) = self.propose_part(part.into(), None) {
                 return Err((error.0, waiting));
@@ -207,14 +215,14 @@ impl Core {
         payload: Bytes,
         mut waiting: Option<Waiting>,
     ) -> std::result::Result<(), (Error, Option<Waiting>)> {
-        let began = Instant::now();
+        let began = self.host.now();
         loop {
             match self.try_propose(&payload, &mut waiting) {
                 Ok(()) => return Ok(()),
                 Err(OrderError::Busy) => {}
                 Err(error) => return Err((order_failed(&error), waiting)),
             }
-            let left = self.options.catch_up.saturating_sub(began.elapsed());
+            let left = self.options.catch_up.saturating_sub(self.host.since(began));
             match self.order.room(left) {
                 Ok(_) => {}
                 Err(OrderError::TimedOut) => {
@@ -234,7 +242,7 @@ impl Core {
         }
         let submission = self.order.propose(payload.clone())?;
         if let Some(waiting) = waiting.take() {
-            proposed.by_submission.insert(submission, (Instant::now(), waiting));
+            proposed.by_submission.insert(submission, (self.host.now(), waiting));
         }
         Ok(())
     }
@@ -268,7 +276,7 @@ impl Core {
         let mut late = Vec::new();
         let mut proposed = lock(&self.proposed);
         while let Some(oldest) = proposed.by_submission.first_entry()
-            && oldest.get().0.elapsed() > longest
+            && self.host.since(oldest.get().0) > longest
         {
             late.push(oldest.remove().1);
         }

@@ -53,7 +53,7 @@ impl Tables for Cluster {
         if let Err((error, waiting)) = self.core.propose(payload::create(&schema), Waiting::Create(promise)) {
             waiting.refuse(error);
         }
-        created.wait()
+        self.core.host.await_value(created)
     }
 
     fn drop_table(&self, name: &str) -> Result<()> {
@@ -61,7 +61,7 @@ impl Tables for Cluster {
         if let Err((error, waiting)) = self.core.propose(payload::drop_table(name), Waiting::Drop(promise)) {
             waiting.refuse(error);
         }
-        dropped.wait()
+        self.core.host.await_value(dropped)
     }
 
     fn tables(&self) -> Vec<(TableId, Arc<Schema>)> {

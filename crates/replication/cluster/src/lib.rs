@@ -87,6 +87,7 @@ mod deliver;
 mod doors;
 mod error;
 mod filter;
+mod host;
 mod install;
 mod load;
 mod locks;
@@ -103,6 +104,7 @@ mod values;
 mod window;
 mod writes;
 
+pub use host::Host;
 pub use options::{Limits, Options};
 pub use states::{NoStates, States};
 pub use status::{Doing, Member, Placed, Status};
@@ -110,19 +112,19 @@ pub use transaction::Transaction;
 
 use crate::core::Core;
 use crate::deliver::Deliverer;
+use crate::host::{Hosted, Thread};
 use crate::load::Loaded;
 use env::time::Duration;
 use model::{Result, Store, Timestamp};
 use std::io::Write;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 use total::{Position, TotalOrder};
 
 /// A node: a replica of the database in a local store, and its end of a total order.
 pub struct Cluster {
     core: Arc<Core>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<Thread>>,
 }
 
 /// Where the order is to be resumed for a local store: before the order is opened. `None`: at its beginning.
@@ -147,6 +149,30 @@ impl Cluster {
         states: Arc<dyn States>,
         options: Options,
     ) -> Result<Arc<Cluster>> {
+        Cluster::open_hosted(local, order, states, options, Hosted::default())
+    }
+
+    /// Same as [`Cluster::open`], on the threads and the clock of a simulation.
+    ///
+    /// # Errors
+    /// Same as [`Cluster::open`].
+    pub fn open_on(
+        host: Arc<dyn Host>,
+        local: Arc<dyn Store>,
+        order: Arc<dyn TotalOrder>,
+        states: Arc<dyn States>,
+        options: Options,
+    ) -> Result<Arc<Cluster>> {
+        Cluster::open_hosted(local, order, states, options, Hosted::simulated(host))
+    }
+
+    fn open_hosted(
+        local: Arc<dyn Store>,
+        order: Arc<dyn TotalOrder>,
+        states: Arc<dyn States>,
+        options: Options,
+        host: Hosted,
+    ) -> Result<Arc<Cluster>> {
         let options = options.checked(order.capabilities().payload_bytes)?;
         let (root_table, root) = replica::open(&*local)?;
         let Loaded { root, generation, window, lives, parts, window_rows } = load::load(&*local, root, options.limits)?;
@@ -155,14 +181,14 @@ impl Cluster {
         replica::drop_others(&*local, root.generation, |id| {
             id == generation.state || tables.values().any(|table| table.local == id)
         })?;
-        let core = Arc::new(Core::new((local, order), options, root_table, root, generation, window));
+        let core = Arc::new(Core::new((local, order), host, options, root_table, root, generation, window));
         if core.options.is_durable {
             // Before the first delivery: an order keeps nothing for a node that has said nothing.
             core.order.keep_from(root.base());
         }
         let deliverer = Deliverer::new(core.clone(), states, root, lives, parts, window_rows);
         deliverer.announce()?;
-        let thread = thread::Builder::new().name("deliver".to_owned()).spawn(move || stop_on_panic(|| deliverer.run()));
+        let thread = core.host.spawn("deliver", move || stop_on_panic(|| deliverer.run()));
         let thread =
             thread.map_err(|error| model::Fault::Disk { detail: format!("no thread could be started: {error}") })?;
         Ok(Arc::new(Cluster { core, thread: Mutex::new(Some(thread)) }))
@@ -231,9 +257,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.core.stop(&Core::closed());
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) {
-            let _ = thread.join();
-        }
+        thread.into_iter().for_each(Thread::join);
     }
 }
 

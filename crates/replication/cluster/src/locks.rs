@@ -5,15 +5,19 @@
 
 use crate::codes::TableKey;
 use crate::error::WaitEnd;
-use env::time::{Duration, Instant};
+use crate::host::{Bell, Hosted};
+use env::time::Duration;
 use model::{Abort, Supervisor};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 
 /// The locks of a node.
 #[derive(Debug, Default)]
-pub(crate) struct Locks(Mutex<State>);
+pub(crate) struct Locks {
+    state: Mutex<State>,
+    host: Hosted,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -29,23 +33,29 @@ struct Row {
 }
 
 /// Wakes a waiting transaction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Signal {
     is_raised: Mutex<bool>,
-    raised: Condvar,
+    raised: Bell,
 }
 
 impl Signal {
-    fn raise(&self) {
-        *self.is_raised.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.raised.notify_one();
+    fn new(host: &Hosted) -> Signal {
+        Signal { is_raised: Mutex::new(false), raised: host.bell() }
     }
 
-    /// Waits until it is raised, or for so long; takes it back.
+    fn raise(&self) {
+        *self.is_raised.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.raised.ring_one();
+    }
+
+    /// Waits until it is raised, or for so long, or shorter; takes it back.
     fn wait(&self, longest: Duration) {
-        let is_raised = self.is_raised.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.raised.wait_timeout_while(is_raised, longest, |is_raised| !*is_raised);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+        let mut is_raised = self.is_raised.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_raised {
+            is_raised = self.raised.wait(&self.is_raised, is_raised, longest);
+        }
+        *is_raised = false;
     }
 }
 
@@ -79,8 +89,12 @@ pub(crate) enum Taken {
 }
 
 impl Locks {
+    pub fn new(host: &Hosted) -> Locks {
+        Locks { state: Mutex::default(), host: host.clone() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of transactions that wait.
@@ -152,7 +166,7 @@ impl Held {
         if patience.limit.is_zero() {
             return Err((WaitEnd::Limit, holder));
         }
-        let signal = Arc::new(Signal::default());
+        let signal = Arc::new(Signal::new(&self.locks.host));
         state.rows.get_mut(key).expect("it was just there").queue.push_back((self.owner, signal.clone()));
         state.waits.insert(self.owner, key.clone());
         drop(state);
@@ -167,13 +181,13 @@ impl Held {
         signal: &Arc<Signal>,
         patience: &Patience<'_>,
     ) -> Result<Taken, (WaitEnd, u64)> {
-        let began = Instant::now();
+        let began = self.locks.host.now();
         if let Some(supervisor) = patience.supervisor {
             supervisor.wait_begins(&(patience.abort)(holder), Waker::from(signal.clone()));
         }
         let _watched = Watched(patience.supervisor);
         loop {
-            let waited = began.elapsed();
+            let waited = self.locks.host.since(began);
             let outside = patience.supervisor.and_then(Supervisor::wait_limit);
             let left = outside.map_or(patience.limit, |outside| outside.min(patience.limit)).saturating_sub(waited);
             if !left.is_zero() {

@@ -1,17 +1,19 @@
 //! How far a node has come, and who waits for it to come further.
 
 use crate::error::{behind, unknown};
+use crate::host::{Bell, Hosted};
 use crate::status::{Doing, Member};
-use env::time::{Duration, Instant};
+use env::time::Duration;
 use model::{Error, Result};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use total::Position;
 
 /// How far a node has come.
 #[derive(Debug)]
 pub(crate) struct Progress {
     state: Mutex<State>,
-    changed: Condvar,
+    changed: Bell,
+    host: Hosted,
 }
 
 #[derive(Clone, Debug)]
@@ -34,7 +36,7 @@ pub(crate) struct State {
 }
 
 impl Progress {
-    pub fn new(applied: Position, place: u64) -> Progress {
+    pub fn new(host: &Hosted, applied: Position, place: u64) -> Progress {
         let doing = Doing::CatchingUp;
         let state = State {
             applied,
@@ -46,7 +48,7 @@ impl Progress {
             trouble: None,
             failure: None,
         };
-        Progress { state: Mutex::new(state), changed: Condvar::new() }
+        Progress { state: Mutex::new(state), changed: host.bell(), host: host.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -68,7 +70,7 @@ impl Progress {
         (state.applied, state.place) = (applied, place);
         state.reached = state.reached.max(applied);
         state.known = state.known.max(applied);
-        self.changed.notify_all();
+        self.changed.ring();
     }
 
     /// Nodes have begun lives, or have been delivered.
@@ -81,7 +83,7 @@ impl Progress {
         let mut state = self.lock();
         state.reached = state.reached.max(at);
         state.known = state.known.max(at);
-        self.changed.notify_all();
+        self.changed.ring();
     }
 
     /// The order has come at least so far.
@@ -104,7 +106,7 @@ impl Progress {
             state.doing = doing;
         }
         drop(state);
-        self.changed.notify_all();
+        self.changed.ring();
     }
 
     /// Ends all waits, those to come too. The first reason counts.
@@ -114,7 +116,7 @@ impl Progress {
             state.failure = Some(error.clone());
             state.doing = Doing::Stopped;
         }
-        self.changed.notify_all();
+        self.changed.ring();
     }
 
     /// Waits until the node takes part in the order.
@@ -134,7 +136,7 @@ impl Progress {
     }
 
     fn wait(&self, longest: Duration, is_there: impl Fn(&State) -> bool) -> Result<()> {
-        let began = Instant::now();
+        let began = self.host.now();
         let mut state = self.lock();
         loop {
             if let Some(failure) = &state.failure {
@@ -143,19 +145,26 @@ impl Progress {
             if is_there(&state) {
                 return Ok(());
             }
-            let left = longest.saturating_sub(began.elapsed());
+            let left = longest.saturating_sub(self.host.since(began));
             if left.is_zero() {
                 let trouble = state.trouble.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
                 return Err(behind(format!("it was {} for {longest:.1?}{trouble}", state.doing)));
             }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait(&self.state, state, left);
         }
     }
 
     /// Waits until the node has stopped, or for so long.
     pub fn wait_stopped(&self, longest: Duration) {
-        let state = self.lock();
-        drop(self.changed.wait_timeout_while(state, longest, |state| state.failure.is_none()));
+        let began = self.host.now();
+        let mut state = self.lock();
+        while state.failure.is_none() {
+            let left = longest.saturating_sub(self.host.since(began));
+            if left.is_zero() {
+                return;
+            }
+            state = self.changed.wait(&self.state, state, left);
+        }
     }
 
     /// The error of what was proposed and will not be answered.
