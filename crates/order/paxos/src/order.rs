@@ -44,9 +44,10 @@ pub use stepped::SteppedOrder;
 /// The longest payload.
 pub const MAX_PAYLOAD_BYTES: usize = crate::request::MAX_BODY_BYTES;
 
-/// The places that a replica with these options keeps: half of the span, since beyond three quarters of it the replica must forget.
+/// The places that a replica with these options keeps: half of the span that it has, since beyond three quarters of it the replica must
+/// forget, and nothing is proposed beyond the whole.
 fn kept_by(options: &Options, limits: &OrderLimits, resume_after: Option<Position>) -> Kept {
-    let mut kept = Kept::new(limits.kept_bytes as u64, options.span / 2);
+    let mut kept = Kept::new(limits.kept_bytes as u64, options.core().span / 2);
     resume_after.into_iter().for_each(|at| kept.keep_from(at));
     kept
 }

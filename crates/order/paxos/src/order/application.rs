@@ -15,7 +15,8 @@ use crate::request::{Request, requests};
 use total::{Delivered, Event, OrderError, Origin, Position};
 
 const MAGIC: [u8; 4] = *b"SPXO";
-const VERSION: u8 = 1;
+/// The first had no last payload: there the last position counts as one.
+const VERSIONS: std::ops::RangeInclusive<u8> = 1..=2;
 const CHECKSUM_BYTES: usize = 4;
 
 /// The bounded queue between the application's thread and the consumer of deliveries, and the reason of its end.
@@ -114,6 +115,9 @@ impl OrderApplication {
         match self.now.lives.judge(request.origin, request.session, request.sequence, at) {
             Turn::Next => {
                 let position = self.now.next_position(at);
+                if !request.body.is_empty() {
+                    self.now.payload = Some(position);
+                }
                 self.put(position, batch, request, is_own);
                 if is_own {
                     (self.on_own)(Own::Delivered(request.sequence, position));
@@ -166,20 +170,27 @@ impl Application for OrderApplication {
     }
 
     /// The payloads before the snapshot are in no log any more: unless they were delivered in an earlier life, they are missed, and the
-    /// node is told so.
+    /// node is told so. Where there are only barriers, nothing is.
     fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
         // It is short: a position, and one for each node.
         let bytes = image.to_vec()?;
-        let Standing { next, last, lives } = checked(&bytes)?;
+        let standing = checked(&bytes)?;
+        let next = standing.next;
         if next != at {
             return Err(BadSnapshot(format!("it is the state before instance {next}, not {at}")));
         }
-        let missed = last.filter(|last| Some(*last) > self.now.last.max(self.resume_after));
-        self.now = Standing { next, last, lives };
+        let seen = self.now.last.max(self.resume_after);
+        let missed = standing.payload.filter(|at| Some(*at) > self.now.payload.max(self.resume_after));
+        self.now = standing;
         self.kept().begin(&self.now);
         if let Some(earliest) = missed {
             self.deliveries.put(Event::Behind { earliest, holders: self.holders.clone() });
-            self.pass_own(earliest);
+        }
+        if let Some(last) = self.now.last.filter(|last| Some(*last) > seen) {
+            if Some(last) > self.now.payload {
+                self.deliveries.put(Event::Barrier(last));
+            }
+            self.pass_own(last);
         }
         Ok(())
     }
@@ -189,14 +200,16 @@ impl Application for OrderApplication {
     }
 }
 
-fn encode(Standing { next, last, lives }: &Standing) -> Vec<u8> {
+fn encode(Standing { next, last, payload, lives }: &Standing) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
-    out.push(VERSION);
+    out.push(*VERSIONS.end());
     put_number(&mut out, *next);
-    out.push(u8::from(last.is_some()));
-    if let Some(Position { instance, index }) = last {
-        put_number(&mut out, *instance);
-        put_number(&mut out, u64::from(*index));
+    for position in [last, payload] {
+        out.push(u8::from(position.is_some()));
+        if let Some(Position { instance, index }) = position {
+            put_number(&mut out, *instance);
+            put_number(&mut out, u64::from(*index));
+        }
     }
     lives.encode(&mut out);
     let checksum = crc32c::crc32c(&out);
@@ -207,29 +220,36 @@ fn encode(Standing { next, last, lives }: &Standing) -> Vec<u8> {
 fn checked(image: &[u8]) -> Result<Standing, BadSnapshot> {
     let bad = |why: &str| BadSnapshot(why.to_owned());
     let (body, checksum) = image.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(|| bad("it is too short"))?;
-    let rest = body.strip_prefix(&MAGIC).and_then(|rest| rest.strip_prefix(&[VERSION]));
-    let rest = rest.ok_or_else(|| bad("it is not a snapshot of an order's deliveries in this format version"))?;
+    let versioned = body.strip_prefix(&MAGIC).and_then(<[u8]>::split_first);
+    let versioned = versioned.filter(|(version, _)| VERSIONS.contains(version));
+    let (version, rest) =
+        versioned.ok_or_else(|| bad("it is not a snapshot of an order's deliveries in this format version"))?;
     if crc32c::crc32c(body).to_le_bytes() != *checksum {
         return Err(bad("it does not match its checksum"));
     }
-    decode(&mut Reader::new(rest)).map_err(|malformed| BadSnapshot(malformed.to_string()))
+    decode(*version, &mut Reader::new(rest)).map_err(|malformed| BadSnapshot(malformed.to_string()))
 }
 
-fn decode(reader: &mut Reader<'_>) -> Result<Standing, Malformed> {
+fn decode(version: u8, reader: &mut Reader<'_>) -> Result<Standing, Malformed> {
     let next = reader.number()?;
+    let last = decode_position(reader)?;
+    let payload = if version == *VERSIONS.start() { last } else { decode_position(reader)? };
+    let lives = Lives::decode(reader)?;
+    reader.end()?;
+    Ok(Standing { next, last, payload, lives })
+}
+
+fn decode_position(reader: &mut Reader<'_>) -> Result<Option<Position>, Malformed> {
     let offset = reader.offset();
-    let last = match reader.u8()? {
-        0 => None,
+    match reader.u8()? {
+        0 => Ok(None),
         1 => {
             let (instance, index) = (reader.number()?, reader.number()?);
             let index = u32::try_from(index).map_err(|_| Malformed::value_at(offset))?;
-            Some(Position { instance, index })
+            Ok(Some(Position { instance, index }))
         }
-        _ => return Err(Malformed::value_at(offset)),
-    };
-    let lives = Lives::decode(reader)?;
-    reader.end()?;
-    Ok(Standing { next, last, lives })
+        _ => Err(Malformed::value_at(offset)),
+    }
 }
 
 #[cfg(test)]
@@ -377,6 +397,44 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(behind.install(at, &Image::from(damaged)).is_err(), "bit {bit}");
         }
+    }
+
+    /// Barriers behind the last payload that a consumer has are nothing that it has missed. Whoever waits for an own one is told.
+    #[test]
+    fn a_snapshot_of_barriers_leaves_nobody_behind() {
+        let mut chunk = Chunk::new();
+        for (sequence, body) in [(0, &b"a"[..]), (1, b""), (2, b"")] {
+            chunk.push(Request { origin: 2, session: 5, sequence, nonce: None, body }).unwrap();
+        }
+        let mut ahead = application(&queue(), None);
+        ahead.deliver(0, &chunk.into_value());
+        let (at, image) = snapshot(&mut ahead);
+        for has in [0, 1] {
+            let (sender, heard) = mpsc::channel();
+            let seen = queue();
+            let own = Box::new(move |own| sender.send(own).unwrap());
+            let mut later = with_own(Arc::clone(&seen), (2, 5), Some(place(0, has)), own);
+            later.install(at, &image).unwrap();
+            assert_eq!(events(&seen), [Event::Barrier(place(0, 2))]);
+            drop(later);
+            assert_eq!(heard.iter().collect::<Vec<_>>(), [Own::Passed(3, place(0, 2))]);
+        }
+        let missed = queue();
+        application(&missed, None).install(at, &image).unwrap();
+        // Any state that has the payload will do: other nodes are not told of these barriers.
+        let behind = Event::Behind { earliest: place(0, 0), holders: vec![1, 2] };
+        assert_eq!(events(&missed), [behind, Event::Barrier(place(0, 2))]);
+    }
+
+    /// Snapshots of the first version are read: what is last counts as a payload.
+    #[test]
+    fn a_snapshot_of_the_first_version_is_read() {
+        let mut first = MAGIC.to_vec();
+        first.extend_from_slice(&[1, 4, 1, 3, 0]);
+        Lives::default().encode(&mut first);
+        first.extend_from_slice(&crc32c::crc32c(&first.clone()).to_le_bytes());
+        let expected = Standing { next: 4, last: Some(place(3, 0)), payload: Some(place(3, 0)), ..Standing::default() };
+        assert_eq!(checked(&first).unwrap(), expected);
     }
 
     #[test]

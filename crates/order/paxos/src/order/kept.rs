@@ -20,6 +20,8 @@ pub(super) struct Standing {
     pub(super) next: Instance,
     /// The last payload or barrier.
     pub(super) last: Option<Position>,
+    /// The last payload.
+    pub(super) payload: Option<Position>,
     pub(super) lives: Lives,
 }
 
@@ -90,7 +92,7 @@ impl Kept {
     fn forget(&mut self, now: &Standing) {
         while let Some(second) = self.places.get(1) {
             let first = &self.places[0];
-            let is_needed = self.durable.is_some() && second.standing.last > self.durable;
+            let is_needed = self.durable.is_some() && second.standing.payload > self.durable;
             let fits =
                 self.bytes - first.bytes <= self.most_bytes && now.next - first.standing.next <= self.most_instances;
             if is_needed && fits {
@@ -102,7 +104,7 @@ impl Kept {
 
     /// Returns the newest place that a life of this node may begin from.
     pub(super) fn standing<'a>(&'a mut self, now: &'a Standing) -> &'a Standing {
-        if self.durable.is_none() || self.durable >= now.last {
+        if self.durable.is_none() || self.durable >= now.payload {
             return now;
         }
         self.forget(now);
@@ -118,7 +120,7 @@ mod tests {
     fn after(instances: u64) -> Standing {
         let mut standing = Standing { next: instances, ..Standing::default() };
         if instances > 0 {
-            standing.next_position(instances - 1);
+            standing.payload = Some(standing.next_position(instances - 1));
         }
         standing
     }
@@ -164,6 +166,21 @@ mod tests {
         let first = snapshot_after(&mut kept, 0, 10_000);
         assert!((9_360..9_380).contains(&first), "{first}");
         assert!(kept.places.len() <= 66);
+    }
+
+    /// A consumer that has every payload needs no barriers: they do not hold up the log.
+    #[test]
+    fn barriers_are_needed_by_nobody() {
+        let mut kept = Kept::new(1_000_000, 640);
+        kept.keep_from(at(9));
+        snapshot_after(&mut kept, 0, 10);
+        let mut standing = after(10);
+        for instance in 10..2_000 {
+            standing.next = instance + 1;
+            standing.next_position(instance);
+            kept.add(&standing, 10);
+        }
+        assert_eq!(kept.standing(&standing), &standing);
     }
 
     #[test]
