@@ -57,6 +57,8 @@ pub(crate) struct Deliverer {
     applied: Option<Box<dyn model::Transaction>>,
     /// Whether the local log has been asked about its durability, and has not answered.
     is_asked: Arc<AtomicBool>,
+    /// What the local log is to be asked about when it has answered: the last batch, if it was applied meanwhile.
+    unasked: Option<LogPosition>,
     /// Bytes of payloads that were applied since the local log was last known to be durable.
     undurable: u64,
 }
@@ -96,6 +98,7 @@ impl Deliverer {
             batch: Batch::default(),
             applied: None,
             is_asked: Arc::default(),
+            unasked: None,
             undurable: 0,
         }
     }
@@ -111,6 +114,8 @@ impl Deliverer {
             if let Err(error) = self.take_all(&mut events) {
                 return self.stop(&error);
             }
+            // Else the order would keep what was delivered before a quiet time.
+            self.unasked.take().into_iter().for_each(|log_position| self.ask(log_position));
             self.core.expire();
         }
     }
@@ -518,13 +523,22 @@ impl Deliverer {
         let (order, position) = (self.core.order.clone(), self.root.base());
         if self.undurable > self.core.options.undurable_bytes {
             self.core.local.wait_durable(log_position)?;
-            self.undurable = 0;
+            (self.undurable, self.unasked) = (0, None);
             order.keep_from(position);
             return Ok(());
         }
+        self.ask(log_position);
+        Ok(())
+    }
+
+    /// Asks the local log to say when it has what is applied; later, if it has not answered the last question.
+    fn ask(&mut self, log_position: LogPosition) {
         if self.is_asked.swap(true, Acquire) {
-            return Ok(());
+            self.unasked = Some(log_position);
+            return;
         }
+        self.unasked = None;
+        let (order, position) = (self.core.order.clone(), self.root.base());
         let is_asked = self.is_asked.clone();
         self.core.local.durable(log_position).on_resolved(move |durable| {
             if durable.is_ok() {
@@ -532,7 +546,6 @@ impl Deliverer {
             }
             is_asked.store(false, Release);
         });
-        Ok(())
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn load(store: &dyn Store, root: Root, own: Limits) -> Result<Loaded>
     let state = named(store, &state_name(root.generation)).ok_or_else(|| damaged("it has no table of its state"))?;
     let mut tables = BTreeMap::new();
     let mut window = Window::new(limits, root.floor);
+    window.set_place(root.place);
     let (mut lives, mut parts) = (BTreeMap::new(), BTreeMap::<u64, Vec<(u64, u64)>>::new());
     let mut window_rows = VecDeque::new();
     let locals: BTreeMap<String, TableId> =

@@ -222,7 +222,7 @@ impl Window {
         self.bytes
     }
 
-    /// The number of the last transaction that was decided, in this life.
+    /// The number of the last transaction that was decided.
     pub fn place(&self) -> u64 {
         self.place
     }

@@ -197,6 +197,29 @@ fn no_reader_sees_half_a_state() {
     }
 }
 
+/// What was read in an old state and still holds stands behind all that the state has which was fetched meanwhile.
+#[test]
+fn a_reader_that_outlives_a_fetch_has_a_new_place() {
+    let limits = OrderLimits { kept_bytes: 4 << 10, ..OrderLimits::default() };
+    let nodes = Nodes::open_with(2, Kind::Hyper, options(), limits);
+    let table = nodes.node(0).create_table_unlisted(registers("registers", Storage::Ordered)).expect("a new table");
+    nodes.wait();
+    let mut reader = nodes.node(1).begin_owned(Begin { mode: Mode::ReadWrite, ..Begin::default() }).expect("room");
+    assert_eq!(conformance::registers::get(&mut reader, table, 7).expect("it can be read"), None);
+    nodes.sequencer.cut_off(1);
+    let write = |key| {
+        let mut open = nodes.node(0).begin_owned(Begin::default()).expect("room");
+        put(&mut open, table, key, key).expect("nobody in the way");
+        open.commit().expect("it has read nothing").log_position
+    };
+    let last = (100..400).map(write).max();
+    nodes.sequencer.connect(1);
+    nodes.wait();
+    assert_eq!(nodes.node(1).status().fetched, 1, "what it missed is not kept");
+    let read = reader.commit().expect("nothing of what it read has changed");
+    assert!(Some(read.log_position) >= last, "{read:?} stands behind {last:?}");
+}
+
 /// The one value of all rows, and how many there are. `None`: the table was replaced while it was read.
 fn look(node: &Arc<Cluster>, table: TableId) -> Option<(u64, u64)> {
     let mut open = node.begin_owned(Begin { mode: Mode::ReadWrite, ..Begin::default() }).expect("room");
