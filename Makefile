@@ -51,7 +51,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run cluster orders settlement clients test test-clients test-kafka unit engines loom shuttle sim sim-paxos miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
+.PHONY: help tools check run cluster orders settlement clients test test-clients test-kafka unit engines loom shuttle sim sim-paxos sim-cluster sim-cluster-hour miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -128,6 +128,15 @@ sim-paxos: tools ## The simulation of whole clusters on many seeds; knobs: SEEDS
 	$(if $(SEED),SEED=$(SEED),SEEDS=$(SEEDS) FIRST=$(FIRST)) $(CARGO) test --release -p seriatim-rsm --features sim \
 		--test sim -- --nocapture $(if $(SEED),one_seed,many_seeds)
 
+# SEED=n tells the story of one.
+sim-cluster: tools ## The simulation of replicated databases on many seeds; knobs: SEEDS, FIRST, SEED
+	$(if $(SEED),SEED=$(SEED),SEEDS=$(SEEDS) FIRST=$(FIRST)) $(CARGO) test --release -p seriatim-cluster --test sim -- \
+		--nocapture $(if $(SEED),one_seed,many_seeds)
+
+# An hour of simulated time; the ordinary tests take two minutes of it.
+sim-cluster-hour: tools ## An hour of simulated time under load and faults: what the nodes of a replicated database keep stays flat
+	MINUTES=60 $(CARGO) test --release -p seriatim-cluster --test sim -- --nocapture what_is_kept_stays_flat
+
 soak: tools ## Load, kill -9 and restart a server for MINUTES, and audit its books, memory and disk; knobs: MINUTES, KILL
 	$(CARGO) build --release -p seriatim-cli -p seriatim-lab
 	target/release/lab soak --minutes $(MINUTES) --kill-every $(KILL)
@@ -137,6 +146,8 @@ nightly: tools ## The long runs: simulations on many seeds, every mutant, the so
 	$(MAKE) sim SEEDS=20000
 	$(MAKE) miri ORDERS=64
 	$(MAKE) sim-paxos SEEDS=100000
+	$(MAKE) sim-cluster SEEDS=10000
+	$(MAKE) sim-cluster-hour
 	$(foreach engine,$(OTHER_ENGINES),$(call sql_tests,$(engine),$(LONG_SQL_TESTS))$(newline)	)
 	SEEDS=200 $(CARGO) test -p seriatim-cli --test dump
 	BUDGET=1200 $(CARGO) test -p seriatim-cli --test cluster_histories

@@ -3,17 +3,14 @@
 
 mod common;
 
-use common::{Kind, Nodes, Replicas, items, options, rows, state};
+use common::mixed::{Place, outcome_of, state, statement, with_points};
+use common::{Kind, Nodes, Replicas, items, options, rows};
 use conformance::judges;
 use conformance::registers::{put, registers};
 use env::Randomness;
-use model::history::{Outcome, Recorder, Transaction};
-use model::{
-    Access, Begin, Columns, Committed, Error, Fault, Finish, Interactive, Item, Key, Mode, Result, RowBuf, Scan,
-    SerialPoint, Storage, Store, TableId, Tables,
-};
+use model::history::{Recorder, Transaction};
+use model::{Begin, Finish, Interactive, Mode, Storage, Store, TableId, Tables};
 use seriatim_cluster::{Cluster, Limits, Options};
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -22,9 +19,6 @@ use total::OrderLimits;
 
 const KEYS: u64 = 12;
 const CLIENTS: u32 = 4;
-
-/// A committed transaction's place, and whether it wrote.
-type Place = Option<(u64, bool)>;
 
 struct Run {
     nodes: Mutex<Nodes>,
@@ -89,7 +83,7 @@ impl Run {
                     let open = recorder.inner();
                     return items::statement(open, self.items, &mut random, written, reads_only, &mut notes);
                 }
-                statement(&mut recorder, self.table, &mut random, written, reads_only)
+                statement(&mut recorder, (self.table, KEYS), &mut random, written, reads_only)
             });
             let (open, mut operations) = recorder.into_parts();
             operations.append(&mut notes);
@@ -97,7 +91,7 @@ impl Run {
                 .iter()
                 .any(|it| !matches!(it, model::history::Operation::Read(..) | model::history::Operation::Scan(..)));
             let ended = ran.and_then(|()| open.commit());
-            let (outcome, place) = outcome_of(ended, wrote);
+            let (outcome, place) = outcome_of(&ended, wrote);
             if place.is_some() {
                 self.commits.fetch_add(1, SeqCst);
             }
@@ -145,63 +139,6 @@ impl Run {
         let records = judges::records(history, |table| items::form(table).unwrap_or(check::KeyForm::Integers));
         judges::assert_serial(records, &format!("seed {seed}"));
     }
-}
-
-/// One statement on the registers; each write has a value of its own.
-fn statement(
-    access: &mut impl Access,
-    table: TableId,
-    random: &mut Randomness,
-    value: u64,
-    reads_only: bool,
-) -> Result<()> {
-    let key = Key::from_u64(random.in_range(0..KEYS));
-    let mut row = RowBuf::new();
-    let new = RowBuf::from_bytes(&value.to_be_bytes());
-    match random.in_range(0..if reads_only { 4 } else { 10 }) {
-        0..=2 => access.read(table, &key, Columns::All, &mut row).map(drop),
-        3 => {
-            let scan = Scan::table(table).between(std::ops::Bound::Included(key), std::ops::Bound::Unbounded);
-            let mut left = 1 + random.in_range(0..6);
-            let end = access.scan(&scan, &mut |_: Item<'_>| {
-                left -= 1;
-                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            end.map(drop)
-        }
-        4 | 5 => access.put(table, &key, new.row()),
-        6 | 7 => match access.insert(table, &key, new.row()) {
-            Err(Error::Duplicate(_)) => Ok(()),
-            inserted => inserted,
-        },
-        8 => access.delete(table, &key).map(drop),
-        _ => {
-            access.read_for_update(table, &key, Columns::All, &mut row)?;
-            access.put(table, &key, new.row())
-        }
-    }
-}
-
-fn outcome_of(ended: Result<Committed>, wrote: bool) -> (Outcome, Place) {
-    match ended {
-        Ok(committed) => (Outcome::Committed(None), Some((committed.log_position.to_raw(), wrote))),
-        Err(Error::Fault(Fault::OutcomeUnknown { .. })) => (Outcome::Unknown, None),
-        Err(_) => (Outcome::Aborted, None),
-    }
-}
-
-/// Claims a serial point for each transaction that committed: writers by their places, and behind each its readers as they began.
-fn with_points(mut seen: Vec<(Transaction, Place)>) -> Vec<Transaction> {
-    seen.sort_by_key(|(transaction, place)| place.map(|(place, wrote)| (place, !wrote, transaction.start_ns)));
-    let numbered = (1..).zip(seen);
-    numbered
-        .map(|(point, (mut transaction, place))| {
-            if place.is_some() {
-                transaction.outcome = Outcome::Committed(Some(SerialPoint(point)));
-            }
-            transaction
-        })
-        .collect()
 }
 
 /// Stops a node, and waits until its threads and its clients are gone. Returns its local store.

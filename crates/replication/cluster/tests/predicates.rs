@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{Kind, Nodes, PATIENCE, options, rows, state};
+use common::mixed::state;
+use common::{Kind, Nodes, PATIENCE, options, rows};
 use conformance::registers::rule;
 use env::Randomness;
 use model::columns::Sieve;

@@ -79,6 +79,11 @@ fn select(
     Ok(keys)
 }
 
+/// Reads all items, by their classes.
+pub fn read_all(access: &mut dyn Access, table: TableId, notes: &mut Vec<Operation>) -> Result<()> {
+    (0..CLASSES).try_for_each(|class| select(access, table, (class, 0, u64::MAX), notes).map(drop))
+}
+
 /// Gives an item a class and a value. Returns whether it is there.
 fn update(
     access: &mut dyn Access,

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub mod items;
+pub mod mixed;
 
 use env::{RealDisk, SimDisk};
 use model::{Engine, Interactive, Store};
@@ -211,14 +212,4 @@ pub fn rows(node: &Arc<Cluster>, table: model::TableId) -> Vec<(Vec<u8>, Vec<u8>
     .expect("it can be read");
     open.commit().expect("a reader commits");
     rows
-}
-
-/// Everything that a node would hand over to another one, apart from how far it has come: rows, tables, the window, lives. Nodes
-/// that decide alike have the same bytes.
-pub fn state(node: &Arc<Cluster>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    node.write_state(Position::default(), PATIENCE, &mut bytes).expect("it has one");
-    let line = bytes.iter().position(|byte| *byte == b'\n').expect("it begins with a line") + 1;
-    let head = u32::from_le_bytes(bytes[line..line + 4].try_into().expect("four bytes")) as usize;
-    bytes.split_off(line + 8 + head)
 }
