@@ -6,6 +6,7 @@ use super::order::{Order, resolved};
 use super::transfer::Transfer;
 use super::view::View;
 use crate::failure::{Failure, Outcome};
+use crate::units::bytes;
 use ::cluster::{Cluster, Options};
 use clap::Args;
 use env::clock::{Skew, skew_clocks};
@@ -37,6 +38,10 @@ pub struct Join {
     /// Number of this node: its place in the cluster's file, from 0.
     #[arg(long, value_name = "N", requires = "cluster")]
     pub node: Option<u64>,
+    /// Keys and rows that one transaction may write in a cluster, beyond which it fails (54000). Every node needs a few times as much memory
+    /// for it, and applies it at once, while its reads wait.
+    #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = bytes)]
+    pub transaction_size: usize,
     /// Stop when standard input is closed, so that a parent process leaves no server behind.
     #[arg(long, hide = true)]
     pub until_stdin_ends: bool,
@@ -88,6 +93,8 @@ pub struct Parts<'a> {
     pub engine: String,
     /// Opens the local rows.
     pub builder: Builder,
+    /// Bytes that one transaction may write.
+    pub transaction_bytes: u64,
     /// How its clocks are wrong, in a test.
     pub skew: Option<Skew>,
 }
@@ -95,7 +102,7 @@ pub struct Parts<'a> {
 impl Node {
     /// Opens a node, and waits until it takes part in the order; nothing if all is to stop before.
     pub fn open(parts: Parts<'_>, waiting: &Waiting, stop: &AtomicBool) -> Outcome<Option<Node>> {
-        let Parts { file, node, data, engine, builder, skew } = parts;
+        let Parts { file, node, data, engine, builder, transaction_bytes, skew } = parts;
         let cluster = ClusterFile::read(file)?;
         if let Some(skew) = skew {
             if cluster.key.is_some() {
@@ -120,7 +127,7 @@ impl Node {
             return Ok(None);
         };
         let transfer = Transfer::new(&cluster, node, key);
-        let options = Options { is_durable: true, ..Options::default() };
+        let options = options(transaction_bytes);
         let store = Cluster::open(database.store(), order.total(), transfer.clone(), options);
         let store = store.map_err(Failure::trouble)?;
         let states = transfer.serve(address, &store)?;
@@ -175,6 +182,23 @@ impl Node {
     }
 }
 
+/// Bytes of a written row at least, with its key and what is read of it: bytes limit a transaction, and rows of this size their number.
+const LEAST_ROW_BYTES: u64 = 64;
+
+/// Options of the replicated store. The local engine has no limit of its own on rows.
+fn options(transaction_bytes: u64) -> Options {
+    let default = Options::default();
+    let rows = (transaction_bytes / LEAST_ROW_BYTES).max(default.write_set_rows);
+    Options {
+        is_durable: true,
+        write_set_rows: rows,
+        write_set_bytes: transaction_bytes,
+        // Each row that is inserted is read: it was not there.
+        read_set: rows.saturating_add(default.read_set),
+        ..default
+    }
+}
+
 /// Starts the order where the local rows end. A node whose directory is new finds out whether it had another one before.
 fn start_order(
     cluster: &ClusterFile,
@@ -225,4 +249,19 @@ fn await_admission(order: &Order, waiting: &Waiting, stop: &AtomicBool) -> Admis
         sleep(LOOK);
     }
     Admission::Stopped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_limit_a_transaction_before_rows_do() {
+        let large = options(256 << 20);
+        assert_eq!((large.write_set_bytes, large.write_set_rows), (256 << 20, 4 << 20));
+        assert!(large.read_set >= large.write_set_rows, "each inserted row is read");
+        let small = options(1 << 10);
+        assert_eq!((small.write_set_bytes, small.write_set_rows), (1 << 10, Options::default().write_set_rows));
+        assert_eq!(options(u64::MAX).write_set_bytes, u64::MAX);
+    }
 }

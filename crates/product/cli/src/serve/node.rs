@@ -39,8 +39,9 @@ impl Serve {
         });
         let engine = self.node_engine()?;
         let skew = self.join.test_clock;
+        let transaction_bytes = self.join.transaction_size as u64;
         let (name, builder) = (engine.name().to_owned(), self.builder(engine));
-        let parts = Parts { file, node, data: &self.data, engine: name, builder, skew };
+        let parts = Parts { file, node, data: &self.data, engine: name, builder, transaction_bytes, skew };
         let Some(node) = Node::open(parts, &waiting, &stop)? else {
             tracing::info!(target: LOG, "stopped before it took part");
             return Ok(());
