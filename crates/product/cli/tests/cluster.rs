@@ -282,6 +282,63 @@ fn a_node_that_is_added_under_load_gets_a_state_and_serves() {
 }
 
 #[test]
+fn a_transaction_is_limited_by_its_bytes() {
+    let nodes = Nodes::start("bytes", 3, &["--transaction-size", "256kB"]);
+    let [mut a, mut b] = [0, 1].map(|node| nodes.client(node));
+    a.batch_execute("CREATE TABLE t (a int, b text)").unwrap();
+    let insert = |rows: u32| format!("INSERT INTO t SELECT g, repeat('x', 100) FROM generate_series(1, {rows}) g");
+    let error = a.batch_execute(&insert(4000)).unwrap_err();
+    assert_eq!(error.code().map(SqlState::code), Some("54000"), "{}", words(&error));
+    a.batch_execute(&insert(1000)).unwrap();
+    a.batch_execute("ALTER TABLE t ADD PRIMARY KEY (a)").unwrap();
+    assert_eq!(show(&mut b, "SELECT count(*), count(DISTINCT a) FROM t"), "1000|1000");
+    // A rewrite of the rows is written, as they are.
+    for round in 1..3 {
+        a.batch_execute(&format!("INSERT INTO t SELECT a + {round}000, b FROM t WHERE a <= 1000")).unwrap();
+    }
+    let error = a.batch_execute("ALTER TABLE t DROP CONSTRAINT t_pkey").unwrap_err();
+    assert_eq!(error.code().map(SqlState::code), Some("54000"), "{}", words(&error));
+    assert_eq!(show(&mut b, "SELECT count(*) FROM t WHERE a = 2500"), "1");
+}
+
+/// The others are a majority, and go on: what the node that is cut off shows is what it had, and only to who has asked for it.
+#[test]
+fn a_node_that_is_cut_off_shows_old_rows_to_who_has_asked_for_them() {
+    let mut nodes = Nodes::linked("stale", 3, &[]);
+    nodes.start_all();
+    nodes.client(0).batch_execute("CREATE TABLE t (a int PRIMARY KEY); INSERT INTO t VALUES (1)").unwrap();
+    let mut lonely = nodes.client(2);
+    assert_eq!(show(&mut lonely, "SHOW seriatim.read_staleness"), "0");
+    assert_eq!(show(&mut lonely, "SELECT count(*) FROM t"), "1");
+    nodes.links().cut(2, 0);
+    nodes.links().cut(2, 1);
+    until_done(&mut nodes.client(0), "INSERT INTO t VALUES (2)");
+    let is_named = |error: postgres::Error| {
+        assert_eq!(error.code(), Some(&SqlState::CANNOT_CONNECT_NOW), "{}", words(&error));
+    };
+    is_named(lonely.simple_query("SELECT count(*) FROM t").unwrap_err());
+    lonely.batch_execute("SET seriatim.read_staleness = '1d'").unwrap();
+    lonely.batch_execute("BEGIN READ ONLY").unwrap();
+    assert_eq!(show(&mut lonely, "SELECT a FROM t"), "1");
+    lonely.batch_execute("COMMIT").unwrap();
+    lonely.batch_execute("BEGIN READ ONLY DEFERRABLE").unwrap();
+    assert_eq!(show(&mut lonely, "SELECT a FROM t"), "1");
+    lonely.batch_execute("COMMIT").unwrap();
+    // Who may write reads what COMMIT confirms: not here.
+    is_named(lonely.batch_execute("BEGIN READ WRITE; SELECT a FROM t; COMMIT").unwrap_err());
+    lonely.batch_execute("ROLLBACK; RESET seriatim.read_staleness").unwrap();
+    is_named(lonely.simple_query("SELECT count(*) FROM t").unwrap_err());
+    nodes.links().heal();
+    loop {
+        match lonely.simple_query("SELECT count(*) FROM t") {
+            Ok(_) => break,
+            Err(error) => assert!(is_to_repeat(&error), "{}", words(&error)),
+        }
+    }
+    assert_eq!(show(&mut lonely, "SELECT count(*) FROM t"), "2");
+}
+
+#[test]
 fn settings_of_databases_and_roles_are_in_force_for_sessions_of_all_nodes() {
     let nodes = Nodes::start("settings", 3, &[]);
     let [mut a, mut b] = [0, 1].map(|node| nodes.client(node));

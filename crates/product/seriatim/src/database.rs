@@ -346,7 +346,7 @@ impl Shared {
     }
 
     pub fn begin(&self, options: &TransactionOptions) -> Begin {
-        Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit, draws: None }
+        Begin { mode: options.mode, durability: options.durability, wait_limit: options.wait_limit, ..Begin::default() }
     }
 
     /// The SQL database, created at its first use.

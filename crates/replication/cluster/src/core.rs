@@ -176,10 +176,12 @@ impl Core {
         Ok(at)
     }
 
-    /// Same as [`Core::catch_up`], unless a state of this mode may be older.
-    pub fn catch_up_for(&self, mode: Mode) -> Result<()> {
-        let is_fresh = |at: Duration| self.host.since(at) <= self.options.staleness;
-        if mode == Mode::Snapshot && !self.options.staleness.is_zero() && lock(&self.fresh).is_some_and(is_fresh) {
+    /// Same as [`Core::catch_up`], unless a state of this mode may be older: as old as the transaction says, or else the node.
+    pub fn catch_up_for(&self, mode: Mode, staleness: Option<Duration>) -> Result<()> {
+        let default = if mode == Mode::Snapshot { self.options.staleness } else { Duration::ZERO };
+        let staleness = staleness.unwrap_or(default);
+        let is_fresh = |at: Duration| self.host.since(at) <= staleness;
+        if !staleness.is_zero() && lock(&self.fresh).is_some_and(is_fresh) {
             return Ok(());
         }
         self.catch_up().map(drop)

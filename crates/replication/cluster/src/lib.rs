@@ -25,7 +25,8 @@
 //! Strictly serializable. A transaction that writes has its place as serial point, and is answered when it is delivered and applied
 //! here, so a session reads its own writes. One that may write, and did not, is checked at COMMIT against a *barrier*: a position
 //! at or behind all that was acknowledged anywhere. One that can only read begins behind a barrier, and always commits.
-//! [`Options::staleness`] lets [`model::Mode::Snapshot`] read a state of up to that age without a barrier. A transaction that may
+//! [`model::Begin::staleness`] lets one that can only read have a state of up to that age without a barrier, and [`Options::staleness`]
+//! is its default for [`model::Mode::Snapshot`]. A transaction that may
 //! write reads a state that may be old until it commits: what it shows before its COMMIT, and what it shows if it is rolled back,
 //! may be so. A duplicate key is reported behind a barrier.
 //!

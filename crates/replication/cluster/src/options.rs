@@ -26,7 +26,8 @@ pub struct Options {
     pub catch_up: Duration,
     /// How long COMMIT waits for its place once it is proposed, before [`model::Fault::OutcomeUnknown`]. Default 60 s.
     pub answer: Duration,
-    /// How old the state may be that [`model::Mode::Snapshot`] reads; zero: it is strict, as other reads are. Default zero.
+    /// How old the state may be that [`model::Mode::Snapshot`] reads, unless it says so itself ([`model::Begin::staleness`]); zero: it is
+    /// strict, as other reads are. Default zero.
     pub staleness: Duration,
     /// Whether the local store keeps what is committed over a restart. Without, a later life of the node fetches a state. Default no.
     pub is_durable: bool,

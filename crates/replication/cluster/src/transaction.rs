@@ -97,7 +97,7 @@ impl Transaction {
         self.check()?;
         if self.snapshot.is_none() {
             if self.reads_only() {
-                self.core.catch_up_for(self.how.mode)?;
+                self.core.catch_up_for(self.how.mode, self.how.staleness)?;
             }
             self.snapshot = Some(self.core.snapshot()?);
         }

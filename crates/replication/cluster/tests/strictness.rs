@@ -140,6 +140,33 @@ fn a_snapshot_may_be_as_old_as_the_options_say() {
     assert!(get(&mut strict, table, 1).is_err(), "other modes are strict");
 }
 
+/// A transaction that can only read may say how old its state may be, whatever its mode and the node's default; others cannot.
+#[test]
+fn a_reader_may_say_how_old_its_state_may_be() {
+    let (nodes, table) = two(Options { catch_up: IMPATIENCE, ..options() });
+    await_current(&nodes);
+    nodes.sequencer.cut_off(1);
+    write(nodes.node(0), table, 1, 2);
+    let read = |mode, staleness| {
+        let mut reader =
+            nodes.node(1).begin_owned(Begin { mode, staleness, ..Begin::default() }).expect("a node begins");
+        let found = get(&mut reader, table, 1);
+        found.and_then(|found| reader.commit().map(|_| found))
+    };
+    for mode in [Mode::ReadOnly, Mode::Snapshot] {
+        assert_eq!(read(mode, Some(PATIENCE)).expect("without a barrier"), Some(1));
+        for strict in [None, Some(Duration::ZERO), Some(Duration::from_nanos(1))] {
+            let refused = read(mode, strict).expect_err("its barrier does not come");
+            assert!(matches!(refused, Error::Fault(Fault::Behind { .. })), "{refused}");
+        }
+    }
+    let refused = read(Mode::ReadWrite, Some(PATIENCE)).expect_err("who may write is certified");
+    assert!(matches!(refused, Error::Fault(Fault::Behind { .. })), "{refused}");
+    nodes.sequencer.connect(1);
+    await_current(&nodes);
+    assert_eq!(read(Mode::ReadOnly, None).expect("it is connected"), Some(2));
+}
+
 /// An abort names the rule, the key, and the other transaction with its origin and its place.
 #[test]
 fn an_abort_names_the_other_transaction() {

@@ -17,6 +17,9 @@ pub struct Begin {
     pub wait_limit: Option<Duration>,
     /// Random draws of its body ([`crate::Access::draws`]), the same in every attempt; `None`: no draws.
     pub draws: Option<Draws>,
+    /// How old the state may be that a transaction reads which can only read, on a replica; `None`: the replica's default. Zero, and
+    /// every engine that has one copy: not at all.
+    pub staleness: Option<Duration>,
 }
 
 /// Permitted operations of a transaction, and when it locks the rows that it writes.

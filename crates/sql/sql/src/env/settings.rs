@@ -211,6 +211,7 @@ pub static KNOWN: &[Known] = &[
     known("row_security", "on", Bool, Session, NO_EFFECT),
     known("search_path", "\"$user\", public", Text, Session, "Sets the schema search order for names that are not schema-qualified."),
     known("seq_page_cost", "1", Real, Session, NO_EFFECT),
+    known("seriatim.read_staleness", "0", Milliseconds, Session, "Sets how old the state may be that transactions read which only read, on a node of a cluster; 0 is current."),
     reported("server_encoding", "UTF8", Text, Never, "Shows the server (database) character set encoding."),
     reported("server_version", SERVER_VERSION, Text, Never, "Shows the server version."),
     known("server_version_num", "150000", Int(150000, 150000), Never, "Shows the server version as an integer."),

@@ -85,6 +85,8 @@ pub(crate) struct DerivedSettings {
     pub statement_timeout: u64,
     /// Milliseconds; 0 means none.
     pub lock_timeout: u64,
+    /// Milliseconds; zero: reads are not stale.
+    pub read_staleness: u64,
     /// Milliseconds; 0 means none.
     pub idle_in_transaction: u64,
     pub work_bytes: Option<usize>,
@@ -186,6 +188,12 @@ impl State {
     pub(crate) fn lock_timeout(&self) -> Option<std::time::Duration> {
         let timeout = self.derived.lock_timeout;
         (timeout > 0).then(|| std::time::Duration::from_millis(timeout))
+    }
+
+    /// How old the state may be that a transaction reads which can only read; `None`: it is current.
+    pub(crate) fn read_staleness(&self) -> Option<std::time::Duration> {
+        let staleness = self.derived.read_staleness;
+        (staleness > 0).then(|| std::time::Duration::from_millis(staleness))
     }
 
     pub(crate) fn new(user: String, database: String, process: i32) -> State {
@@ -323,6 +331,7 @@ impl State {
             application: settings.get("application_name").unwrap_or_default().into(),
             statement_timeout: settings.milliseconds("statement_timeout"),
             lock_timeout: settings.milliseconds("lock_timeout"),
+            read_staleness: settings.milliseconds("seriatim.read_staleness"),
             idle_in_transaction: settings.milliseconds(settings::IDLE_IN_TRANSACTION),
             work_bytes: settings.bytes("work_mem").and_then(|bytes| usize::try_from(bytes).ok()),
             temporary_bytes: settings.bytes("temp_file_limit"),

@@ -233,7 +233,13 @@ impl Session {
             Durability::Fsync if follows.is_commit_asynchronous => Durability::Async,
             durability => durability,
         };
-        Begin { mode, durability: Some(durability), wait_limit: self.state.lock_timeout(), draws: None }
+        Begin {
+            mode,
+            durability: Some(durability),
+            wait_limit: self.state.lock_timeout(),
+            draws: None,
+            staleness: self.state.read_staleness(),
+        }
     }
 
     /// Returns whether the transaction refuses writes only because its statement was assumed to read only.
