@@ -182,6 +182,10 @@ impl Tables for Hyper {
         Some(Usage { memory_bytes, memory_limit_bytes, log: self.log_stats().map(|stats| stats.usage()) })
     }
 
+    fn stores_columns(&self) -> bool {
+        true
+    }
+
     fn estimate_keys(&self, table: TableId, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
         self.counted_table(table).ok()?.index.estimate(lower, upper)
     }

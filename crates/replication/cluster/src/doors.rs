@@ -82,6 +82,10 @@ impl Tables for Cluster {
         self.local()?.usage()
     }
 
+    fn stores_columns(&self) -> bool {
+        self.local().is_some_and(|local| local.stores_columns())
+    }
+
     fn estimate_keys(&self, table: TableId, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<u64> {
         let table = self.table(table)?;
         if table.schema.storage() == model::Storage::Hash && (lower, upper) != (Bound::Unbounded, Bound::Unbounded) {

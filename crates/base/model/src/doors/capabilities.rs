@@ -177,6 +177,12 @@ pub trait Tables {
         false
     }
 
+    /// Returns whether scans by column ([`ColumnReads`](crate::columns::ColumnReads)) copy values out of columns: a row of them costs a
+    /// small part of what a row costs that is read as a whole.
+    fn stores_columns(&self) -> bool {
+        false
+    }
+
     /// Returns about how many keys of a table lie between two bounds, whatever their rows' visibility. It is no read of any
     /// transaction: nothing comes to depend on the answer. `None` in an engine that cannot tell quickly, for a table stored by
     /// hash unless both bounds are open, and for an unknown table.

@@ -43,31 +43,45 @@ pub const BUILD: f64 = 0.015;
 /// Cost of looking a row up in one.
 pub const PROBE: f64 = 0.005;
 
-/// Cost of setting up an operator over batches: that of the rows which it has to read to run so.
-const SET_UP: f64 = ROW * super::vectors::LEAST;
-/// Same as [`ROW`], in a batch.
-const BATCH_ROW: f64 = 0.001;
-/// Same as [`OPERATOR`], in a batch.
-const BATCH_OPERATOR: f64 = 0.0003;
-/// Same as [`BUILD`], in a batch.
-const BATCH_BUILD: f64 = 0.003;
-/// Same as [`PROBE`], in a batch.
-const BATCH_PROBE: f64 = 0.001;
+/// Costs of operators over batches.
+struct BatchCosts {
+    /// To set one up.
+    set_up: f64,
+    /// Same as [`ROW`].
+    row: f64,
+    /// Same as [`OPERATOR`].
+    operator: f64,
+    /// Same as [`BUILD`].
+    build: f64,
+    /// Same as [`PROBE`].
+    probe: f64,
+}
+
+/// Of an engine that stores columns.
+const OF_COLUMNS: BatchCosts =
+    BatchCosts { set_up: ROW * 1000.0, row: 0.0003, operator: 0.0001, build: 0.0015, probe: 0.0003 };
+/// Of one that stores rows.
+const OF_ROWS: BatchCosts =
+    BatchCosts { set_up: ROW * super::vectors::LEAST, row: 0.001, operator: 0.0003, build: 0.003, probe: 0.001 };
+
+fn batch<'c>(facts: &Facts<'_>) -> &'c BatchCosts {
+    if facts.sizes.has_columns() { &OF_COLUMNS } else { &OF_ROWS }
+}
 
 /// The cost of an operator: row by row, or over batches where that may be and costs less.
 fn cheaper(by_row: f64, in_batches: f64, facts: &Facts<'_>) -> f64 {
-    if facts.batches { by_row.min(SET_UP + in_batches) } else { by_row }
+    if facts.batches { by_row.min(batch(facts).set_up + in_batches) } else { by_row }
 }
 
 /// Cost of passing rows on.
 pub fn passed(rows: f64, facts: &Facts<'_>) -> f64 {
-    cheaper(rows * ROW, rows * BATCH_ROW, facts)
+    cheaper(rows * ROW, rows * batch(facts).row, facts)
 }
 
 /// Cost of a hash join of sides of so many rows, without that of reading them and of the rows that it makes. Over batches the smaller
 /// side of a join without an order is built.
 pub fn hashed(left: f64, right: f64, facts: &Facts<'_>) -> f64 {
-    let in_batches = left.min(right) * BATCH_BUILD + left.max(right) * BATCH_PROBE;
+    let in_batches = left.min(right) * batch(facts).build + left.max(right) * batch(facts).probe;
     cheaper(right * BUILD + left * PROBE, in_batches, facts)
 }
 
@@ -165,7 +179,7 @@ fn scan_rows(scan: &Scan, facts: &Facts<'_>) -> f64 {
                 let rest = rest.filter(|_| found > 1.0).map(|(_, conjunct)| of_table(scan, conjunct, facts));
                 found * rest.product::<f64>()
             }
-            None => facts.sizes.rows(&scan.table) * filter(scan),
+            None => facts.rows(&scan.table) * filter(scan),
         },
         path => match path_rows(scan, path, facts) {
             found if found > 1.0 => found * filter(scan),
@@ -178,7 +192,7 @@ fn scan_rows(scan: &Scan, facts: &Facts<'_>) -> f64 {
 /// Rows that a path of a table finds.
 pub fn path_rows(scan: &Scan, path: &Path, facts: &Facts<'_>) -> f64 {
     let table = &*scan.table;
-    let all = facts.sizes.rows(table);
+    let all = facts.rows(table);
     let of = |number: usize, equal: &[Expr], bounds: Option<(&Bound<Expr>, &Bound<Expr>)>| {
         let Some(index) = table.indexes.get(number) else { return all };
         let constants: Option<Vec<&Datum>> = equal.iter().map(constant).collect();
@@ -237,7 +251,7 @@ fn constant_bound(bound: &Bound<Expr>) -> Option<Bound<&Datum>> {
 /// Part of a table's rows for which a condition holds.
 pub fn of_table(scan: &Scan, condition: &Expr, facts: &Facts<'_>) -> f64 {
     selectivity(condition, &|part| {
-        let least = 1.0 / facts.sizes.rows(&scan.table);
+        let least = 1.0 / facts.rows(&scan.table);
         let of_column = column_condition(scan, part);
         if let Some(known) = of_column.as_ref().and_then(|condition| by_index(scan, condition, facts)) {
             return Some(known.max(least));
@@ -300,11 +314,11 @@ fn leading(scan: &Scan, column: usize) -> impl Iterator<Item = &Index> {
 
 /// About how many distinct values a column has.
 fn column_distinct(scan: &Scan, column: usize, facts: &Facts<'_>) -> f64 {
-    let all = facts.sizes.rows(&scan.table);
+    let all = facts.rows(&scan.table);
     let known = leading(scan, column).map(|index| all / facts.sizes.agreeing(scan, index, 1).max(1.0)).reduce(f64::max);
     let is_bool = scan.table.columns.get(column).is_some_and(|column| column.data_type.scalar == Scalar::Bool);
     let guess = || if is_bool { 2.0 } else { DISTINCT.min(all) };
-    let sampled = || facts.sizes.sample(&scan.table).and_then(|sample| sample.distinct(column));
+    let sampled = || facts.sample(&scan.table).and_then(|sample| sample.distinct(column));
     known.or_else(sampled).unwrap_or_else(guess).max(1.0)
 }
 
@@ -355,7 +369,7 @@ pub fn distinct((plan, rows): Sized<'_>, expression: &Expr, facts: &Facts<'_>) -
 pub fn key_rows(scan: &Scan, columns: &[usize], facts: &Facts<'_>) -> Option<f64> {
     let is_whole = |index: &Index| scan.rules.numbers(&scan.table, index).iter().all(|of| columns.contains(of));
     let mut keys = scan.table.indexes.iter().filter(|index| index.unique && index.predicate.is_none());
-    keys.any(is_whole).then(|| facts.sizes.rows(&scan.table))
+    keys.any(is_whole).then(|| facts.rows(&scan.table))
 }
 
 /// Rows of the smallest table of which these expressions hold a whole unique key.
@@ -376,7 +390,7 @@ pub fn pairs(left: Sized<'_>, right: Sized<'_>, equalities: &[(Expr, Expr)], fac
         part /= distinct(left, of_left, facts).max(distinct(right, of_right, facts));
         for ((plan, _), side) in [(left, of_left), (right, of_right)] {
             if let Some((scan, _)) = origin(plan, side) {
-                largest = largest.max(facts.sizes.rows(&scan.table));
+                largest = largest.max(facts.rows(&scan.table));
             }
         }
     }
@@ -396,11 +410,24 @@ fn of_pairs(condition: &Expr) -> Option<f64> {
     matches!(condition.kind, ExprKind::Or(_)).then_some(CONDITION)
 }
 
+/// Part of the rows that searches by a unique key find for which the rest of the scan's condition holds: an estimate of one search says one.
+fn of_searches(searched: &Plan, facts: &Facts<'_>) -> f64 {
+    match searched {
+        Plan::Project { input, .. } => of_searches(input, facts),
+        Plan::Scan(scan) if facts.counts_small && path_rows(scan, &scan.path, facts) <= 1.0 => {
+            scan.filter.as_ref().map_or(1.0, |filter| of_table(scan, filter, facts))
+        }
+        _ => 1.0,
+    }
+}
+
 /// Rows of a join of sides of these sizes.
 fn join_rows(join: &Join, left: f64, right: f64, facts: &Facts<'_>) -> f64 {
     // A lateral right side is estimated for one left row.
-    let part =
-        if join.lateral { 1.0 } else { pairs((&join.left, left), (&join.right, right), &join.equalities, facts) };
+    let part = match join.lateral {
+        true => of_searches(&join.right, facts),
+        false => pairs((&join.left, left), (&join.right, right), &join.equalities, facts),
+    };
     let condition = join.condition.as_ref().map_or(1.0, |condition| selectivity(condition, &of_pairs));
     let inner = left * right * part * condition;
     match join.kind {
@@ -475,18 +502,22 @@ pub fn cost(plan: &Plan, facts: &Facts<'_>) -> (f64, f64) {
 
 /// Cost of computing so many values for each of so many rows.
 fn computed(values: usize, rows: f64, facts: &Facts<'_>) -> f64 {
-    cheaper(OPERATOR * values as f64 * rows, BATCH_OPERATOR * values as f64 * rows, facts)
+    cheaper(OPERATOR * values as f64 * rows, batch(facts).operator * values as f64 * rows, facts)
 }
 
 fn scan_cost(scan: &Scan, facts: &Facts<'_>) -> (f64, f64) {
-    let read = path_rows(scan, &scan.path, facts);
+    let read = match scan.path {
+        // A small table may be about to grow: a plan that reads less of it conflicts less.
+        Path::All => facts.sizes.rows(&scan.table),
+        _ => path_rows(scan, &scan.path, facts),
+    };
     let conditions = scan.filter.as_ref().map_or(0, |filter| match &filter.kind {
         ExprKind::And(all) => all.len(),
         _ => 1,
     });
     if matches!(scan.path, Path::All) {
         let each = |row: f64, operator: f64| read * (row + operator * conditions as f64);
-        return (0.0, cheaper(each(ROW, OPERATOR), each(BATCH_ROW, BATCH_OPERATOR), facts));
+        return (0.0, cheaper(each(ROW, OPERATOR), each(batch(facts).row, batch(facts).operator), facts));
     }
     let row = match &scan.path {
         Path::All => ROW,

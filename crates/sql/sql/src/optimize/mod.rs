@@ -33,9 +33,11 @@ pub use sizes::{Noted, Sizes};
 #[cfg(test)]
 mod tests;
 
+use crate::catalog::Table;
 use crate::env::Vectors;
 use crate::plan::{Expr, ExprKind, MergeClause, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
 use crate::stack::ensure_stack;
+use crate::storage::Sample;
 use crate::types::Type;
 use crate::vectorize;
 use std::collections::HashMap;
@@ -48,6 +50,8 @@ pub struct Facts<'s> {
     sizes: &'s Sizes<'s>,
     /// Whether operators that read many rows run over batches.
     batches: bool,
+    /// Whether small tables count for the rows that they have ([`Facts::rows`]).
+    counts_small: bool,
 }
 
 impl<'s> Facts<'s> {
@@ -61,7 +65,18 @@ impl<'s> Facts<'s> {
             }
             _ => {}
         });
-        Facts { ctes: Arc::new(ctes), sizes, batches: false }
+        Facts { ctes: Arc::new(ctes), sizes, batches: false, counts_small: joins_many_rows(plan, sizes) }
+    }
+
+    /// About how many rows a table has. A small one counts as more rows than it has ([`Sizes::rows`]), but not where it is joined with a
+    /// large one: how many rows of that remain, and how it is best read, depends on the rows of all small ones.
+    fn rows(&self, table: &Table) -> f64 {
+        if self.counts_small { self.sizes.counted_rows(table) } else { self.sizes.rows(table) }
+    }
+
+    /// A sample of a table that is large, or whose rows count.
+    fn sample(&self, table: &Table) -> Option<Arc<Sample>> {
+        if self.counts_small { self.sizes.sample_of_any(table) } else { self.sizes.sample(table) }
     }
 
     /// The facts of a plan whose operators may run over batches.
@@ -186,6 +201,17 @@ fn read_only(plan: Arc<Plan>, vectors: Vectors, sizes: &Sizes<'_>) -> Arc<Plan> 
     let plan = improved(Arc::unwrap_or_clone(plan), vectors != Vectors::Off, sizes);
     let facts = Facts::new(&plan, sizes);
     Arc::new(vectors::choose(plan, vectors, &facts))
+}
+
+/// Returns whether a plan reads several tables of which one is so large that operators over batches pay.
+fn joins_many_rows(plan: &Plan, sizes: &Sizes<'_>) -> bool {
+    let mut tables = Vec::new();
+    plan.walk(&mut |plan| {
+        if let Plan::Scan(scan) = plan {
+            tables.push(&scan.table);
+        }
+    });
+    tables.len() > 1 && tables.iter().any(|table| sizes.rows(table) >= vectors::LEAST)
 }
 
 /// Returns whether a plan owns no rows and repeats nothing: what owns rows or runs again is never run over batches.

@@ -50,7 +50,7 @@ pub struct Hits {
 /// Part of a table's rows for which a condition holds, by its sample, and by an estimate without it where that says little. `None` without
 /// a sample, and for a condition that has no value yet.
 pub fn part(scan: &Scan, condition: &Expr, estimate: &dyn Fn() -> f64, facts: &Facts<'_>) -> Option<f64> {
-    let rows = facts.sizes.sample(&scan.table)?.batch.rows as f64;
+    let rows = facts.sample(&scan.table)?.batch.rows as f64;
     let hits = hits(scan, condition, facts)? as f64;
     if hits >= ENOUGH {
         return Some(hits / rows);
@@ -78,7 +78,7 @@ fn count(scan: &Scan, condition: &Expr, facts: &Facts<'_>) -> Option<usize> {
     if condition.any(is_slow) {
         return None;
     }
-    let batch = &facts.sizes.sample(&scan.table)?.batch;
+    let batch = &facts.sample(&scan.table)?.batch;
     let condition = vectorize::expression(condition, &mut Known)?;
     if condition.columns().iter().any(|column| *column >= batch.columns.len()) {
         return None;

@@ -48,10 +48,24 @@ impl<'s> Sizes<'s> {
         Sizes { engine: store.ddl(), kept: Some(samples), ..Sizes::default() }
     }
 
+    /// Returns whether the engine stores columns.
+    pub fn has_columns(&self) -> bool {
+        self.engine.is_some_and(Tables::stores_columns)
+    }
+
     /// A sample of a table that is large; `None` if there is none.
     pub fn sample(&self, table: &Table) -> Option<Arc<Sample>> {
+        self.sample_of(table, SAMPLED)
+    }
+
+    /// The same, also of a table that is small.
+    pub fn sample_of_any(&self, table: &Table) -> Option<Arc<Sample>> {
+        self.sample_of(table, 1)
+    }
+
+    fn sample_of(&self, table: &Table, least: u64) -> Option<Arc<Sample>> {
         let (engine, kept, id) = (self.engine?, self.kept?, table.storage.id());
-        let rows = self.counted(id).filter(|rows| *rows >= SAMPLED)?;
+        let rows = self.counted(id).filter(|rows| *rows >= least)?;
         self.samples.borrow_mut().entry(id).or_insert_with(|| kept.of(engine, table, rows)).clone()
     }
 
@@ -72,6 +86,11 @@ impl<'s> Sizes<'s> {
     /// About how many rows a table has.
     pub fn rows(&self, table: &Table) -> f64 {
         self.counted(table.storage.id()).map_or(UNKNOWN, |rows| (rows as f64).max(FLOOR))
+    }
+
+    /// The same, of a small one, too.
+    pub fn counted_rows(&self, table: &Table) -> f64 {
+        self.counted(table.storage.id()).map_or(UNKNOWN, |rows| (rows as f64).max(1.0))
     }
 
     fn counted(&self, table: TableId) -> Option<u64> {

@@ -16,7 +16,7 @@ use vectors::{Batch, Column};
 
 /// Rows of a sample, at most.
 const ROWS: usize = 256;
-/// Fewer rows are no sample: guesses are as good.
+/// Fewer rows are no sample, unless they are all that there are: guesses are as good.
 const FEWEST: usize = 32;
 /// Bytes of the values of a sample, about, at most: a table of long values has a sample of fewer rows.
 const BYTES: usize = 256 << 10;
@@ -104,7 +104,8 @@ impl Sample {
     }
 
     fn is_enough(self: &Arc<Sample>) -> Option<Arc<Sample>> {
-        (self.batch.rows >= FEWEST).then(|| self.clone())
+        let is_whole = self.batch.rows as u64 >= self.rows.max(1);
+        (self.batch.rows >= FEWEST || is_whole).then(|| self.clone())
     }
 
     /// About how many distinct values a column of the table has; `None` if its values cannot be compared here. NULL is none.
