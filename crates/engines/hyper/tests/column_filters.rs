@@ -1,12 +1,12 @@
 //! Filters on values in place choose the rows that they choose row by row: of every width and type, with NULLs, gaps and versions.
 
-use model::columns::{Batch, Sieve, batches};
+use model::columns::{Batch, Narrowing, Sieve, batches};
 use model::{
     Access, Begin, ColumnType, Columns, Comparison, Delta, Finish, Interactive, Key, Predicate, RowBuf, Scan, Schema,
     SharedReads, TableId, Value, ValueRef,
 };
 use seriatim_hyper::{Hyper, Options, Transaction};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
 /// Rows: more than two blocks.
@@ -222,6 +222,55 @@ fn sieves_leave_out_what_nobody_looks_for() {
                 let found = ids(&left);
                 assert!(expected.iter().all(|id| found.contains(id)), "column {column}, one in {every}");
                 assert!(every == 1 || found.len() < all.len() / 2, "column {column}: {} of {}", found.len(), all.len());
+            }
+        }
+    }
+}
+
+/// A range, with NULL or without.
+#[derive(Debug)]
+struct Within(RangeInclusive<i64>, bool);
+
+impl Narrowing for Within {
+    fn range(&self) -> RangeInclusive<i64> {
+        self.0.clone()
+    }
+
+    fn keeps_null(&self) -> bool {
+        self.1
+    }
+}
+
+/// A range leaves out what lies beyond it, of rows without versions: of every width, and NULL as it says.
+#[test]
+fn ranges_leave_out_what_lies_beyond() {
+    let (engine, table) = table();
+    let mut open = begin(&engine);
+    // Dates and timestamps are integers, too.
+    let word = |value: ValueRef<'_>| match value {
+        ValueRef::Date(value) => Some(i64::from(value)),
+        ValueRef::Timestamp(value) | ValueRef::Int(value) => Some(value),
+        _ => None,
+    };
+    for column in [0_u16, 1, 2, 3, 4, 6, 7] {
+        let mut values: Vec<(i64, Option<i64>)> = Vec::new();
+        open.scan(&Scan::table(table), &mut |item| {
+            values.push((item.row.get(0).as_int().expect("a number"), word(item.row.get(usize::from(column)))));
+            ControlFlow::Continue(())
+        })
+        .expect("nobody in the way");
+        let mut sorted: Vec<i64> = values.iter().filter_map(|(_, value)| *value).collect();
+        sorted.sort_unstable();
+        let (low, high) = (sorted[sorted.len() / 3], sorted[sorted.len() / 2]);
+        for range in [i64::MIN..=i64::MAX, i64::MIN..=low, high..=i64::MAX, low..=high, i64::MAX..=i64::MAX] {
+            for keeps_null in [true, false] {
+                let is_open = range == (i64::MIN..=i64::MAX);
+                let is_kept = |value: &Option<i64>| value.map_or(keeps_null || is_open, |value| range.contains(&value));
+                let expected: Vec<i64> = values.iter().filter(|(_, of)| is_kept(of)).map(|(id, _)| *id).collect();
+                let sieves = [(column, Sieve::Range(Arc::new(Within(range.clone(), keeps_null))))];
+                let left = by_column(&mut open, Scan { sieves: &sieves, ..Scan::table(table) });
+                let found: Vec<i64> = left.iter().filter_map(|(id, _)| id.as_ref().as_int()).collect();
+                assert_eq!(found, expected, "column {column}, {range:?}, {keeps_null}");
             }
         }
     }

@@ -120,3 +120,45 @@ fn keys_of_subqueries_are_computed_below_the_join() {
         assert_eq!(client.show(query), found);
     }
 }
+
+/// The first few rows by a column tell the scan how far they reach: none that counts is missing.
+#[test]
+fn the_first_rows_narrow_the_scan() {
+    let mut client = Client::new(&database_hyper());
+    client.run("CREATE TABLE tops (id int PRIMARY KEY, v int, s smallint, b bigint, d date, w timestamp, n int)");
+    for from in [0, 6_000, 12_000, 18_000] {
+        client.run(&format!(
+            "INSERT INTO tops SELECT g, g * 7919 % 24001 - 12000, (g % 90)::smallint, nullif(g * 1000003::bigint % 24007, g % 5) * 1000000, \
+                 date '2024-01-01' + g * 31 % 2003, timestamp '2024-01-01' + g * 37 % 5003 * interval '1 minute', \
+                 CASE WHEN g % 9000 = 17 THEN NULL ELSE g * 17 % 12007 END FROM generate_series({from}, {}) g",
+            from + 5_999
+        ));
+    }
+    for column in ["v", "s", "b", "d", "w", "n"] {
+        for direction in ["", "DESC", "NULLS FIRST", "DESC NULLS LAST"] {
+            for (from, limit) in
+                [("tops", "10"), ("tops WHERE id % 3 > 0 AND v > -11000", "25 OFFSET 5"), ("tops WHERE n IS NULL", "4")]
+            {
+                let query = format!("SELECT {column}, id FROM {from} ORDER BY {column} {direction}, id LIMIT {limit}");
+                answer(&mut client, &query);
+                // Those whose keys are equal may be any.
+                answer(
+                    &mut client,
+                    &format!("SELECT {column} FROM {from} ORDER BY {column} {direction} LIMIT {limit}"),
+                );
+            }
+        }
+    }
+    for query in [
+        "SELECT t.v, u.id FROM tops t JOIN tops u ON u.id = t.n WHERE u.s < 40 ORDER BY t.v DESC, t.id LIMIT 12",
+        "SELECT t.v, u.id FROM tops t LEFT JOIN tops u ON u.id = t.n AND u.s < 40 ORDER BY u.v DESC, t.id LIMIT 12",
+        "SELECT s, count(*) FROM tops GROUP BY s ORDER BY s DESC LIMIT 3",
+        "SELECT v, 1000 / (v + 30000) FROM tops ORDER BY v, 1000 / (v + 30000) LIMIT 3",
+    ] {
+        let (_, plan) = answer(&mut client, query);
+        assert!(plan.contains("Vectors"), "{plan}");
+    }
+    // A row that would not be among the first still fails.
+    client.run("SET enable_vectors = force");
+    assert_eq!(client.fails("SELECT id FROM tops ORDER BY v DESC, 1 / (v + 11999) LIMIT 3").code(), "22012");
+}

@@ -10,7 +10,7 @@ use crate::batch::Batch;
 use crate::columns::Columns;
 use crate::expression::Expression;
 use crate::join::{JoinRule, Table};
-use crate::sort::SortKey;
+use crate::sort::{Edge, SortKey};
 use crate::spill::{Spilling, Stored};
 use pgtypes::{Error, Type};
 use std::collections::VecDeque;
@@ -93,6 +93,9 @@ pub trait Host {
     /// Says that rows of a source whose value in a column is none of these integers, or NULL, are not needed. It is said before the
     /// first of its rows is taken, and a host may return them nevertheless.
     fn sift(&mut self, _source: usize, _column: usize, _keys: &mut dyn Iterator<Item = i64>) {}
+
+    /// Says the same of rows whose integer in a column is beyond an edge, which narrows while rows are taken.
+    fn narrow(&mut self, _source: usize, _column: usize, _edge: &Arc<Edge>) {}
 
     /// The statement's ledger.
     fn ledger(&self) -> Arc<dyn Ledger<Self::Error>>;

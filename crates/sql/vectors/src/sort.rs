@@ -4,6 +4,7 @@
 //! read, so many are held and some more: a row that does not come before the last of them is dropped when it comes (`first`), by its
 //! keys alone.
 
+mod edge;
 mod first;
 mod merge;
 mod order;
@@ -14,6 +15,7 @@ use crate::expression::Expression;
 use crate::kernels::{compare_floats, compare_texts};
 use crate::spill::{Spilling, Stored};
 use crate::threads::Threads;
+pub use edge::Edge;
 use first::before;
 use merge::Runs;
 use order::order;
@@ -42,6 +44,8 @@ pub struct Sorter {
     keys: Arc<Vec<SortKey>>,
     /// Number of rows that will be read.
     bound: Option<usize>,
+    /// What the sorts of the input know together.
+    edge: Option<Arc<Edge>>,
     rows: usize,
     /// The columns that are shown, then the keys.
     columns: Vec<Column>,
@@ -71,7 +75,7 @@ impl Sorter {
     pub fn new(
         keys: Arc<Vec<SortKey>>,
         shown: &[(usize, Type)],
-        bound: Option<usize>,
+        (bound, edge): (Option<usize>, Option<Arc<Edge>>),
         spilling: Option<Spilling>,
         sharing: &Arc<AtomicUsize>,
     ) -> Sorter {
@@ -80,7 +84,18 @@ impl Sorter {
         let of_keys = keys.iter().map(|key| key.expression.data_type());
         let columns = shown.iter().map(|(_, data_type)| *data_type).chain(of_keys).map(Column::new).collect();
         let (runs, shown) = (spilling.map(Runs::new), shown.iter().map(|(at, _)| *at).collect());
-        Sorter { runs, keys, bound, rows: 0, columns, shown, worst: None, others: Vec::new(), sharing: sharing.clone() }
+        Sorter {
+            runs,
+            keys,
+            bound,
+            edge,
+            rows: 0,
+            columns,
+            shown,
+            worst: None,
+            others: Vec::new(),
+            sharing: sharing.clone(),
+        }
     }
 
     /// Adds the rows of a batch.
@@ -157,6 +172,9 @@ impl Sorter {
         self.columns = self.columns.iter().map(|column| column.gather(&order)).collect();
         self.rows = order.len();
         self.worst = bound.checked_sub(1).filter(|worst| *worst < self.rows);
+        if let (Some(edge), Some(worst)) = (&self.edge, self.worst) {
+            edge.narrow(&self.columns[self.shown.len()], worst);
+        }
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 mod strings;
 
-pub use crate::sieve::Sieve;
+pub use crate::sieve::{Narrowing, Set, Sieve};
 pub use strings::{Coded, Dictionary, Strings};
 
 /// Rows in a batch at most: a few vectors of so many values stay in a core's first cache.

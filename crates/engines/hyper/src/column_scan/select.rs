@@ -2,7 +2,7 @@
 
 use crate::block::Rows;
 use crate::store::{Codes, Column, Data, Store, Words, of_each_width};
-use model::columns::{BATCH_ROWS, Sieve};
+use model::columns::{BATCH_ROWS, Narrowing, Sieve};
 use model::decimal::Decimal;
 use model::{ColumnType, Comparison, Predicate, RawValue, Value};
 use std::cmp::Ordering;
@@ -74,6 +74,10 @@ impl Chosen {
     #[expect(clippy::useless_conversion, reason = "of the widest only")]
     pub fn sift(&mut self, column: &Column, sieve: &Sieve) {
         let Data::Words(words) = column.data() else { return };
+        let sieve = match sieve {
+            Sieve::Set(set) => set,
+            Sieve::Range(narrowing) => return self.narrow_to(column, words, &**narrowing),
+        };
         let (range, is_sparse) = (self.range.clone(), self.count() * SPARSE < self.range.len());
         let marks = self.marks();
         of_each_width!(words, values => match is_sparse {
@@ -84,6 +88,29 @@ impl Chosen {
             false => keep_if(marks, &values[range], |value| sieve.keeps(i64::from(value))),
         });
         self.keep_bits(|word| !column.nulls(word));
+    }
+
+    /// Keeps the slots whose words are in a range.
+    fn narrow_to(&mut self, column: &Column, words: &Words, narrowing: &dyn Narrowing) {
+        let (wanted, range) = (narrowing.range(), self.range.clone());
+        let of_nulls = (narrowing.keeps_null() && column.has_nulls()).then_some(self.marks);
+        let ends = [
+            (Comparison::GreaterOrEqual, *wanted.start(), i64::MIN),
+            (Comparison::LessOrEqual, *wanted.end(), i64::MAX),
+        ];
+        let ends = ends.into_iter().filter(|(_, end, open)| end != open);
+        for (comparison, end, _) in ends.clone() {
+            of_each_width!(words, values => keep(self.marks(), &values[range.clone()], comparison, end.into()));
+        }
+        match of_nulls {
+            Some(before) => {
+                let marks = self.range.clone().zip(self.marks.iter_mut().zip(before));
+                marks.filter(|(slot, _)| column.is_null(*slot)).for_each(|(_, (mark, before))| *mark = before);
+            }
+            // NULL is looked for as long as everything is.
+            None if ends.count() > 0 => self.keep_bits(|word| !column.nulls(word)),
+            None => {}
+        }
     }
 
     /// Tests one column in a loop over its values. False: it has no such loop for the test.

@@ -6,16 +6,24 @@ use super::Host;
 use crate::aggregate::{Call, Grouping};
 use crate::expression::Expression;
 use crate::join::{JoinKind, JoinRule, Table};
+use crate::sort::{Edge, SortKey};
 use pgtypes::Type;
 use std::sync::Arc;
 
-/// Integers of one key, of which those in a column are sought.
+/// Integers of a column without which a row is not needed.
 #[derive(Clone)]
 pub(super) struct Sought {
     /// The column of the operator that is asked.
-    pub column: usize,
-    /// The table whose keys they are.
-    pub table: Arc<Table>,
+    column: usize,
+    what: What,
+}
+
+#[derive(Clone)]
+enum What {
+    /// The keys of a table.
+    Keys(Arc<Table>),
+    /// What may come before the last row that a sort returns.
+    Before(Arc<Edge>),
 }
 
 impl Sought {
@@ -30,7 +38,15 @@ impl Sought {
         let [key] = &rule.probe[..] else { return None };
         let is_integer = [Type::INT2, Type::INT4, Type::INT8].contains(&key.data_type());
         let column = key.as_column().filter(|_| drops && is_integer && table.integers().is_some())?;
-        Some(Sought { column, table: table.clone() })
+        Some(Sought { column, what: What::Keys(table.clone()) })
+    }
+
+    /// What a sort of the first few rows asks, as long as it goes on.
+    pub fn of_sort(keys: &[SortKey], edge: &Arc<Edge>) -> Option<Sought> {
+        let column = keys.first()?.expression.as_column()?;
+        // A row that is left out would not fail.
+        let is_safe = keys.iter().all(|key| key.expression.is_safe());
+        is_safe.then(|| Sought { column, what: What::Before(edge.clone()) })
     }
 
     fn at(&self, column: usize) -> Sought {
@@ -56,7 +72,9 @@ pub(super) fn below_aggregate(sought: &[Sought], grouping: &Grouping) -> Vec<Sou
     if !grouping.keys.iter().all(Expression::is_safe) || !grouping.calls.iter().all(is_total) {
         return Vec::new();
     }
-    sought.iter().filter_map(|sought| Some(sought.at(grouping.keys.get(sought.column)?.as_column()?))).collect()
+    // What a sort knows, it knows when all groups have been made.
+    let sought = sought.iter().filter(|sought| matches!(sought.what, What::Keys(_)));
+    sought.filter_map(|sought| Some(sought.at(grouping.keys.get(sought.column)?.as_column()?))).collect()
 }
 
 /// Returns whether an aggregate has a result for all rows. Of floats a sum may leave their range.
@@ -99,8 +117,13 @@ pub(super) fn below_join(sought: &[Sought], rule: &JoinRule, probing_width: usiz
 /// Tells a source.
 pub(super) fn tell<H: Host>(sought: &[Sought], source: usize, host: &mut H) {
     for sought in sought {
-        if let Some(keys) = sought.table.integers() {
-            host.sift(source, sought.column, &mut { keys });
+        match &sought.what {
+            What::Keys(table) => {
+                if let Some(keys) = table.integers() {
+                    host.sift(source, sought.column, &mut { keys });
+                }
+            }
+            What::Before(edge) => host.narrow(source, sought.column, edge),
         }
     }
 }

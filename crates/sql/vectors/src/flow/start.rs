@@ -6,7 +6,7 @@ use crate::aggregate::{Grouping, Groups, SpilledGroups};
 use crate::columns::Columns;
 use crate::expression::Expression;
 use crate::join::{Builder, Built, JoinRule, Probing, SpilledJoin, Table};
-use crate::sort::{SortKey, Sorted, Sorter};
+use crate::sort::{Edge, SortKey, Sorted, Sorter};
 use crate::threads::Threads;
 use pgtypes::{Error, Type, state};
 use std::sync::Arc;
@@ -87,14 +87,16 @@ impl Flow {
         host: &mut H,
     ) -> Result<Flow, Stop<H::Error>> {
         let read = columns.and(&Columns::of_expressions(keys.iter().map(|key| &key.expression)));
+        let edge = bound.and_then(|_| Edge::of(keys)).map(Arc::new);
+        let sought = edge.iter().filter_map(|edge| Sought::of_sort(keys, edge)).collect();
         let narrow = |key: &SortKey| SortKey { expression: read.narrow(&key.expression), ..*key };
         let keys = Arc::new(keys.iter().map(narrow).collect::<Vec<SortKey>>());
         let shown: Vec<(usize, Type)> =
             read.places(&columns).into_iter().zip(columns.iter().map(|at| types[at])).collect();
-        let flow = Flow::of_operator(input, Asked { columns: read, order, sought: Vec::new() }, host)?;
+        let flow = Flow::of_operator(input, Asked { columns: read, order, sought }, host)?;
         let share = flow.share(host);
         let sharing = Arc::default();
-        let start = || Sorter::new(keys.clone(), &shown, bound, share.clone(), &sharing);
+        let start = || Sorter::new(keys.clone(), &shown, (bound, edge.clone()), share.clone(), &sharing);
         let sorters = flow.drive(host, order, &start, &|sorter, batch| {
             sorter.add(batch)?;
             Ok(sorter.memory())

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use vectors::flow::{Flow, Host, Ledger, Next, Piece, Stop, Work};
+use vectors::sort::Edge;
 use vectors::spill::{Spilling, TemporaryFiles};
 use vectors::{Batch, Columns};
 
@@ -307,6 +308,12 @@ impl Host for SqlHost<'_, '_, '_, '_> {
     fn sift(&mut self, source: usize, column: usize, keys: &mut dyn Iterator<Item = i64>) {
         if let SourceState::Table(rows) = &mut self.sources[source] {
             rows.sift(column, keys);
+        }
+    }
+
+    fn narrow(&mut self, source: usize, column: usize, edge: &Arc<Edge>) {
+        if let SourceState::Table(rows) = &mut self.sources[source] {
+            rows.narrow(column, edge);
         }
     }
 

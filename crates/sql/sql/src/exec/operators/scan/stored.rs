@@ -8,11 +8,13 @@ use crate::exec::scope::Run;
 use crate::plan::Scan;
 use crate::storage::{decode_stored, stored_decimal};
 use crate::types::{Error, Row, Scalar, Type, error};
-use model::columns::{Dictionary, Sieve, Strings, Values, Vector};
+use model::columns::{Dictionary, Narrowing, Sieve, Strings, Values, Vector};
 use model::{RowRef, ValueRef};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use vectors::digits::Digits;
 use vectors::flow::Piece;
+use vectors::sort::Edge;
 use vectors::texts::{Plain, Texts};
 use vectors::{Batch, Class, Column, Columns, Data};
 
@@ -34,6 +36,20 @@ pub struct StoredRows {
     sieves: Vec<(u16, Sieve)>,
     /// The only rows that count.
     only: Option<super::Batch>,
+}
+
+/// An edge as the engine asks for it.
+#[derive(Debug)]
+struct Within(Arc<Edge>);
+
+impl Narrowing for Within {
+    fn range(&self) -> RangeInclusive<i64> {
+        self.0.range()
+    }
+
+    fn keeps_null(&self) -> bool {
+        self.0.keeps_null()
+    }
 }
 
 /// Which columns stored rows have, and where.
@@ -67,6 +83,13 @@ impl StoredRows {
     pub fn sift(&mut self, column: usize, keys: &mut dyn Iterator<Item = i64>) {
         if let (true, Ok(column)) = (self.entries.is_some(), u16::try_from(column)) {
             self.sieves.push((column, Sieve::of(&keys.collect::<Vec<i64>>())));
+        }
+    }
+
+    /// Leaves out rows whose integer in a column is beyond an edge, where the engine can.
+    pub fn narrow(&mut self, column: usize, edge: &Arc<Edge>) {
+        if let (true, Ok(column)) = (self.entries.is_some(), u16::try_from(column)) {
+            self.sieves.push((column, Sieve::Range(Arc::new(Within(edge.clone())))));
         }
     }
 
