@@ -31,7 +31,8 @@ pub const FLOORS: &[Floor] = &[
     Floor {
         name: "replication",
         code: &["base", "order", "replication"],
-        tests: &["tables", "engines", "engines/conformance", "sql"],
+        // The network is simulated in its tests (decision 0158).
+        tests: &["net", "tables", "engines", "engines/conformance", "sql"],
     },
     // Over `Interactive`: no engine, except in its tests.
     Floor { name: "sql", code: &["base", "tables", "sql"], tests: &["engines"] },

@@ -38,7 +38,7 @@ pub struct Join {
     /// Number of this node: its place in the cluster's file, from 0.
     #[arg(long, value_name = "N", requires = "cluster")]
     pub node: Option<u64>,
-    /// Keys and rows that one transaction may write in a cluster, beyond which it fails (54000). Every node needs a few times as much memory
+    /// Keys and rows that one transaction may write in a cluster; more fail (54000). Every node needs a few times as much memory
     /// for it, and applies it at once, while its reads wait.
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = bytes)]
     pub transaction_size: usize,

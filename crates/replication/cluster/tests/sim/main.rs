@@ -12,8 +12,8 @@
 //! | `faults.rs` | what goes wrong, and how it ends |
 //! | `flat.rs` | a long run, and what nodes keep meanwhile |
 //!
-//! A run demands: both judges find the clients' history strictly serializable; no node stops by itself; once the faults are over, every node
-//! serves within a bounded time, has the same state, byte for byte, and everything that was acknowledged.
+//! A run demands: both judges find the clients' history strictly serializable; no node stops by itself; once the faults are over, all
+//! nodes serve within a bounded time, and have the same state, byte for byte, and everything that was acknowledged.
 //!
 //! `make sim-cluster SEEDS=10000` runs many; a failure prints its seed and the command that tells its story.
 

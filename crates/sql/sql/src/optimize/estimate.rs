@@ -410,7 +410,8 @@ fn of_pairs(condition: &Expr) -> Option<f64> {
     matches!(condition.kind, ExprKind::Or(_)).then_some(CONDITION)
 }
 
-/// Part of the rows that searches by a unique key find for which the rest of the scan's condition holds: an estimate of one search says one.
+/// Part of the rows that searches by a unique key find, for which the rest of the scan's condition holds: an estimate of one search
+/// says one.
 fn of_searches(searched: &Plan, facts: &Facts<'_>) -> f64 {
     match searched {
         Plan::Project { input, .. } => of_searches(input, facts),
