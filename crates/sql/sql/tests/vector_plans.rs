@@ -28,9 +28,10 @@ fn fill(client: &mut Client) {
 fn answer(client: &mut Client, query: &str) -> (Vec<Vec<String>>, String) {
     let plan = client.show(&format!("EXPLAIN {query}"));
     let found = client.run(query).rows;
+    let setting = client.show("SHOW enable_vectors");
     client.run("SET enable_vectors = off");
     assert_eq!(client.run(query).rows, found, "{query}");
-    client.run("RESET enable_vectors");
+    client.run(&format!("SET enable_vectors = {setting}"));
     (found, plan)
 }
 
@@ -46,6 +47,20 @@ fn reordered_joins_read_the_columns_that_are_used() {
     let logged: Vec<&str> = plan.lines().filter_map(|line| line.trim().strip_prefix("Logged: ")).collect();
     assert!(plan.contains("Vectors") && logged.len() > 1, "{plan}");
     assert!(logged.iter().all(|logged| !logged.ends_with("all columns")), "{plan}");
+}
+
+/// What a window adds behind the columns of a join below it is none of the join's, which runs over batches as what is above does.
+#[test]
+fn a_window_between_batches_adds_its_own_columns() {
+    let mut client = Client::new(&database_hyper());
+    fill(&mut client);
+    client.run("SET enable_vectors = force");
+    let plan = answer(
+        &mut client,
+        "SELECT o.id, s.total, lag(s.total) OVER (ORDER BY o.id) FROM shops o \
+         LEFT JOIN (SELECT shop, sum(amount) AS total FROM sales WHERE shop < 9 GROUP BY shop) s ON s.shop = o.id ORDER BY o.id",
+    );
+    assert_eq!(plan.0.len(), 12);
 }
 
 /// Beside a large table a small one counts for the rows that it has: one region of five has four shops of twelve, and a third of all

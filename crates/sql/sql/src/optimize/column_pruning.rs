@@ -40,7 +40,9 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, facts: &Facts<'_>) {
             prune(input, with_own(wanted, own), facts);
         }
         Plan::Vectors { input, wanted: own } => {
-            *own = wanted.as_ref().map(|wanted| wanted.iter().copied().collect());
+            // An operator of rows above may have columns of its own behind these, such as those of a window.
+            let width = facts.types(input).len();
+            *own = wanted.as_ref().map(|wanted| wanted.iter().copied().filter(|column| *column < width).collect());
             prune(input, wanted, facts);
         }
         Plan::Distinct { input, on } => {

@@ -52,25 +52,28 @@ struct PerPayload {
     all: f64,
 }
 
-/// Has payloads ordered, and looks at the processor time of the replicas' threads. That of this one, which proposes and takes, is the
-/// engine's.
-fn per_payload(order: &NodeOrder, count: usize, bytes: usize) -> Result<PerPayload, String> {
+/// Has payloads ordered for a time, and looks at the processor time of the replicas' threads, which the system tells in steps of 10 ms.
+/// That of this thread, which proposes and takes, is the engine's.
+fn per_payload(order: &NodeOrder, (count, bytes): (usize, usize), length: Duration) -> Result<PerPayload, String> {
     let times = || machine::cpu_time_of_others().ok_or("the system does not say what threads use (/proc/self/task)");
-    let before = times()?;
-    order_all(order, count, bytes).map_err(|error| error.to_string())?;
+    let (before, start, mut ordered) = (times()?, Instant::now(), 0);
+    while ordered == 0 || start.elapsed() < length {
+        order_all(order, count, bytes).map_err(|error| format!("the order of three replicas: {error}"))?;
+        ordered += count;
+    }
     let used = times()?.into_iter().map(|(thread, time)| {
         let used = time.saturating_sub(before.get(&thread).copied().unwrap_or_default());
-        used.as_nanos() as f64 / count as f64
+        used.as_nanos() as f64 / ordered as f64
     });
     let (busiest, all) = used.fold((0.0, 0.0), |(most, sum), used| (f64::max(most, used), sum + used));
     Ok(PerPayload { busiest, all })
 }
 
-/// What the order of three replicas takes. Processor time is told in steps of 10 ms, so that payloads are many.
+/// What the order of three replicas takes, measured for a time with short payloads and with long ones.
 ///
 /// # Errors
 /// The order failed: a sentence.
-pub fn link_costs() -> Result<LinkCosts, String> {
+pub fn link_costs(length: Duration) -> Result<LinkCosts, String> {
     const FOLLOWERS: f64 = 2.0;
     const NODES: f64 = 3.0;
     let orders = replicas(3)?;
@@ -81,8 +84,8 @@ pub fn link_costs() -> Result<LinkCosts, String> {
         .map_err(|error| format!("the order of three replicas: {error}"))?;
     latencies.sort_unstable_by(f64::total_cmp);
     let (short, long) = (64, 60_000);
-    let of_short = per_payload(order, 40_000, short)?;
-    let of_long = per_payload(order, 500, long)?;
+    let of_short = per_payload(order, (10_000, short), length)?;
+    let of_long = per_payload(order, (100, long), length)?;
     let of_byte = |short_ns: f64, long_ns: f64| (long_ns - short_ns).max(0.0) / (long - short) as f64;
     Ok(LinkCosts {
         latency_ns: latencies[latencies.len() / 2],

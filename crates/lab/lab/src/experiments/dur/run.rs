@@ -60,16 +60,16 @@ macro_rules! with_workload {
 }
 
 impl Measurements {
-    fn link(&mut self) -> Result<LinkCosts, String> {
+    fn link(&mut self, length: Duration) -> Result<LinkCosts, String> {
         match self.link {
             Some(link) => Ok(link),
-            None => Ok(*self.link.insert(real::link_costs()?)),
+            None => Ok(*self.link.insert(real::link_costs(length)?)),
         }
     }
 
     /// Costs of a workload's steps, with notes. Measured where it is divided among three nodes.
     fn costs(&mut self, plan: &WorkloadPlan, length: Duration) -> Result<&(Costs, Vec<String>), String> {
-        let (name, link) = (plan.name(), self.link()?);
+        let (name, link) = (plan.name(), self.link(length)?);
         if !self.by_workload.contains_key(name) {
             eprintln!("{name}: measures on this machine");
             let measured = with_workload!(plan, workload => calibrate(name, &workload, link, length))?;
@@ -90,7 +90,7 @@ pub fn perform(
 ) -> Result<Outcome, String> {
     let lengths = Lengths::new(scale);
     let (places, mut notes) = (simulation.places)(scale);
-    let link = measurements.link()?;
+    let link = measurements.link(lengths.real)?;
     notes.push(format!(
         "the order, measured on three replicas of this machine: {:.0} us from a proposal to its delivery; its busiest thread takes {:.0} \
          ns for a payload and {:.2} ns for a byte, for each follower; each node takes {:.0} and {:.2} ns of processors",
