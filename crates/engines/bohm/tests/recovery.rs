@@ -110,11 +110,13 @@ fn refusal_of(disk: &SimDisk, registry: Registry) -> Invalid {
 #[test]
 fn calls_of_an_unknown_procedure_or_version_are_refused() {
     let disk = disk(2);
-    {
+    let written = {
         let engine = reopen(&disk, Options { log: LogOptions::default(), ..small() }).expect("a healthy disk");
         let table = create(&engine).expect("a new table");
         assert!(submit(&engine, steps(table)).into_iter().all(|ticket| is_acknowledged(ticket.wait())));
-    }
+        // A guess that misses puts its step behind others: how many do depends on the batches.
+        contents(&engine, table)
+    };
     let missing = UnknownCall::Name { name: "step".into(), version: 3 };
     let refused = refusal_of(&disk, Registry::new());
     assert_eq!(refused, Invalid::LoggedCall(missing));
@@ -127,7 +129,7 @@ fn calls_of_an_unknown_procedure_or_version_are_refused() {
 
     let engine = reopen(&disk, small()).expect("nothing was changed");
     let found = table(&engine, "registers").expect("it was acknowledged");
-    assert_eq!(Some(contents(&engine, found)), expected(steps(found)).pop());
+    assert_eq!(contents(&engine, found), written);
     // After a checkpoint nothing of the old version is left to be executed.
     engine.write_checkpoint(Pace::Full).expect("a healthy disk");
     engine.close().expect("a healthy disk");
