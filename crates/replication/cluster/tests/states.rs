@@ -215,7 +215,7 @@ fn a_reader_that_outlives_a_fetch_has_a_new_place() {
     let last = (100..400).map(write).max();
     nodes.sequencer.connect(1);
     nodes.wait();
-    assert_eq!(nodes.node(1).status().fetched, 1, "what it missed is not kept");
+    assert!(nodes.node(1).status().fetched >= 1, "what it missed is not kept");
     let read = reader.commit().expect("nothing of what it read has changed");
     assert!(Some(read.log_position) >= last, "{read:?} stands behind {last:?}");
 }
