@@ -24,6 +24,13 @@ fn fails(server: &Server, sql: &str) -> String {
     text(&output.stderr)
 }
 
+/// The same of a statement that a session could be started for. A thread needs some pages of the system before it can answer anything,
+/// and what used up the last ones may not have given them back yet: then the connection is closed.
+fn fails_in_a_session(server: &Server, sql: &str) -> String {
+    let mut errors = (0..100).map(|_| fails(server, sql));
+    errors.find(|error| !error.contains("server closed the connection")).expect("memory comes back")
+}
+
 /// Inserts rows of about two kilobytes from `first` on, a thousand at a time, until it is refused, or `batches` times.
 fn fill(server: &Server, first: u32, batches: u32) -> Option<String> {
     (0..batches).find_map(|batch| {
@@ -132,13 +139,13 @@ fn operators_without_memory_are_an_answer() {
         format!("SELECT count(*) FROM (SELECT sum(i) OVER (ORDER BY i) FROM {series} i) x"),
     ];
     for sql in &greedy {
-        let error = fails(&server, sql);
+        let error = fails_in_a_session(&server, sql);
         assert!(error.contains("53200"), "{sql}: {error}");
     }
     std::thread::scope(|scope| {
         for sql in &greedy {
             let server = &server;
-            scope.spawn(move || assert!(fails(server, sql).contains("53200")));
+            scope.spawn(move || assert!(fails_in_a_session(server, sql).contains("53200")));
         }
     });
     assert_eq!(server.show("SELECT count(*) FROM t"), "1");
