@@ -63,6 +63,21 @@ fn a_window_between_batches_adds_its_own_columns() {
     assert_eq!(plan.0.len(), 12);
 }
 
+/// A column that a set-returning projection passes on is the key of a join: every row finds its partners.
+#[test]
+fn rows_of_sets_find_their_partners() {
+    let mut client = Client::new(&database_hyper());
+    fill(&mut client);
+    for setting in ["on", "force"] {
+        client.run(&format!("SET enable_vectors = {setting}"));
+        let (rows, _) = answer(
+            &mut client,
+            "SELECT count(*), sum(n) FROM sales s JOIN (SELECT id, generate_series(1, 2) AS n FROM sales) c ON c.id = s.id",
+        );
+        assert_eq!(rows, [["24000", "36000"]], "{setting}");
+    }
+}
+
 /// Beside a large table a small one counts for the rows that it has: one region of five has four shops of twelve, and a third of all
 /// sales.
 #[test]
