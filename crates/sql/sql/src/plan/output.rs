@@ -1,6 +1,6 @@
 //! Output columns of a plan.
 
-use super::{Expr, JoinKind, Plan, SetColumn, WindowCall, WindowKind};
+use super::{Expr, ExprKind, JoinKind, Plan, SetColumn, WindowCall, WindowKind};
 use crate::functions::{Resolved, WindowFunction};
 use crate::stack::ensure_stack;
 use crate::types::Type;
@@ -21,7 +21,10 @@ impl Plan {
                 columns.chain(ordinality.then_some(Type::INT8)).collect()
             }
             Plan::Project { columns, .. } => types_of(columns),
-            Plan::ProjectSet { columns, .. } => columns.iter().map(set_column_type).collect(),
+            Plan::ProjectSet { input, columns } => {
+                let below = input.output_types(ctes);
+                columns.iter().map(|column| set_column_type(column, &below)).collect()
+            }
             Plan::Join(join) => {
                 let mut types = join.left.output_types(ctes);
                 if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
@@ -82,9 +85,13 @@ fn types_of(expressions: &[Expr]) -> Vec<Type> {
     expressions.iter().map(|expression| expression.data_type).collect()
 }
 
-fn set_column_type(column: &SetColumn) -> Type {
+/// The type of a column over an input of these types: those that are passed on have none of their own.
+fn set_column_type(column: &SetColumn, below: &[Type]) -> Type {
     match column {
-        SetColumn::Value(value) => value.data_type,
+        SetColumn::Value(value) => match value.kind {
+            ExprKind::Column(at) => below.get(at).copied().unwrap_or(value.data_type),
+            _ => value.data_type,
+        },
         SetColumn::Set(function, _) => function.result,
     }
 }

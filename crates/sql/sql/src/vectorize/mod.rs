@@ -68,8 +68,10 @@ pub fn is_repeatable(plan: &Plan) -> bool {
             Plan::Functions { calls, .. } => {
                 calls.iter().all(|(function, _)| function.function.volatility != Volatility::Volatile)
             }
-            // Joins over their rows found no partners for columns that they pass on.
-            Plan::ProjectSet { .. } => false,
+            Plan::ProjectSet { columns, .. } => columns.iter().all(|column| match column {
+                crate::plan::SetColumn::Set(function, _) => function.function.volatility != Volatility::Volatile,
+                crate::plan::SetColumn::Value(_) => true,
+            }),
             _ => true,
         };
         plan.each_expression(&mut |expression| is &= !expression.any(is_volatile));
