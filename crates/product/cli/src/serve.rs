@@ -109,11 +109,11 @@ enum Wait {
 /// Concurrency control engine.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Rows in place by column, with undo entries, validated by predicates (HyPer), on disk.
-    Hyper,
     /// Multi-version timestamp ordering (vMVCC), on disk.
     #[default]
     Mvto,
+    /// Rows in place by column, with undo entries, validated by predicates (HyPer), on disk.
+    Hyper,
     /// Two-phase locking, in memory only: a baseline to compare with.
     Twopl,
 }
