@@ -357,6 +357,33 @@ fn settings_of_databases_and_roles_are_in_force_for_sessions_of_all_nodes() {
     assert_eq!((setting(0, "work_mem"), setting(0, "statement_timeout")), (before, "0".into()));
 }
 
+/// A load on three nodes over an order beside them, and a table of so many rows that was made in one transaction. Any one node goes on
+/// without the others, and they come back on their directories.
+fn load_that_one_node_carries(nodes: &mut Nodes, rows: u32, order: &str) -> Load {
+    let mut client = nodes.client(0);
+    client.batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
+    let big = format!("CREATE TABLE big AS SELECT g AS a, repeat('x', 500) AS b FROM generate_series(1, {rows}) g");
+    client.batch_execute(&big).unwrap();
+    check_big(nodes, 1, rows);
+    assert_eq!(show(&mut nodes.client(2), "SELECT part FROM seriatim_cluster WHERE is_self"), order);
+    drop(client);
+    let load = Load::start(&nodes.door());
+    load.await_rows(&[0, 1, 2], 5);
+    nodes.kill(0);
+    nodes.kill(1);
+    load.await_rows(&[2], 5);
+    nodes.revive(0);
+    nodes.revive(1);
+    load.await_rows(&[0, 1, 2], 5);
+    load
+}
+
+/// A node has every row of that table.
+fn check_big(nodes: &Nodes, node: usize, rows: u32) {
+    let found = show(&mut nodes.client(node), "SELECT count(*), sum(length(b)) FROM big");
+    assert_eq!(found, format!("{rows}|{}", rows * 500));
+}
+
 #[test]
 fn a_cluster_on_etcd_needs_one_node_and_a_majority_of_members() {
     if !testing::has("etcd", "a cluster on etcd (Debian: etcd-server)") {
@@ -366,23 +393,7 @@ fn a_cluster_on_etcd_needs_one_node_and_a_majority_of_members() {
     let endpoints: Vec<String> = (0..3).map(|at| members.address(at)).collect();
     let mut nodes = Nodes::on_etcd("on-etcd", 3, &endpoints);
     nodes.start_all();
-    let mut client = nodes.client(0);
-    client.batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
-    client
-        .batch_execute("CREATE TABLE big AS SELECT g AS a, repeat('x', 500) AS b FROM generate_series(1, 2000) g")
-        .unwrap();
-    assert_eq!(show(&mut nodes.client(1), "SELECT count(*), sum(length(b)) FROM big"), "2000|1000000");
-    assert_eq!(show(&mut nodes.client(2), "SELECT part FROM seriatim_cluster WHERE is_self"), "etcd");
-    drop(client);
-    let load = Load::start(&nodes.door());
-    load.await_rows(&[0, 1, 2], 5);
-    // Any one node goes on without the others.
-    nodes.kill(0);
-    nodes.kill(1);
-    load.await_rows(&[2], 5);
-    nodes.revive(0);
-    nodes.revive(1);
-    load.await_rows(&[0, 1, 2], 5);
+    let load = load_that_one_node_carries(&mut nodes, 2_000, "etcd");
     // A member is not missed, not even the leader.
     let leader = members.leader();
     members.kill(leader);
@@ -399,7 +410,7 @@ fn a_cluster_on_etcd_needs_one_node_and_a_majority_of_members() {
     nodes.revive(2);
     nodes.process(2).says("fetching the state of node");
     load.await_rows(&[0, 1, 2], 5);
-    assert_eq!(show(&mut nodes.client(2), "SELECT count(*), sum(length(b)) FROM big"), "2000|1000000");
+    check_big(&nodes, 2, 2_000);
     check_rows(&nodes, &load.end());
     (0..3).for_each(|node| assert_eq!(nodes.stop(node), Some(0)));
 }
@@ -418,24 +429,8 @@ fn a_cluster_on_kafka_needs_one_node_and_a_majority_of_brokers() {
     let addresses: Vec<String> = (0..3).map(|at| format!("127.0.0.1:{}", brokers.port(at, 0))).collect();
     let mut nodes = Nodes::on_kafka("on-kafka", 3, &addresses);
     nodes.start_all();
-    let mut client = nodes.client(0);
-    client.batch_execute("CREATE TABLE counted (n bigint PRIMARY KEY, node int)").unwrap();
     // Longer than a record of Kafka: it is proposed in parts.
-    client
-        .batch_execute("CREATE TABLE big AS SELECT g AS a, repeat('x', 500) AS b FROM generate_series(1, 4000) g")
-        .unwrap();
-    assert_eq!(show(&mut nodes.client(1), "SELECT count(*), sum(length(b)) FROM big"), "4000|2000000");
-    assert_eq!(show(&mut nodes.client(2), "SELECT part FROM seriatim_cluster WHERE is_self"), "kafka");
-    drop(client);
-    let load = Load::start(&nodes.door());
-    load.await_rows(&[0, 1, 2], 5);
-    // Any one node goes on without the others, and they come back on their directories.
-    nodes.kill(0);
-    nodes.kill(1);
-    load.await_rows(&[2], 5);
-    nodes.revive(0);
-    nodes.revive(1);
-    load.await_rows(&[0, 1, 2], 5);
+    let load = load_that_one_node_carries(&mut nodes, 4_000, "kafka");
     // A broker is not missed, whichever it is.
     for broker in 0..3 {
         brokers.kill(broker);
@@ -454,7 +449,7 @@ fn a_cluster_on_kafka_needs_one_node_and_a_majority_of_brokers() {
     nodes.revive(2);
     nodes.process(2).says("fetching the state of node");
     load.await_rows(&[0, 1, 2], 5);
-    assert_eq!(show(&mut nodes.client(2), "SELECT count(*), sum(length(b)) FROM big"), "4000|2000000");
+    check_big(&nodes, 2, 4_000);
     check_rows(&nodes, &load.end());
     (0..3).for_each(|node| assert_eq!(nodes.stop(node), Some(0)));
 }
