@@ -9,6 +9,7 @@
 //! - [`memory`]: counting bytes without a counter that all threads write.
 //! - [`spin`]: waiting for a thread that is about to finish.
 //! - [`wait`]: parking on an address, for the rare wait of a transaction for another.
+//! - [`bell`]: conditions that threads wait for, of the operating system or of a simulation.
 //! - [`promise`]: a value that one thread resolves and another waits for, polls or is called with.
 //! - [`threads`]: a small number for each thread.
 //! - [`epoch`]: reclamation of memory that optimistic readers may still look at.
@@ -27,6 +28,7 @@
 //! | H1, H2 | by the search that confirms | `hash`, `loom_hash`, `shuttle_hash` |
 //! | H3, H4 | `hash/shard.rs`, `hash/bucket.rs` | `hash` |
 
+pub mod bell;
 pub mod epoch;
 pub mod index;
 pub mod marks;

@@ -1,24 +1,8 @@
-//! What a node runs on: threads of the operating system, or of a simulation that gives them turns in virtual time. The protocol is the
-//! same: threads wait at bells, and say which step they take.
+//! What a node tells a simulation, or a measurement: which step its threads take. Beside that they wait at bells ([`parts::bell`]), so that
+//! the protocol is the same on threads of the operating system and in virtual time.
 
-use parts::sync::{Condvar, Mutex, MutexGuard};
 use std::fmt::Debug;
-use std::sync::{Arc, PoisonError};
-
-/// Threads of a simulation: one runs at a time, until it waits.
-pub trait Threads: Debug + Send + Sync {
-    /// Starts a thread.
-    fn spawn(&self, body: Box<dyn FnOnce() + Send>);
-
-    /// A bell that no other has.
-    fn bell(&self) -> u64;
-
-    /// Waits until a bell is rung. The caller holds no latch.
-    fn wait(&self, bell: u64);
-
-    /// Wakes one that waits at a bell, or all.
-    fn ring(&self, bell: u64, all: bool);
-}
+use std::sync::Arc;
 
 /// What steps cost: a simulation charges, a measurement looks at its clock. The caller holds no latch.
 pub trait Meter: Debug + Send + Sync {
@@ -58,50 +42,5 @@ impl Metered {
         let done = body();
         meter.end(step, count as u64, begun);
         done
-    }
-}
-
-/// A condition that threads wait for, beside the latch of what it is about.
-#[derive(Debug)]
-pub(crate) enum Bell {
-    Real(Condvar),
-    Simulated(Arc<dyn Threads>, u64),
-}
-
-impl Bell {
-    pub fn new(threads: Option<&Arc<dyn Threads>>) -> Bell {
-        match threads {
-            None => Bell::Real(Condvar::new()),
-            Some(threads) => Bell::Simulated(threads.clone(), threads.bell()),
-        }
-    }
-
-    /// Gives up the latch until the bell is rung; it may return without that.
-    pub fn wait<'m, T>(&self, latch: &'m Mutex<T>, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
-        match self {
-            Bell::Real(condition) => condition.wait(guard).unwrap_or_else(PoisonError::into_inner),
-            Bell::Simulated(threads, bell) => {
-                // Nothing else runs between the two.
-                drop(guard);
-                threads.wait(*bell);
-                latch.lock().unwrap_or_else(PoisonError::into_inner)
-            }
-        }
-    }
-
-    /// Wakes one.
-    pub fn ring_one(&self) {
-        match self {
-            Bell::Real(condition) => condition.notify_one(),
-            Bell::Simulated(threads, bell) => threads.ring(*bell, false),
-        }
-    }
-
-    /// Wakes all.
-    pub fn ring(&self) {
-        match self {
-            Bell::Real(condition) => condition.notify_all(),
-            Bell::Simulated(threads, bell) => threads.ring(*bell, true),
-        }
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::Core;
 use crate::attempt::Attempt;
-use crate::host::{Bell, Threads};
 use crate::turn::Place;
 use model::{
     Abort, AbortClass, Begin, Committed, Completed, Draws, Error, LogPosition, Mode, Program, Result, Retry, Target,
     Timestamp,
 };
+use parts::bell::{Bell, Threads};
 use parts::promise::Promise;
 use parts::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;

@@ -122,9 +122,10 @@ mod store;
 mod turn;
 
 pub use contention::Partition;
-pub use host::{Meter, Step, Threads};
+pub use host::{Meter, Step};
 pub use line::Window;
 pub use options::{Options, Policy, Stats};
+pub use parts::bell::Threads;
 
 use env::time::Duration;
 use host::Metered;

@@ -8,12 +8,12 @@
 //! One latch. Who holds it finds each transaction of this node in one of these stages; so an abort that cascades misses none (D6).
 
 use crate::Core;
-use crate::host::{Bell, Threads};
 use crate::job::Job;
 use crate::object::{Active, Object};
 use crate::slots::Slots;
 use crate::turn::{Place, Turn};
 use model::{Error, Result};
+use parts::bell::{Bell, Threads};
 use parts::promise::Promise;
 use parts::sync::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};

@@ -1,9 +1,10 @@
 //! The knobs and the counters.
 
 use crate::contention::Partition;
-use crate::host::{Meter, Threads};
+use crate::host::Meter;
 use crate::line::Window;
 use crate::slots::MOST_SLOTS;
+use parts::bell::Threads;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 //! A slot is used by one transaction at a time. Its word names the transaction, so that whoever finds the slot's bit in the
 //! readers of an object compares turns: no bit of an earlier transaction can be taken for one of a later (D1).
 
-use crate::host::{Bell, Threads};
 use crate::turn::Turn;
 use parts::CachePadded;
+use parts::bell::{Bell, Threads};
 use parts::sync::Mutex;
 use parts::sync::atomic::{
     AtomicU64,

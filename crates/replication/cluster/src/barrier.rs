@@ -1,10 +1,12 @@
 //! Barriers that callers share: those that ask while one is under way get the next one, together (C6).
 
 use crate::error::{behind, order_failed};
-use crate::host::{Bell, Hosted};
+use crate::host::Hosted;
 use env::time::Duration;
 use model::Result;
-use std::sync::{Mutex, PoisonError};
+use parts::bell::Bell;
+use parts::sync::Mutex;
+use std::sync::PoisonError;
 use total::{OrderError, Position, TotalOrder};
 
 /// The barriers of a node.
@@ -68,7 +70,7 @@ impl Barriers {
                 return Err(failed(&OrderError::TimedOut, longest));
             }
             state.waiting += 1;
-            state = self.changed.wait(&self.state, state, left);
+            state = self.changed.wait_for(&self.state, state, left);
             state.waiting -= 1;
         }
     }

@@ -3,28 +3,17 @@
 
 use env::time::{Duration, Instant};
 use model::Pending;
-use std::fmt::Debug;
+use parts::bell::{Bell, Threads};
+use parts::sync::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Threads and clock of a simulation: one thread runs at a time, until it waits.
-pub trait Host: Debug + Send + Sync {
+/// Threads and clock of a simulation.
+pub trait Host: Threads {
     /// Time since some start by the clock of the node, which does not go back.
     fn now(&self) -> Duration;
-
-    /// Starts a thread.
-    fn spawn(&self, body: Box<dyn FnOnce() + Send>);
-
-    /// A bell that no other has.
-    fn bell(&self) -> u64;
-
-    /// Waits until a bell is rung, or for so long by the clock of the node. The caller holds no latch.
-    fn wait(&self, bell: u64, longest: Duration);
-
-    /// Wakes all that wait at a bell.
-    fn ring(&self, bell: u64);
 }
 
 /// The host of a node: the operating system, unless a simulation is named.
@@ -56,10 +45,8 @@ impl Hosted {
     }
 
     pub fn bell(&self) -> Bell {
-        match &self.simulated {
-            None => Bell::Real(Condvar::new()),
-            Some(host) => Bell::Simulated(host.clone(), host.bell()),
-        }
+        let threads = self.simulated.clone().map(|host| host as Arc<dyn Threads>);
+        Bell::new(threads.as_ref())
     }
 
     pub fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
@@ -71,7 +58,7 @@ impl Hosted {
         host.spawn(Box::new(move || {
             body();
             ending.store(true, SeqCst);
-            ringing.ring(bell);
+            ringing.ring(bell, true);
         }));
         Ok(Thread::Simulated(host.clone(), has_ended, bell))
     }
@@ -83,51 +70,13 @@ impl Hosted {
         let (filled, ringing) = (slot.clone(), host.clone());
         pending.on_resolved(move |value| {
             *filled.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-            ringing.ring(bell);
+            ringing.ring(bell, true);
         });
         loop {
             if let Some(value) = slot.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 return value;
             }
             host.wait(bell, Duration::MAX);
-        }
-    }
-}
-
-/// A condition that threads wait for, beside the latch of what it is about.
-#[derive(Debug)]
-pub(crate) enum Bell {
-    Real(Condvar),
-    Simulated(Arc<dyn Host>, u64),
-}
-
-impl Bell {
-    /// Gives up the latch until the bell is rung, or for so long; it may return without either.
-    pub fn wait<'m, T>(&self, latch: &'m Mutex<T>, guard: MutexGuard<'m, T>, longest: Duration) -> MutexGuard<'m, T> {
-        match self {
-            Bell::Real(condition) => condition.wait_timeout(guard, longest).unwrap_or_else(PoisonError::into_inner).0,
-            Bell::Simulated(host, bell) => {
-                // Nothing else runs between the two.
-                drop(guard);
-                host.wait(*bell, longest);
-                latch.lock().unwrap_or_else(PoisonError::into_inner)
-            }
-        }
-    }
-
-    /// Wakes one that waits, where only one does.
-    pub fn ring_one(&self) {
-        match self {
-            Bell::Real(condition) => condition.notify_one(),
-            Bell::Simulated(host, bell) => host.ring(*bell),
-        }
-    }
-
-    /// Wakes all that wait.
-    pub fn ring(&self) {
-        match self {
-            Bell::Real(condition) => condition.notify_all(),
-            Bell::Simulated(host, bell) => host.ring(*bell),
         }
     }
 }
@@ -182,7 +131,7 @@ impl Turns {
             if left.is_zero() {
                 return None;
             }
-            is_taken = self.given_back.wait(&self.is_taken, is_taken, left);
+            is_taken = self.given_back.wait_for(&self.is_taken, is_taken, left);
         }
         *is_taken = true;
         Some(Turn(self))

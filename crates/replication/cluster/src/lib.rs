@@ -107,6 +107,7 @@ mod writes;
 
 pub use host::Host;
 pub use options::{Limits, Options};
+pub use parts::bell::Threads;
 pub use states::{NoStates, States};
 pub use status::{Doing, Member, Placed, Status};
 pub use transaction::Transaction;

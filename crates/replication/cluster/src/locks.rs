@@ -5,11 +5,13 @@
 
 use crate::codes::TableKey;
 use crate::error::WaitEnd;
-use crate::host::{Bell, Hosted};
+use crate::host::Hosted;
 use env::time::Duration;
 use model::{Abort, Supervisor};
+use parts::bell::Bell;
+use parts::sync::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Wake, Waker};
 
 /// The locks of a node.
@@ -53,7 +55,7 @@ impl Signal {
     fn wait(&self, longest: Duration) {
         let mut is_raised = self.is_raised.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_raised {
-            is_raised = self.raised.wait(&self.is_raised, is_raised, longest);
+            is_raised = self.raised.wait_for(&self.is_raised, is_raised, longest);
         }
         *is_raised = false;
     }

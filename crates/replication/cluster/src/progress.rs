@@ -1,11 +1,13 @@
 //! How far a node has come, and who waits for it to come further.
 
 use crate::error::{behind, unknown};
-use crate::host::{Bell, Hosted};
+use crate::host::Hosted;
 use crate::status::{Doing, Member};
 use env::time::Duration;
 use model::{Error, Result};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parts::bell::Bell;
+use parts::sync::{Mutex, MutexGuard};
+use std::sync::PoisonError;
 use total::Position;
 
 /// How far a node has come.
@@ -150,7 +152,7 @@ impl Progress {
                 let trouble = state.trouble.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
                 return Err(behind(format!("it was {} for {longest:.1?}{trouble}", state.doing)));
             }
-            state = self.changed.wait(&self.state, state, left);
+            state = self.changed.wait_for(&self.state, state, left);
         }
     }
 
@@ -163,7 +165,7 @@ impl Progress {
             if left.is_zero() {
                 return;
             }
-            state = self.changed.wait(&self.state, state, left);
+            state = self.changed.wait_for(&self.state, state, left);
         }
     }
 

@@ -12,7 +12,7 @@ use conformance::registers::registers;
 use env::time::Duration;
 use env::{Moment, Randomness, SimDisk, Survival};
 use model::{Engine, Result, Storage, Store, Tables};
-use seriatim_cluster::{Cluster, Host, States, position_of_start};
+use seriatim_cluster::{Cluster, Host, States, Threads, position_of_start};
 use sim::{DriftingClock, MILLISECOND, SECOND, Schedule, Violation};
 use std::collections::VecDeque;
 use std::fmt;
@@ -93,7 +93,9 @@ impl Host for Machine {
     fn now(&self) -> Duration {
         Duration::from_nanos(self.clock.shows(self.schedule.now()).0)
     }
+}
 
+impl Threads for Machine {
     fn spawn(&self, body: Box<dyn FnOnce() + Send>) {
         self.schedule.spawn(self.node, body);
     }
@@ -106,8 +108,8 @@ impl Host for Machine {
         self.schedule.wait_until(bell, end_of_wait(&self.clock, self.schedule.now(), longest));
     }
 
-    fn ring(&self, bell: u64) {
-        self.schedule.ring(bell, true);
+    fn ring(&self, bell: u64, all: bool) {
+        self.schedule.ring(bell, all);
     }
 }
 

@@ -6,6 +6,7 @@ use super::gauge::{Costs, Gauge};
 use super::link::{Link, LinkCosts};
 use crate::workloads::{Client, Partitioned};
 use dur::{Meter, Options, Threads};
+use env::time::Duration;
 use sim::{MILLISECOND, Schedule};
 use std::sync::Arc;
 
@@ -38,8 +39,9 @@ impl Threads for OnMachine {
         self.schedule.bell()
     }
 
-    fn wait(&self, bell: u64) {
-        self.schedule.wait(bell);
+    fn wait(&self, bell: u64, longest: Duration) {
+        let longest = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+        self.schedule.wait_until(bell, self.schedule.now().saturating_add(longest));
     }
 
     fn ring(&self, bell: u64, all: bool) {
