@@ -10,6 +10,7 @@ use super::access::{plan_key_rows, plan_search_rows};
 use super::columns::{columns_of, filtered, is_volatile, join, renumber, split};
 use super::estimate::{self, SEARCH};
 use super::filters::{self, equality};
+use super::vectors::keys;
 use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
 use crate::stack::ensure_stack;
 use crate::types::{Modifier, Type};
@@ -500,7 +501,7 @@ impl<'g> Search<'g> {
     /// The part with a member more.
     fn extended(&self, part: &Part, member: usize) -> Part {
         let (size, of) = (&self.sizes[member], &self.group.members[member]);
-        let (mut selected, mut columns) = (1.0, Vec::new());
+        let (mut selected, mut columns, mut computes_keys) = (1.0, Vec::new(), false);
         for (column, values, before) in self.shared(part, member) {
             selected /= values.max(before.min(part.rows)).max(1.0);
             columns.push(column);
@@ -508,10 +509,11 @@ impl<'g> Search<'g> {
         let mut equalities = columns.len();
         let on = of.outer.iter().flat_map(|outer| &outer.conditions);
         for condition in on.chain(self.decided(part, member).map(|at| &self.group.conditions[at])) {
-            match self.own_column(condition, member) {
-                Some((column, values)) => {
+            match self.own_key(condition, member) {
+                Some((key, values)) => {
                     selected /= values;
-                    columns.extend(column);
+                    columns.extend(as_column(&key));
+                    computes_keys |= keys::runs_for_each_row(&key);
                     equalities += 1;
                 }
                 None => selected *= CONDITION,
@@ -526,7 +528,9 @@ impl<'g> Search<'g> {
         if of.outer.is_some() {
             rows = rows.max(part.rows);
         }
-        let hashed = size.cost + estimate::hashed(part.rows, size.rows, self.facts);
+        // A key that a subquery computes for each row keeps a join from batches, unless it is one of the left side.
+        let by_rows = computes_keys.then(|| self.facts.by_rows());
+        let hashed = size.cost + estimate::hashed(part.rows, size.rows, by_rows.as_ref().unwrap_or(self.facts));
         let compared = size.cost + part.rows * size.rows * COMPARE;
         let whole = if equalities > 0 { hashed } else { compared };
         let searched = plan_search_rows(&of.plan, &columns, self.facts);
@@ -553,8 +557,8 @@ impl<'g> Search<'g> {
         before.chain(rows(member, columns)).reduce(f64::min)
     }
 
-    /// For an equality of the member with others: its column there if it is one, and about how many distinct values it has.
-    fn own_column(&self, condition: &Expr, member: usize) -> Option<(Option<usize>, f64)> {
+    /// For an equality of the member with others: its side, over its columns, and about how many distinct values that has.
+    fn own_key(&self, condition: &Expr, member: usize) -> Option<(Expr, f64)> {
         let ExprKind::Compare(Comparison::Equal, left, right) = &condition.kind else { return None };
         let is_own = |side: &Expr| {
             let columns = columns_of(side);
@@ -573,10 +577,13 @@ impl<'g> Search<'g> {
         let mut own = (**own).clone();
         renumber(&mut own, &|column| column - of.start);
         let values = estimate::distinct((&of.plan, self.sizes[member].rows), &own, self.facts).max(1.0);
-        let column = match own.kind {
-            ExprKind::Column(column) => Some(column),
-            _ => None,
-        };
-        Some((column, values))
+        Some((own, values))
+    }
+}
+
+fn as_column(key: &Expr) -> Option<usize> {
+    match key.kind {
+        ExprKind::Column(column) => Some(column),
+        _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Chooses the operators that run over batches: those that can, where they read so many rows that setting them up pays.
 
-mod keys;
+pub mod keys;
 
 use super::estimate::rows;
 use super::{Facts, column_pruning};

@@ -34,7 +34,7 @@ pub fn computed(mut plan: Plan, vectors: Vectors, facts: &Facts<'_>) -> Plan {
 }
 
 /// Returns whether an expression has a subquery that runs for each row.
-fn runs_for_each_row(of: &Expr) -> bool {
+pub fn runs_for_each_row(of: &Expr) -> bool {
     of.any(|part| part.subquery().is_some_and(|subquery| !vectorize::runs_once(subquery)))
 }
 
