@@ -84,8 +84,7 @@ fn a_batch_that_is_half_forgotten_is_the_same_after_a_restart() {
     let mut nodes = Nodes::open(2, Kind::Hyper, Options { limits, ..options() });
     let table = table_on(nodes.node(0));
     nodes.wait();
-    let local = nodes.locals[&0].clone();
-    nodes.stop(0);
+    nodes.sequencer.cut_off(0);
     for key in 0..3 {
         write(nodes.node(1), table, key, key).expect("nobody in the way");
     }
@@ -93,12 +92,12 @@ fn a_batch_that_is_half_forgotten_is_the_same_after_a_restart() {
     assert_eq!(get(&mut old, table, 3).expect("nobody in the way"), None);
     write(nodes.node(1), table, 3, 3).expect("nobody in the way");
     // Those of the other node come together.
-    let node = nodes.start(0, local.clone());
-    node.wait_until_current(PATIENCE).expect("it comes");
+    nodes.sequencer.connect(0);
+    nodes.wait();
     for key in 4..6 {
-        write(&node, table, key, key).expect("nobody in the way");
+        write(nodes.node(0), table, key, key).expect("nobody in the way");
     }
-    drop(node);
+    let local = nodes.locals[&0].clone();
     nodes.stop(0);
     let node = nodes.start(0, local);
     node.wait_until_current(PATIENCE).expect("it comes");
