@@ -249,9 +249,13 @@ impl Core {
         Ok(())
     }
 
-    /// Proposes what nobody waits for, as the first payload of a life.
-    pub fn announce(&self, payload: Vec<u8>) -> Result<()> {
-        self.propose_part(payload.into(), None).map_err(|(error, _)| error)
+    /// Proposes the first payload of a life, for which nobody waits, unless there is no room now.
+    pub fn announce(&self, payload: Vec<u8>) -> Result<bool> {
+        match self.try_propose(&payload.into(), &mut None) {
+            Ok(()) => Ok(true),
+            Err(OrderError::Busy) => Ok(false),
+            Err(error) => Err(order_failed(&error)),
+        }
     }
 
     /// Who waits for a submission of this life.

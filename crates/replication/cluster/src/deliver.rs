@@ -61,6 +61,10 @@ pub(crate) struct Deliverer {
     unasked: Option<LogPosition>,
     /// Bytes of payloads that were applied since the local log was last known to be durable.
     undurable: u64,
+    /// The local store had a state when this life began.
+    has_begun_with_state: bool,
+    /// The first payload of this life found no room.
+    is_unannounced: bool,
 }
 
 /// What was decided and is not applied yet.
@@ -100,6 +104,8 @@ impl Deliverer {
             is_asked: Arc::default(),
             unasked: None,
             undurable: 0,
+            has_begun_with_state: root.position.is_some(),
+            is_unannounced: false,
         }
     }
 
@@ -112,6 +118,11 @@ impl Deliverer {
                 Err(error) => return self.stop(&order_failed(&error)),
             }
             if let Err(error) = self.take_all(&mut events) {
+                return self.stop(&error);
+            }
+            if self.is_unannounced
+                && let Err(error) = self.announce()
+            {
                 return self.stop(&error);
             }
             // Else the order would keep what was delivered before a quiet time.
@@ -227,10 +238,12 @@ impl Deliverer {
         Ok(())
     }
 
-    /// Proposes the first payload of this life, as a start after those that are known.
-    pub fn announce(&self) -> Result<()> {
+    /// Proposes the first payload of this life, as a start after those that are known. Without room, later: this thread makes room, by
+    /// taking what was proposed before.
+    pub fn announce(&mut self) -> Result<()> {
         let last = self.lives.get(&self.core.order.origin().node).map_or(0, |last| last.start);
-        self.core.announce(payload::hello(self.core.options.limits, last + 1))
+        self.is_unannounced = !self.core.announce(payload::hello(self.core.options.limits, last + 1))?;
+        Ok(())
     }
 
     /// Returns whether a payload is of the last life of its node.
@@ -517,6 +530,10 @@ impl Deliverer {
     /// Says what is durable here, without a wait unless the log is far behind.
     fn keep(&mut self, log_position: LogPosition, bytes: u64) -> Result<()> {
         if !self.core.options.is_durable {
+            // The order keeps what follows the state that this life began with, until it hears that nobody needs it.
+            if self.has_begun_with_state {
+                self.core.order.keep_from(self.root.base());
+            }
             return Ok(());
         }
         self.undurable += bytes;

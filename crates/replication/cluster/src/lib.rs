@@ -188,7 +188,7 @@ impl Cluster {
             // Before the first delivery: an order keeps nothing for a node that has said nothing.
             core.order.keep_from(root.base());
         }
-        let deliverer = Deliverer::new(core.clone(), states, root, lives, parts, window_rows);
+        let mut deliverer = Deliverer::new(core.clone(), states, root, lives, parts, window_rows);
         deliverer.announce()?;
         let thread = core.host.spawn("deliver", move || stop_on_panic(|| deliverer.run()));
         let thread =

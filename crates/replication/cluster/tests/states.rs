@@ -255,3 +255,27 @@ fn a_node_without_holders_waits_for_one() {
     node.wait_until_current(PATIENCE).expect("it finds one");
     assert_eq!(values(&node, table).len(), 1);
 }
+
+/// The order may wait for one of its nodes, and that node for the state of another one, which must not wait for the order.
+#[test]
+fn a_node_gives_its_state_before_it_takes_part() {
+    let (mut nodes, table) = nodes(2, Kind::Hyper, options());
+    fill(nodes.node(0), table, 7);
+    nodes.wait();
+    let at = nodes.node(0).status().applied;
+    let local = nodes.locals[&0].clone();
+    drop(nodes.stop(0));
+    let order: Arc<dyn TotalOrder> =
+        Arc::new(nodes.sequencer.join(0, position_of_start(&*local).expect("a good store")));
+    nodes.sequencer.cut_off(0);
+    let holder = Cluster::open(local, order, nodes.pipes.clone(), options()).expect("a good store");
+    let mut bytes = Vec::new();
+    holder.write_state(at, PATIENCE, &mut bytes).expect("it has what was asked for");
+    assert_ne!(holder.status().doing, Doing::Serving, "it cannot tell the others that it is there");
+
+    let order: Arc<dyn TotalOrder> = Arc::new(nodes.sequencer.join(2, None));
+    let states = Arc::new(Faulty { state: bytes, asked: AtomicUsize::new(6) });
+    let node = Cluster::open(Kind::Hyper.in_memory(), order, states, options()).expect("a good store");
+    node.wait_until_current(PATIENCE).expect("the state is whole");
+    assert_eq!(values(&node, table), BTreeSet::from([7u64.to_be_bytes().to_vec()]));
+}

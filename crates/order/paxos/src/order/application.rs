@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use codec::{Malformed, Reader, put_number};
 use net::mailbox::Mailbox;
 
-use super::kept::{Kept, Standing};
+use super::kept::{Keeping, Kept, Standing};
 use super::lives::{Life, Lives, Turn};
 use crate::application::{Application, BadSnapshot};
 use crate::core::{Image, Instance, ReplicaId, Value};
@@ -90,7 +90,7 @@ pub(super) struct OrderApplication {
     /// Everything up to here was delivered in an earlier life.
     resume_after: Option<Position>,
     now: Standing,
-    kept: Arc<Mutex<Kept>>,
+    keeping: Arc<Keeping>,
 }
 
 impl OrderApplication {
@@ -100,14 +100,19 @@ impl OrderApplication {
         resume_after: Option<Position>,
         on_own: OnOwn,
         holders: Vec<u64>,
-        kept: Arc<Mutex<Kept>>,
+        keeping: Arc<Keeping>,
     ) -> Self {
-        Self { deliveries, own, on_own, holders, resume_after, now: Standing::default(), kept }
+        Self { deliveries, own, on_own, holders, resume_after, now: Standing::default(), keeping }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // No code of others runs under the latch.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.keeping.lock()
+    }
+
+    /// Returns whether another instance can be delivered without forgetting what the consumer needs.
+    #[cfg(feature = "sim")]
+    pub(super) fn has_room(&self) -> bool {
+        self.kept().has_room(&self.now)
     }
 
     fn take(&mut self, at: Instance, batch: &Value, request: &Request<'_>) {
@@ -154,6 +159,7 @@ impl OrderApplication {
 impl Application for OrderApplication {
     fn deliver(&mut self, at: Instance, batch: &Value) {
         assert_eq!(at, self.now.next, "P9: instances are delivered in order and without holes");
+        self.keeping.wait_for_room(&self.now, || self.deliveries.ended().is_some());
         self.now.next += 1;
         // What no replica makes is skipped to the batch's end, on every node alike; and what has a nonce is of no order.
         for request in requests(batch).map_while(Result::ok).filter(|request| request.nonce.is_none()) {
@@ -182,7 +188,7 @@ impl Application for OrderApplication {
         let seen = self.now.last.max(self.resume_after);
         let missed = standing.payload.filter(|at| Some(*at) > self.now.payload.max(self.resume_after));
         self.now = standing;
-        self.kept().begin(&self.now);
+        self.kept().begin(&self.now, missed.is_some());
         if let Some(earliest) = missed {
             self.deliveries.put(Event::Behind { earliest, holders: self.holders.clone() });
         }
@@ -276,7 +282,7 @@ mod tests {
             resume_after,
             on_own,
             vec![1, 2],
-            Arc::new(Mutex::new(Kept::new(1 << 20, 64))),
+            Arc::new(Keeping::new(Kept::new(1 << 20, 64), true)),
         )
     }
 

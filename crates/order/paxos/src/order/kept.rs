@@ -2,12 +2,14 @@
 //!
 //! A replica's snapshot replaces the instances before it, and a life that starts again is delivered what follows it. So the snapshot must
 //! not be ahead of what the consumer has made durable, or the consumer would miss what lies between. Places at which the order stood are
-//! noted every now and then, and the newest that is not ahead of the consumer is handed out; but none that is so old that the replica
-//! would run out of instances or bytes.
+//! noted every now and then, and the newest that is not ahead of the consumer is handed out. Before that is so old that the replica would
+//! run out of instances or bytes, the replica delivers no more until the consumer has made more durable: if it forgot what no consumer has
+//! yet, a loss of power on all nodes would lose what was acknowledged.
 
 use super::lives::Lives;
 use crate::core::Instance;
 use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use total::Position;
 
 /// Places that are noted within the limits, about.
@@ -51,6 +53,8 @@ pub(super) struct Kept {
     places: VecDeque<Noted>,
     /// Up to where the consumer's state is durable, if it says so.
     durable: Option<Position>,
+    /// The consumer lacks payloads that are in no log any more: it needs another one's state, and none of these places.
+    is_behind: bool,
     /// Bytes delivered.
     bytes: u64,
     most_bytes: u64,
@@ -61,11 +65,12 @@ impl Kept {
     /// Keeps at most so many bytes and instances.
     pub(super) fn new(most_bytes: u64, most_instances: u64) -> Self {
         let places = VecDeque::from([Noted { standing: Standing::default(), bytes: 0 }]);
-        Self { places, durable: None, bytes: 0, most_bytes, most_instances }
+        Self { places, durable: None, is_behind: false, bytes: 0, most_bytes, most_instances }
     }
 
-    /// A snapshot was installed.
-    pub(super) fn begin(&mut self, now: &Standing) {
+    /// A snapshot was installed, of which the consumer has all payloads or not.
+    pub(super) fn begin(&mut self, now: &Standing, is_behind: bool) {
+        self.is_behind |= is_behind;
         self.places = VecDeque::from([Noted { standing: now.clone(), bytes: self.bytes }]);
     }
 
@@ -85,21 +90,27 @@ impl Kept {
         if is_due {
             self.places.push_back(Noted { standing: now.clone(), bytes });
         }
-        self.forget(now);
+        self.forget();
     }
 
-    /// Forgets places before the one that is needed, and those that are too old.
-    fn forget(&mut self, now: &Standing) {
-        while let Some(second) = self.places.get(1) {
-            let first = &self.places[0];
-            let is_needed = self.durable.is_some() && second.standing.payload > self.durable;
-            let fits =
-                self.bytes - first.bytes <= self.most_bytes && now.next - first.standing.next <= self.most_instances;
-            if is_needed && fits {
-                return;
-            }
+    /// Returns whether a life of this node may have to begin from the oldest place.
+    fn is_needed(&self) -> bool {
+        let has_payload = self.places.get(1).is_some_and(|second| second.standing.payload > self.durable);
+        self.durable.is_some() && !self.is_behind && has_payload
+    }
+
+    /// Forgets places before the one that is needed.
+    fn forget(&mut self) {
+        while self.places.len() > 1 && !self.is_needed() {
             self.places.pop_front();
         }
+    }
+
+    /// Returns whether another instance may be delivered: the oldest place that is needed is within the limits.
+    pub(super) fn has_room(&mut self, now: &Standing) -> bool {
+        self.forget();
+        let Some(first) = self.places.front().filter(|_| self.is_needed()) else { return true };
+        self.bytes - first.bytes <= self.most_bytes && now.next - first.standing.next < self.most_instances
     }
 
     /// Returns the newest place that a life of this node may begin from.
@@ -107,8 +118,54 @@ impl Kept {
         if self.durable.is_none() || self.durable >= now.payload {
             return now;
         }
-        self.forget(now);
+        self.forget();
         self.places.front().map_or(now, |first| &first.standing)
+    }
+}
+
+/// The places that a replica's application notes, and its consumer sets free.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    kept: Mutex<Kept>,
+    changed: Condvar,
+    /// Whether the application may wait; else it asks first.
+    waits: bool,
+}
+
+impl Keeping {
+    pub(super) fn new(kept: Kept, waits: bool) -> Self {
+        Self { kept: Mutex::new(kept), changed: Condvar::new(), waits }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
+        // No code of others runs under the latch.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The consumer's state is durable up to here.
+    pub(super) fn keep_from(&self, at: Position) {
+        self.lock().keep_from(at);
+        self.changed.notify_all();
+    }
+
+    /// The consumer has a state behind all that it lacked.
+    pub(super) fn resumed(&self) {
+        self.lock().is_behind = false;
+    }
+
+    /// Waits until another instance may be delivered, or all has ended.
+    pub(super) fn wait_for_room(&self, now: &Standing, has_ended: impl Fn() -> bool) {
+        let mut kept = self.lock();
+        while self.waits && !kept.has_room(now) && !has_ended() {
+            kept = self.changed.wait(kept).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// All has ended.
+    pub(super) fn end(&self) {
+        // Under the latch, so that nobody looks before the end and sleeps behind it.
+        let _kept = self.lock();
+        self.changed.notify_all();
     }
 }
 
@@ -156,16 +213,47 @@ mod tests {
     }
 
     #[test]
-    fn neither_too_many_instances_nor_bytes_are_kept() {
-        let mut kept = Kept::new(1_000_000, 640);
+    fn what_is_not_durable_is_kept_and_holds_up_what_follows() {
+        for (most_bytes, most_instances) in [(1_000_000, 640), (6_400, 1_000_000)] {
+            let mut kept = Kept::new(most_bytes, most_instances);
+            kept.keep_from(at(0));
+            let fits = |kept: &mut Kept, next: &u64| kept.has_room(&after(*next));
+            let mut deliver = |kept: &mut Kept, from: u64| {
+                let full = (from..10_000).find(|next| {
+                    let full = !fits(kept, next);
+                    if !full {
+                        kept.add(&after(next + 1), 10);
+                    }
+                    full
+                });
+                full.expect("it does not keep all")
+            };
+            let full = deliver(&mut kept, 0);
+            assert!((630..=650).contains(&full), "{full}");
+            assert!(kept.standing(&after(full)).next <= 1, "all of it is needed");
+            assert!(kept.places.len() <= 66);
+            kept.keep_from(at(299));
+            assert!((930..=950).contains(&deliver(&mut kept, full)), "room for as much as is durable now");
+            assert!((290..=300).contains(&kept.standing(&after(940)).next));
+        }
+    }
+
+    /// Who lacks payloads that are in no log needs another one's state: nothing waits for it, until it has one.
+    #[test]
+    fn a_consumer_that_is_behind_holds_up_nothing() {
+        let mut kept = Kept::new(1_000_000, 64);
         kept.keep_from(at(0));
-        let first = snapshot_after(&mut kept, 0, 10_000);
-        assert!((9_360..9_380).contains(&first), "{first}");
-        let mut kept = Kept::new(6_400, 1_000_000);
-        kept.keep_from(at(0));
-        let first = snapshot_after(&mut kept, 0, 10_000);
-        assert!((9_360..9_380).contains(&first), "{first}");
-        assert!(kept.places.len() <= 66);
+        kept.begin(&after(1_000), true);
+        snapshot_after(&mut kept, 1_000, 2_000);
+        assert!(kept.has_room(&after(2_000)));
+        let keeping = Keeping::new(kept, true);
+        keeping.resumed();
+        keeping.keep_from(at(1_500));
+        snapshot_after(&mut keeping.lock(), 2_000, 2_064);
+        assert!(!keeping.lock().has_room(&after(2_064)));
+        keeping.wait_for_room(&after(2_064), || true);
+        keeping.keep_from(at(2_063));
+        keeping.wait_for_room(&after(2_064), || false);
     }
 
     /// A consumer that has every payload needs no barriers: they do not hold up the log.
@@ -187,7 +275,7 @@ mod tests {
     fn a_snapshot_that_is_installed_is_a_place() {
         let mut kept = Kept::new(1_000_000, 640);
         kept.keep_from(at(10));
-        kept.begin(&after(500));
+        kept.begin(&after(500), false);
         assert_eq!(snapshot_after(&mut kept, 500, 501), 500);
     }
 }

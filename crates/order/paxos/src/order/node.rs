@@ -1,7 +1,7 @@
 //! The total order of a cluster whose replica runs in this process.
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use env::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use total::{Capabilities, Event, OrderError, OrderLimits, Origin, Position, Room
 
 use super::MAX_PAYLOAD_BYTES;
 use super::application::{Deliveries, OrderApplication, Own};
-use super::kept::Kept;
+use super::kept::Keeping;
 use super::outgoing::Outgoing;
 use super::proposer::{Proposer, Waiting};
 use super::taken::Taken;
@@ -44,7 +44,7 @@ struct Shared {
     proposer: Mutex<Outgoing>,
     /// A proposal was delivered, or all has ended.
     changed: Condvar,
-    kept: Arc<Mutex<Kept>>,
+    keeping: Arc<Keeping>,
     deliveries: Arc<Deliveries>,
     submitter: Submitter,
 }
@@ -195,11 +195,13 @@ impl TotalOrder for NodeOrder {
     }
 
     fn keep_from(&self, at: Position) {
-        self.shared.lock_kept().keep_from(at);
+        self.shared.keeping.keep_from(at);
     }
 
     fn resume(&self, after: Position) -> Result<(), OrderError> {
-        self.lock_taken().resume(after)
+        self.lock_taken().resume(after)?;
+        self.shared.keeping.resumed();
+        Ok(())
     }
 
     /// It waits until an own payload is ordered: `patience` should be some round trips.
@@ -223,7 +225,7 @@ impl Shared {
             origin,
             proposer: Mutex::new(Outgoing::new(Proposer::new(origin.node, origin.life, waiting, retry))),
             changed: Condvar::new(),
-            kept: Arc::new(Mutex::new(super::kept_by(&handle.options, limits, resume_after))),
+            keeping: Arc::new(Keeping::new(super::kept_by(&handle.options, limits, resume_after), true)),
             deliveries: Arc::new(Deliveries::new(limits.deliveries, limits.delivered_bytes)),
             submitter: handle.submitter,
         }
@@ -232,11 +234,11 @@ impl Shared {
     fn parts(self: Arc<Self>, resume_after: Option<Position>, voters: u64) -> NodeParts<OrderApplication> {
         let own = (self.origin.node, self.origin.life);
         let (leads, closes) = (Arc::clone(&self), Arc::clone(&self));
-        let (deliveries, kept) = (Arc::clone(&self.deliveries), Arc::clone(&self.kept));
+        let (deliveries, keeping) = (Arc::clone(&self.deliveries), Arc::clone(&self.keeping));
         let holders = (0..voters).filter(|voter| *voter != own.0).collect();
         let on_own = Box::new(move |own| self.on_own_proposal(own));
         NodeParts {
-            application: OrderApplication::new(deliveries, own, resume_after, on_own, holders, kept),
+            application: OrderApplication::new(deliveries, own, resume_after, on_own, holders, keeping),
             on_leader: Box::new(move |leader| {
                 if leader.is_some() {
                     leads.change(|outgoing, now| outgoing.proposer.lost(now));
@@ -250,6 +252,7 @@ impl Shared {
     /// Nothing more is taken or delivered.
     fn end(&self, why: &str) {
         self.deliveries.end(OrderError::Stopped(why.into()));
+        self.keeping.end();
         // Under the latch, so that nobody looks before the end and sleeps behind it.
         let _outgoing = self.lock();
         self.changed.notify_all();
@@ -289,10 +292,5 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, Outgoing> {
         self.proposer.lock().expect("a proposer panicked: its proposals are not in order any more")
-    }
-
-    fn lock_kept(&self) -> MutexGuard<'_, Kept> {
-        // No code of others runs under the latch.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,7 +2,7 @@
 //! [`NodeOrder`](super::NodeOrder) does between its waits is done here by the same parts.
 
 use super::application::{Deliveries, OrderApplication, Own};
-use super::kept::Kept;
+use super::kept::Keeping;
 use super::outgoing::Outgoing;
 use super::proposer::{Proposer, Waiting};
 use super::taken::Taken;
@@ -25,7 +25,7 @@ pub struct SteppedOrder {
     outgoing: Outgoing,
     application: OrderApplication,
     deliveries: Arc<Deliveries>,
-    kept: Arc<Mutex<Kept>>,
+    keeping: Arc<Keeping>,
     heard: Arc<Mutex<Vec<Own>>>,
     taken: Taken,
     /// Weight of deliveries from which on the consumer has to take some.
@@ -42,7 +42,7 @@ impl SteppedOrder {
     pub fn new(options: &Options, life: u64, limits: &OrderLimits, resume_after: Option<Position>) -> Self {
         let origin = Origin { node: options.id, life };
         let waiting = Waiting { proposals: limits.proposals, bytes: limits.proposed_bytes };
-        let kept = Arc::new(Mutex::new(super::kept_by(options, limits, resume_after)));
+        let keeping = Arc::new(Keeping::new(super::kept_by(options, limits, resume_after), false));
         let deliveries = Arc::new(Deliveries::without_waits(limits.deliveries, limits.delivered_bytes));
         let heard: Arc<Mutex<Vec<Own>>> = Arc::default();
         let hearing = Arc::clone(&heard);
@@ -50,14 +50,14 @@ impl SteppedOrder {
         let holders = (0..options.replicas).filter(|voter| *voter != origin.node).collect();
         let own = (origin.node, origin.life);
         let application =
-            OrderApplication::new(Arc::clone(&deliveries), own, resume_after, on_own, holders, Arc::clone(&kept));
+            OrderApplication::new(Arc::clone(&deliveries), own, resume_after, on_own, holders, Arc::clone(&keeping));
         let outgoing = Outgoing::new(Proposer::new(origin.node, origin.life, waiting, limits.retry));
         Self {
             origin,
             outgoing,
             application,
             deliveries,
-            kept,
+            keeping,
             heard,
             taken: Taken::default(),
             limit: limits.delivered_bytes.max(1),
@@ -104,7 +104,7 @@ impl SteppedOrder {
 
     /// Same as [`total::TotalOrder::keep_from`].
     pub fn keep_from(&mut self, at: Position) {
-        lock(&self.kept).keep_from(at);
+        self.keeping.keep_from(at);
     }
 
     /// Same as [`total::TotalOrder::resume`].
@@ -112,7 +112,9 @@ impl SteppedOrder {
     /// # Errors
     /// Same as there.
     pub fn resume(&mut self, after: Position) -> Result<(), OrderError> {
-        self.taken.resume(after)
+        self.taken.resume(after)?;
+        self.keeping.resumed();
+        Ok(())
     }
 
     /// Adds at most so many events to be delivered, none if there are none.
@@ -149,10 +151,10 @@ impl SteppedOrder {
         self.outgoing.proposer.lost(now);
     }
 
-    /// Returns whether the consumer has to take deliveries before the replica delivers more.
+    /// Returns whether the consumer has to take deliveries, or to make some durable, before the replica delivers more.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.waiting() >= self.limit
+        self.waiting() >= self.limit || !self.application.has_room()
     }
 
     /// Bytes, and shares, that wait to be taken.

@@ -23,8 +23,31 @@ pub struct Tables {
 /// What clients saw.
 pub type Seen = Vec<(Transaction, Place)>;
 
+/// Starts the clients of the setting.
+pub fn start(sim: &Arc<Sim>, tables: Tables) {
+    sim.clients.store(sim.setting.clients as usize, SeqCst);
+    for client in 0..sim.setting.clients {
+        sim.spawn(sim.outside(), move |sim| {
+            run(sim, client, tables);
+            sim.clients.fetch_sub(1, SeqCst);
+        });
+    }
+}
+
+/// Has the clients end, and waits until each has the answer to its last statement.
+pub fn end(sim: &Arc<Sim>, longest_ns: u64) {
+    sim.is_over.store(true, SeqCst);
+    let until = sim.schedule.now() + longest_ns;
+    while sim.clients.load(SeqCst) > 0 && !sim.has_failed() {
+        if sim.schedule.now() > until {
+            return sim.fail("a client waits for an answer".to_owned());
+        }
+        sim.schedule.sleep_until(sim.schedule.now() + MILLISECOND);
+    }
+}
+
 /// Runs transactions on any nodes until the run is over.
-pub fn run(sim: &Arc<Sim>, client: u32, tables: Tables) {
+fn run(sim: &Arc<Sim>, client: u32, tables: Tables) {
     let mut random = Randomness::from_seed(sim.draw(u64::MAX) ^ u64::from(client));
     let mut written = u64::from(client + 1) << 32;
     let mut home = random.in_range(0..sim.nodes.len() as u64) as usize;

@@ -11,7 +11,6 @@ use model::{TableId, Tables};
 use seriatim_cluster::Limits;
 use sim::{MILLISECOND, Outcome, SECOND};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 use total::OrderLimits;
 
 /// What a node keeps, as of one moment.
@@ -124,9 +123,7 @@ pub fn run(seed: u64, minutes: u64) -> (Outcome, Vec<Kept>) {
 
 fn direct(sim: &Arc<Sim>) {
     let tables = nodes::create_tables(sim);
-    for client in 0..sim.setting.clients {
-        sim.spawn(sim.outside(), move |sim| clients::run(sim, client, tables));
-    }
+    clients::start(sim, tables);
     let until = sim.schedule.now() + sim.setting.faults_ns;
     while sim.schedule.now() < until && !sim.has_failed() {
         let mut most = Kept::default();
@@ -143,9 +140,6 @@ fn direct(sim: &Arc<Sim>) {
         lock(&sim.kept).push(most);
     }
     faults::heal(sim);
-    sim.is_over.store(true, SeqCst);
-    sim.schedule.sleep_until(sim.schedule.now() + 30 * SECOND);
-    lock(&sim.seen).clear();
     finish(sim, tables);
     lock(&sim.seen).clear();
 }

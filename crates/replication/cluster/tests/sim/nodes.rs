@@ -261,8 +261,10 @@ pub fn await_current(sim: &Arc<Sim>, node: usize, longest_ns: u64) -> Option<Arc
             return None;
         }
         if sim.schedule.now() > until {
-            let status = sim.nodes[node].cluster().map(|cluster| cluster.status());
-            sim.fail(format!("node {node} does not come back: {status:?}"));
+            let statuses = sim.nodes.iter().map(|node| node.cluster().map(|cluster| cluster.status()));
+            let statuses: Vec<String> = statuses.map(|status| format!("{status:?}")).collect();
+            let order = sim.with_orders(|orders| sim::Replicas::describe(orders));
+            sim.fail(format!("node {node} does not come back\n{}\n{order}", statuses.join("\n")));
             return None;
         }
         sim.schedule.sleep_until(sim.schedule.now() + 50 * MILLISECOND);

@@ -9,7 +9,7 @@ use env::Randomness;
 use sim::cluster::{next_at, run_due};
 use sim::{Outcome, SECOND, Schedule, Trace, Violation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Virtual time within which everything must be as it was before, once nothing goes wrong any more.
@@ -27,6 +27,8 @@ pub struct Sim {
     pub kept: Mutex<Vec<crate::flat::Kept>>,
     /// Clients begin no more transactions.
     pub is_over: AtomicBool,
+    /// Clients that have not ended.
+    pub clients: AtomicUsize,
     /// Nodes that have stopped stay so.
     pub is_closing: AtomicBool,
 }
@@ -53,6 +55,7 @@ impl Sim {
             seen: Mutex::default(),
             kept: Mutex::default(),
             is_over,
+            clients: AtomicUsize::new(0),
             is_closing,
         })
     }
@@ -186,15 +189,12 @@ pub fn run(
 fn direct(sim: &Arc<Sim>) {
     let tables = nodes::create_tables(sim);
     let faults = sim.setting.faults;
-    for client in 0..sim.setting.clients {
-        sim.spawn(sim.outside(), move |sim| clients::run(sim, client, tables));
-    }
+    clients::start(sim, tables);
     let until = sim.schedule.now() + sim.setting.faults_ns;
     faults::make(sim, faults, until);
     faults::heal(sim);
     // Clients go on for a while when all is well.
     sim.schedule.sleep_until(sim.schedule.now() + SECOND);
-    sim.is_over.store(true, SeqCst);
     finish(sim, tables);
 }
 
@@ -216,8 +216,10 @@ pub fn reads_and_a_power_failure(seed: u64) -> Outcome {
     .0
 }
 
-/// All nodes come back, have the same state, and everything that was acknowledged.
+/// All clients get their last answer; all nodes come back, have the same state, and everything that was acknowledged.
 pub fn finish(sim: &Arc<Sim>, tables: clients::Tables) {
+    // States are equal only when nothing is on its way.
+    clients::end(sim, PATIENCE_NS);
     let mut states = Vec::new();
     for node in 0..sim.nodes.len() {
         let Some(cluster) = nodes::await_current(sim, node, PATIENCE_NS) else { return };
