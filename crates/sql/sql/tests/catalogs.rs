@@ -854,3 +854,81 @@ fn lists_of_what_no_statement_defines_are_answered() {
     assert_eq!(client.show(partitioned), "");
     assert_eq!(client.show("SELECT relid, level FROM pg_partition_tree('pg_class')"), "");
 }
+
+/// What is found by a name is what stands under it among all rows, whatever it is and in whatever schema.
+#[test]
+fn a_row_of_one_name_is_found_as_among_all() {
+    let mut client = Client::new(&common::database());
+    client.run(SCHEMA);
+    client.run(
+        "CREATE TABLE stock.orders (id int PRIMARY KEY); CREATE TEMP TABLE orders (id int); CREATE TYPE stock.pair AS (a int, b int);
+         CREATE ROLE clerk; CREATE SCHEMA desk AUTHORIZATION clerk; CREATE TABLE desk.own (id int); ALTER TABLE desk.own OWNER TO clerk",
+    );
+    for (table, column, names) in [
+        (
+            "pg_class",
+            "relname",
+            [
+                "orders",
+                "orders_pkey",
+                "items_product",
+                "tickets",
+                "active_customers",
+                "pair",
+                "own",
+                "pg_class",
+                "absent",
+            ],
+        ),
+        (
+            "pg_namespace",
+            "nspname",
+            ["public", "stock", "desk", "pg_catalog", "information_schema", "pg_temp", "pg_temp_999999", "absent", ""],
+        ),
+    ] {
+        for name in names {
+            let all = client.show(&format!("SELECT * FROM {table} WHERE {column} || '' = '{name}' ORDER BY oid"));
+            let of_name = format!("SELECT * FROM {table} WHERE '{name}' = {column} ORDER BY oid");
+            assert_eq!(client.show(&of_name), all, "{of_name}");
+            let is_index = client.show(&format!("EXPLAIN {of_name}")).contains(&format!("Index Cond: ({column} = "));
+            assert!(is_index, "{of_name}");
+        }
+    }
+    let temporary = client.show("SELECT nspname FROM pg_namespace WHERE nspname ~ '^pg_temp_'");
+    let by_name = format!("SELECT nspname FROM pg_namespace WHERE nspname = '{}'", temporary.trim());
+    assert_eq!(client.show(&by_name), temporary);
+    assert_eq!(client.show("SELECT relname FROM pg_class WHERE relname = NULL"), "");
+    client.run("PREPARE p AS SELECT count(*) FROM pg_class WHERE relname = $1");
+    assert_eq!(client.show("EXECUTE p('orders')").trim(), "3");
+}
+
+/// Tools keep their history open on one connection, ask whether its table is there, and define tables on another one.
+#[test]
+fn who_asks_for_a_name_depends_on_no_other() {
+    for database in [common::database_hyper(), common::database_mvto()] {
+        let (mut history, mut migration) = (Client::new(&database), Client::new(&database));
+        history.run("CREATE TABLE history (rank int PRIMARY KEY)");
+        history.run("BEGIN");
+        let asks = "SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = 'public' AND c.relname = 'history' AND c.relkind = 'r'),
+            (SELECT count(*) FROM pg_namespace WHERE nspname = 'public')";
+        assert_eq!(history.show(asks).trim(), "t|1");
+        migration.run(
+            "BEGIN; CREATE TABLE author (id bigserial PRIMARY KEY); CREATE INDEX ON author (id);
+             CREATE TYPE pair AS (a int); CREATE VIEW names AS SELECT id FROM author; COMMIT",
+        );
+        history.run("INSERT INTO history VALUES (1)");
+        history.run("COMMIT");
+    }
+    // The name itself is protected, in every schema.
+    for definition in ["CREATE TABLE author (id int)", "CREATE SCHEMA other; CREATE VIEW other.author AS SELECT 1"] {
+        let database = common::database_hyper();
+        let (mut history, mut migration) = (Client::new(&database), Client::new(&database));
+        history.run("CREATE TABLE history (rank int PRIMARY KEY)");
+        history.run("BEGIN");
+        assert_eq!(history.show("SELECT count(*) FROM pg_class WHERE relname = 'author'").trim(), "0");
+        migration.run(definition);
+        history.run("INSERT INTO history VALUES (1)");
+        assert_eq!(history.fails("COMMIT").code(), "40001", "{definition}");
+    }
+}

@@ -8,6 +8,7 @@
 
 use crate::definition::{DefinedType, Namespace, Oid, Relation, Storage};
 use crate::shared::{POSTGRES, catalog_name};
+use crate::storage::TEMPORARY;
 use crate::transact::{find, find_or_create, is_shared, transact};
 use crate::types::{Modifier, Type};
 use model::{Access, Columns, Fault, Key, Mode, Result, RowBuf, RowRef, Scan, Store, TableId};
@@ -80,6 +81,13 @@ pub fn name_of(key: &[u8]) -> Option<(String, String)> {
 fn relations_of(schema: &str) -> Key {
     let mut key = all_relations();
     key.push_text(schema);
+    key
+}
+
+/// Prefix of the keys of the temporary relations of all sessions.
+fn temporary_relations() -> Key {
+    let mut key = all_relations();
+    key.push_raw(TEMPORARY.as_bytes());
     key
 }
 
@@ -354,6 +362,28 @@ where
     /// Errors of the engine.
     pub fn relations_in<A: Access + ?Sized>(&self, access: &mut A, schema: &str) -> Result<Vec<Relation<T, M>>> {
         self.scan(access, relations_of(schema), |row| self.decode(row))
+    }
+
+    /// The temporary relations of all sessions.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn temporary_relations<A: Access + ?Sized>(&self, access: &mut A) -> Result<Vec<Relation<T, M>>> {
+        self.scan(access, temporary_relations(), |row| self.decode(row))
+    }
+
+    /// The relations of this name in all schemas. Protects the answer, and which schemas there are; relations of other names may be
+    /// created, changed and dropped.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn relations_named<A: Access + ?Sized>(&self, access: &mut A, name: &str) -> Result<Vec<Relation<T, M>>> {
+        let mut found = self.temporary_relations(access)?;
+        found.retain(|relation| relation.name() == name);
+        for schema in self.namespaces(access)? {
+            found.extend(self.relation(access, &schema.name, name)?);
+        }
+        Ok(found)
     }
 
     /// All schemas that are stored.

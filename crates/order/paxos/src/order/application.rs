@@ -115,6 +115,12 @@ impl OrderApplication {
         self.kept().has_room(&self.now)
     }
 
+    /// The last payload that the next snapshot replaces.
+    #[cfg(feature = "sim")]
+    pub(super) fn forgotten(&self) -> Option<Position> {
+        self.kept().standing(&self.now).payload
+    }
+
     fn take(&mut self, at: Instance, batch: &Value, request: &Request<'_>) {
         let is_own = (request.origin, request.session) == self.own;
         match self.now.lives.judge(request.origin, request.session, request.sequence, at) {

@@ -79,6 +79,12 @@ impl Kept {
         self.durable = self.durable.max(Some(at));
     }
 
+    /// Up to where the consumer's state is durable, if it says so.
+    #[cfg(feature = "sim")]
+    pub(super) fn durable(&self) -> Option<Position> {
+        self.durable
+    }
+
     /// A batch of so many bytes was delivered.
     pub(super) fn add(&mut self, now: &Standing, bytes: usize) {
         self.bytes += bytes as u64;

@@ -107,6 +107,18 @@ impl SteppedOrder {
         self.keeping.keep_from(at);
     }
 
+    /// Up to where the consumer's state is durable.
+    #[must_use]
+    pub fn durable(&self) -> Option<Position> {
+        self.keeping.lock().durable()
+    }
+
+    /// The last payload that this replica may have forgotten.
+    #[must_use]
+    pub fn forgotten(&self) -> Option<Position> {
+        self.application.forgotten()
+    }
+
     /// Same as [`total::TotalOrder::resume`].
     ///
     /// # Errors

@@ -19,7 +19,8 @@ enum Fault {
     Mend,
     /// A node stops, and starts again some time later.
     Crash,
-    /// A node does, and its rows are gone.
+    /// A node does, and its rows are gone, but not its journal. So another node has what that one has forgotten: rows that a node loses
+    /// while it is the only one with them are in no journal any more.
     LoseRows,
     PowerFailure,
     /// A node stands still for a while, though it lives.
@@ -99,8 +100,9 @@ fn cause(sim: &Arc<Sim>, fault: Fault) {
         Fault::LoseRows => {
             // A minority of the voters, always the same ones: rows that a majority has lost are nowhere.
             let minority = (sim.setting.voters as usize - 1) / 2;
-            let node = if node < sim.setting.voters as usize { node % minority } else { node };
-            if sim.nodes[node].is_up() {
+            let voters = sim.setting.voters as usize;
+            let node = if node < voters { node % minority } else { node };
+            if sim.nodes[node].is_up() && nodes::is_durable_elsewhere(sim, node, minority..voters) {
                 sim.count("lost rows");
                 nodes::stop(sim, node, survival(sim));
                 nodes::lose_rows(sim, node);

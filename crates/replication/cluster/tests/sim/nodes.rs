@@ -17,6 +17,7 @@ use sim::{DriftingClock, MILLISECOND, SECOND, Schedule, Violation};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 use total::Position;
@@ -225,6 +226,15 @@ pub fn stop(sim: &Arc<Sim>, node: usize, survival: Survival) {
 pub fn lose_rows(sim: &Arc<Sim>, node: usize) {
     let disk = SimDisk::new(sim.draw(u64::MAX), sim.setting.disk);
     lock(&sim.nodes[node].state).disk = disk;
+}
+
+/// Returns whether one of the others has on its disk what the order's end of this node may have forgotten.
+pub fn is_durable_elsewhere(sim: &Arc<Sim>, node: usize, others: Range<usize>) -> bool {
+    sim.with_orders(|orders| {
+        let order = |node: usize| orders.hosts[node].life.as_ref().map(|life| &life.order);
+        let Some(forgotten) = order(node).map(|order| order.forgotten()) else { return false };
+        others.filter_map(order).any(|order| order.durable() >= forgotten)
+    })
 }
 
 /// A node stands still until a time.

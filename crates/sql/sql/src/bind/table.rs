@@ -135,7 +135,7 @@ impl Binder<'_, '_> {
             is_value: false,
             view: None,
         };
-        Ok(FromItem { plan: Plan::Virtual { table }, names: Names::of_table(names, table.columns.len()) })
+        Ok(FromItem { plan: Plan::Virtual { table, name: None }, names: Names::of_table(names, table.columns.len()) })
     }
 
     /// The one row of a sequence.

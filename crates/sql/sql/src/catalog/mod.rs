@@ -30,6 +30,28 @@ pub struct VirtualTable {
     pub columns: &'static [(&'static str, Type)],
     /// Its rows now.
     pub rows: Rows,
+    /// Its rows of one name, if they can be had without the others.
+    pub by_name: Option<ByName>,
+}
+
+/// How the rows of one name are found in a computed table. What is of other names is not read, so that a transaction which asks for
+/// one does not depend on the definitions of all.
+#[derive(Clone, Copy)]
+pub struct ByName {
+    /// The index of PostgreSQL that does this.
+    pub index: &'static str,
+    /// The column that is the name.
+    pub column: &'static str,
+    /// The rows of a name.
+    pub rows: fn(&mut Names<'_>, &str) -> Result<Vec<Row>>,
+}
+
+impl VirtualTable {
+    /// The place of the column by which rows are found.
+    pub fn name_column(&self) -> Option<usize> {
+        let by_name = self.by_name?;
+        self.columns.iter().position(|(column, _)| *column == by_name.column)
+    }
 }
 
 /// How the rows of a computed table are made, by what they are made of.

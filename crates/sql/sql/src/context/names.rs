@@ -143,6 +143,14 @@ impl Names<'_> {
         Ok(self.database.shared.role(self.transaction, name)?)
     }
 
+    /// The owner of a relation or schema.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn owner(&mut self, object: Oid) -> Result<Oid> {
+        Ok(self.database.cache.owner(self.transaction, object)?)
+    }
+
     /// The owners of what does not belong to `postgres`, by relation or schema.
     ///
     /// # Errors
@@ -279,6 +287,22 @@ impl Names<'_> {
     /// Errors of the engine.
     pub fn relations(&mut self) -> Result<Vec<Relation>> {
         Ok(self.database.cache.relations(self.transaction)?)
+    }
+
+    /// The relations of this name in all schemas.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn relations_named(&mut self, name: &str) -> Result<Vec<Relation>> {
+        Ok(self.database.cache.relations_named(self.transaction, name)?)
+    }
+
+    /// The temporary relations of all sessions.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn temporary_relations(&mut self) -> Result<Vec<Relation>> {
+        Ok(self.database.cache.temporary_relations(self.transaction)?)
     }
 
     /// All relations of another database, by its catalog.

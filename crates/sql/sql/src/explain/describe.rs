@@ -107,9 +107,15 @@ impl<'c> Describer<'c> {
                 (Node::new("Values Scan on \"*VALUES*\""), (1..=width).map(|at| format!("column{at}")).collect())
             }
             Plan::Scan(scan) => self.scan(scan, plan),
-            Plan::Virtual { table } => {
+            Plan::Virtual { table, name } => {
                 let names = table.columns.iter().map(|(name, _)| self.name(table.name, name)).collect();
-                (on("Seq Scan", table.name), names)
+                let (Some(by_name), Some(name)) = (table.by_name, name) else {
+                    return (on("Seq Scan", table.name), names);
+                };
+                let mut node = index_scan(table.name, by_name.index, false);
+                let condition = format!("({} = {})", by_name.column, self.text(name, &[], &mut node));
+                node.properties.push(("Index Cond", condition.into()));
+                (node, names)
             }
             Plan::Functions { calls, ordinality } => {
                 let first = calls.first().map_or("", |(function, _)| function.function.name);
@@ -260,14 +266,7 @@ impl<'c> Describer<'c> {
             Path::Alternatives { index, .. } | Path::AnyOf { index, .. } => (*index, false),
         };
         let Some(index) = table.indexes.get(number) else { return on("Seq Scan", &table.name) };
-        let direction = if backward { " Backward" } else { "" };
-        let mut node = Node::new(format!("Index Scan{direction} using {} on {}", index.name, table.name));
-        node.parts = vec![
-            ("Node Type", "Index Scan".to_owned()),
-            ("Scan Direction", if backward { "Backward" } else { "Forward" }.to_owned()),
-            ("Index Name", index.name.clone()),
-            ("Relation Name", table.name.clone()),
-        ];
+        let mut node = index_scan(&table.name, &index.name, backward);
         let column = |at: usize| match index.columns.get(at) {
             Some(&EXPRESSION) => {
                 let before = index.columns[..at].iter().filter(|&&column| column == EXPRESSION).count();
@@ -505,6 +504,18 @@ impl<'c> Describer<'c> {
 fn on(kind: &str, relation: &str) -> Node {
     let mut node = Node::new(format!("{kind} on {relation}"));
     node.parts = vec![("Node Type", kind.to_owned()), ("Relation Name", relation.to_owned())];
+    node
+}
+
+fn index_scan(relation: &str, index: &str, backward: bool) -> Node {
+    let direction = if backward { " Backward" } else { "" };
+    let mut node = Node::new(format!("Index Scan{direction} using {index} on {relation}"));
+    node.parts = vec![
+        ("Node Type", "Index Scan".to_owned()),
+        ("Scan Direction", if backward { "Backward" } else { "Forward" }.to_owned()),
+        ("Index Name", index.to_owned()),
+        ("Relation Name", relation.to_owned()),
+    ];
     node
 }
 

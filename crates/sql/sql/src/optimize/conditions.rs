@@ -1,6 +1,7 @@
 //! Conditions on a column of a scan, in a form that an index can use.
 
 use super::columns::{columns_of, is_volatile};
+use crate::catalog::VirtualTable;
 use crate::functions::system_column;
 use crate::plan::{Comparison, Expr, ExprKind, Scan};
 use crate::types::{Datum, Scalar, Type};
@@ -135,6 +136,28 @@ pub fn column_of(scan: &Scan, expression: &Expr) -> Option<usize> {
         Some(_) => false,
     };
     keeps_order.then_some(column)
+}
+
+/// Returns the only name that a condition leaves of a computed table, if the table finds rows by their names. The condition stays: it
+/// may be stricter.
+pub fn wanted_name(table: &VirtualTable, condition: &Expr) -> Option<Expr> {
+    let at = table.name_column()?;
+    let ExprKind::Compare(Comparison::Equal, left, right) = &condition.kind else { return None };
+    let is_column = |expression: &Expr| match &expression.kind {
+        ExprKind::Column(column) => *column == at,
+        ExprKind::Cast { input, .. } => {
+            expression.data_type == Type::TEXT && matches!(input.kind, ExprKind::Column(column) if column == at)
+        }
+        _ => false,
+    };
+    let is_name = |expression: &Expr| {
+        matches!(expression.data_type, Type::NAME | Type::TEXT | Type::VARCHAR)
+            && is_constant(expression)
+            && !expression.any(|part| part.subquery().is_some())
+    };
+    [(left, right), (right, left)]
+        .into_iter()
+        .find_map(|(column, name)| (is_column(column) && is_name(name)).then(|| (**name).clone()))
 }
 
 /// Returns whether an expression has one value for a whole scan.

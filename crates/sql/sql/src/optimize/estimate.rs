@@ -98,7 +98,8 @@ pub fn rows(plan: &Plan, facts: &Facts<'_>) -> f64 {
         Plan::Values { rows } => rows.len() as f64,
         Plan::Scan(scan) => scan_rows(scan, facts),
         Plan::CteScan { number } => facts.get(*number).map_or(COMPUTED, |query| rows(query, facts)),
-        Plan::Virtual { .. } => COMPUTED,
+        Plan::Virtual { name: Some(_), .. } => 1.0,
+        Plan::Virtual { name: None, .. } => COMPUTED,
         Plan::Functions { calls, .. } => calls.iter().map(function_rows).fold(0.0, f64::max),
         Plan::Filter { input, condition } => {
             let of = (&**input, rows(input, facts));

@@ -4,6 +4,7 @@ use super::Facts;
 use super::columns::{
     collect, columns_of, filtered, is_volatile, join, renumber, sink, split, strict_columns, substitute,
 };
+use super::conditions::wanted_name;
 use super::factor;
 use crate::plan::{Aggregation, Comparison, Expr, ExprKind, Join, JoinKind, Plan, Scan, SetOperation, Window};
 use crate::stack::ensure_stack;
@@ -24,6 +25,10 @@ fn step(plan: Plan, mut conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Plan {
             push(*input, all, facts)
         }
         Plan::Scan(scan) => into_scan(scan, conjuncts),
+        Plan::Virtual { table, name } => {
+            let name = conjuncts.iter().find_map(|conjunct| wanted_name(table, conjunct)).or(name);
+            filtered(Plan::Virtual { table, name }, conjuncts)
+        }
         Plan::Project { input, columns } => {
             let (below, above) = divide(conjuncts, |conjunct| substitute(conjunct, &columns));
             filtered(Plan::Project { input: descend(input, below), columns }, above)

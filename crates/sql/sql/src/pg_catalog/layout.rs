@@ -42,15 +42,22 @@ macro_rules! columns {
     };
 }
 
-/// Tables: `schema, what the rows are made of: identifier name = function of its rows { columns }`.
+/// Tables: `schema, what the rows are made of: identifier name = function of its rows; { columns }`. Before the columns may stand
+/// `column by index = function of the rows of one name;`.
 macro_rules! tables {
-    ($schema:literal, $from:ident: $($oid:literal $name:ident = $rows:expr; { $($column:ident: $type:tt),* $(,)? })*) => {
+    (@by_name) => { None };
+    (@by_name $column:ident $index:ident $rows:expr) => {
+        Some($crate::catalog::ByName { index: stringify!($index), column: stringify!($column), rows: $rows })
+    };
+    ($schema:literal, $from:ident: $($oid:literal $name:ident = $rows:expr;
+        $($by:ident by $index:ident = $named:expr;)? { $($column:ident: $type:tt),* $(,)? })*) => {
         &[$($crate::catalog::VirtualTable {
             oid: $oid,
             schema: $schema,
             name: stringify!($name),
             columns: columns!($($column: $type),*),
             rows: $crate::catalog::Rows::$from($rows),
+            by_name: tables!(@by_name $($by $index $named)?),
         }),*]
     };
 }

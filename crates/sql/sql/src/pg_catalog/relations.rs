@@ -12,7 +12,7 @@ use crate::types::{Datum, Row, Scalar};
 use std::collections::HashMap;
 
 pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
-    1259 pg_class = classes; {
+    1259 pg_class = classes; relname by pg_class_relname_nsp_index = classes_named; {
         oid: Oid, relname: Name, relnamespace: Oid, reltype: Oid, reloftype: Oid, relowner: Oid, relam: Oid,
         relfilenode: Oid, reltablespace: Oid, relpages: Int4, reltuples: Float4, relallvisible: Int4,
         reltoastrelid: Oid, relhasindex: Bool, relisshared: Bool, relpersistence: Char, relkind: Char,
@@ -21,7 +21,7 @@ pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
         relispartition: Bool, relrewrite: Oid, relfrozenxid: Xid, relminmxid: Xid, relacl: [AclItem],
         reloptions: [Text], relpartbound: PgNodeTree
     }
-    2615 pg_namespace = namespaces; {
+    2615 pg_namespace = namespaces; nspname by pg_namespace_nspname_index = namespaces_named; {
         oid: Oid, nspname: Name, nspowner: Oid, nspacl: [AclItem]
     }
     3394 pg_init_privs = initial_privileges; {
@@ -69,7 +69,7 @@ pub(super) const BTREE: Oid = 403;
 
 /// The oids of the schemas, by name; those that hold temporary relations of other sessions among them.
 pub(super) fn schemas(names: &mut Names<'_>) -> Result<HashMap<String, Oid>> {
-    let relations = names.relations()?;
+    let relations = names.temporary_relations()?;
     let temporary = relations.iter().filter_map(|relation| temporary_namespace(relation.schema()));
     Ok(names.namespaces()?.into_iter().chain(temporary).map(|namespace| (namespace.name, namespace.oid)).collect())
 }
@@ -158,21 +158,48 @@ fn classes(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let owners = names.owners()?;
     let database = names.database().clone();
     let own = relations.iter().map(|relation| {
-        let schema = schemas.get(relation.schema()).copied().unwrap_or(PUBLIC);
-        let owned = if let Relation::Index(entry) = relation { entry.table } else { relation.oid() };
-        let owner = owners.get(&owned).copied().unwrap_or(OWNER);
+        let owner = owners.get(&owned_as(relation)).copied().unwrap_or(OWNER);
         let measure = measure_of(&database, relation, &tables);
-        Class { owner, measure, ..class_of(relation, schema, &tables) }.row()
+        Class { owner, measure, ..class_of(relation, schema_of(&schemas, relation.schema()), &tables) }.row()
     });
     let system = described().iter().map(|described| class_of_system(described).row());
     let mut rows: Vec<Row> = system.chain(own).collect();
-    for found in names.defined_types()? {
-        if let TypeKind::Composite(columns) = &found.kind {
-            let schema = schemas.get(&found.schema).copied().unwrap_or(PUBLIC);
-            rows.push(class_of_type(&found, columns.len(), schema).row());
-        }
-    }
+    rows.extend(names.defined_types()?.iter().filter_map(|found| composite_row(found, &schemas)));
     Ok(rows)
+}
+
+/// The rows of `pg_class` of one name, in any schema: of other relations nothing is read.
+fn classes_named(names: &mut Names<'_>, name: &str) -> Result<Vec<Row>> {
+    let schemas = schemas(names)?;
+    let database = names.database().clone();
+    let system = described().iter().filter(|described| described.name == name);
+    let mut rows: Vec<Row> = system.map(|described| class_of_system(described).row()).collect();
+    for relation in names.relations_named(name)? {
+        let owned = owned_as(&relation);
+        let of_index = if owned == relation.oid() { None } else { names.relation_by_oid(owned)? };
+        let tables = tables_of(of_index.as_slice()).map(|table| (table.oid, table)).collect();
+        let (owner, measure) = (names.owner(owned)?, measure_of(&database, &relation, &tables));
+        rows.push(
+            Class { owner, measure, ..class_of(&relation, schema_of(&schemas, relation.schema()), &tables) }.row(),
+        );
+    }
+    rows.extend(names.types_named(name)?.iter().filter_map(|found| composite_row(found, &schemas)));
+    Ok(rows)
+}
+
+fn schema_of(schemas: &HashMap<String, Oid>, name: &str) -> Oid {
+    schemas.get(name).copied().unwrap_or(PUBLIC)
+}
+
+/// What has a relation's owner: of an index its table.
+fn owned_as(relation: &Relation) -> Oid {
+    if let Relation::Index(entry) = relation { entry.table } else { relation.oid() }
+}
+
+/// The row of the relation that has the attributes of a type, if the type is composite.
+fn composite_row(found: &DefinedType, schemas: &HashMap<String, Oid>) -> Option<Row> {
+    let TypeKind::Composite(columns) = &found.kind else { return None };
+    Some(class_of_type(found, columns.len(), schema_of(schemas, &found.schema)).row())
 }
 
 fn measure_of(database: &Database, relation: &Relation, tables: &HashMap<Oid, &Table>) -> Measure {
@@ -304,18 +331,32 @@ fn namespaces(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let mut schemas: Vec<_> = schemas(names)?.into_iter().collect();
     schemas.sort_by_key(|&(_, schema)| schema);
     let owners = names.owners()?;
-    let row = |(name, schema): (String, Oid)| {
-        let (owner, owner_name) = match owners.get(&schema) {
-            Some(owner) => (*owner, "pg_database_owner"),
-            None if schema == PUBLIC => (DATABASE_OWNER, "pg_database_owner"),
-            None => (OWNER, "postgres"),
-        };
-        let everybodys = [PUBLIC, PG_CATALOG, INFORMATION_SCHEMA].contains(&schema);
-        let privileges = [format!("{owner_name}=UC/{owner_name}"), format!("=U/{owner_name}")];
-        let privileges = everybodys.then(|| array(Scalar::AclItem, privileges.iter().map(text).collect()));
-        vec![oid(schema), text(name), oid(owner), privileges.unwrap_or_default()]
-    };
+    let row = |(name, schema): (String, Oid)| namespace_row(&name, schema, owners.get(&schema).copied());
     Ok(schemas.into_iter().map(row).collect())
+}
+
+/// The row of `pg_namespace` of one name: of other schemas nothing is read.
+fn namespaces_named(names: &mut Names<'_>, name: &str) -> Result<Vec<Row>> {
+    let Some(schema) = temporary_namespace(name) else {
+        let Some(schema) = names.namespace(name)? else { return Ok(Vec::new()) };
+        let owner = Some(names.owner(schema.oid)?).filter(|owner| *owner != OWNER);
+        return Ok(vec![namespace_row(name, schema.oid, owner)]);
+    };
+    let is_there = names.temporary_schema().as_deref() == Some(name) || !names.relations_in(name)?.is_empty();
+    Ok(is_there.then(|| namespace_row(name, schema.oid, None)).into_iter().collect())
+}
+
+/// A row of `pg_namespace`; without an owner, the schema belongs to the first role.
+fn namespace_row(name: &str, schema: Oid, owner: Option<Oid>) -> Row {
+    let (owner, owner_name) = match owner {
+        Some(owner) => (owner, "pg_database_owner"),
+        None if schema == PUBLIC => (DATABASE_OWNER, "pg_database_owner"),
+        None => (OWNER, "postgres"),
+    };
+    let everybodys = [PUBLIC, PG_CATALOG, INFORMATION_SCHEMA].contains(&schema);
+    let privileges = [format!("{owner_name}=UC/{owner_name}"), format!("=U/{owner_name}")];
+    let privileges = everybodys.then(|| array(Scalar::AclItem, privileges.iter().map(text).collect()));
+    vec![oid(schema), text(name), oid(owner), privileges.unwrap_or_default()]
 }
 
 /// The privileges that a fresh database has; pg_dump leaves them out.

@@ -15,7 +15,7 @@ impl Plan {
                 let columns = scan.table.columns.iter().map(|column| column.data_type);
                 columns.chain(scan.with_key.then_some(Type::BYTEA)).collect()
             }
-            Plan::Virtual { table } => table.columns.iter().map(|(_, data_type)| *data_type).collect(),
+            Plan::Virtual { table, .. } => table.columns.iter().map(|(_, data_type)| *data_type).collect(),
             Plan::Functions { calls, ordinality } => {
                 let columns = calls.iter().flat_map(|(function, _)| function_types(function));
                 columns.chain(ordinality.then_some(Type::INT8)).collect()

@@ -59,6 +59,8 @@ pub enum Plan {
     Virtual {
         /// Which.
         table: &'static crate::catalog::VirtualTable,
+        /// The only name whose rows are wanted, if the table can tell them apart ([`crate::catalog::ByName`]).
+        name: Option<Expr>,
     },
     /// The rows of set-returning functions in FROM, side by side (ROWS FROM), NULLs where one is shorter.
     Functions {

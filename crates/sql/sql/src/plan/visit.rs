@@ -186,8 +186,12 @@ macro_rules! walks {
                             }
                         }
                     }
-                    Plan::Virtual { .. }
-                    | Plan::Set { .. }
+                    Plan::Virtual { name, .. } => {
+                        if let Some(name) = name {
+                            visit(name);
+                        }
+                    }
+                    Plan::Set { .. }
                     | Plan::With { .. }
                     | Plan::CteScan { .. }
                     | Plan::Recursive { .. }

@@ -112,7 +112,9 @@ impl Node {
         match (self, plan) {
             (Node::Values(at), Plan::Values { rows }) => rows::next_values(at, rows, run),
             (Node::Scan(state), Plan::Scan(scan)) => state.next(scan, run),
-            (Node::ComputedRows(made), Plan::Virtual { table }) => rows::next_virtual(made, table, run),
+            (Node::ComputedRows(made), Plan::Virtual { table, name }) => {
+                rows::next_virtual(made, table, name.as_ref(), run)
+            }
             (Node::Functions(sides), Plan::Functions { calls, ordinality }) => sides.next(calls, *ordinality, run),
             (Node::Filter(node), Plan::Filter { input, condition }) => rows::next_passing(node, input, condition, run),
             (Node::Project(node), Plan::Project { input, columns }) => match node.next(input, run)? {

@@ -19,11 +19,20 @@ pub fn next_values(at: &mut usize, rows: &[Vec<Expr>], run: &mut Run<'_, '_>) ->
     run.evaluate_all(row, &[]).map(Some)
 }
 
-pub fn next_virtual(made: &mut ComputedRows, table: &VirtualTable, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+pub fn next_virtual(
+    made: &mut ComputedRows,
+    table: &VirtualTable,
+    name: Option<&Expr>,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Row>> {
     let rows = match made {
         Some(rows) => rows,
         None => {
-            let rows = table.rows.compute(&mut run.exec.system())?;
+            let rows = match (table.by_name, name.map(|name| run.evaluate(name, &[])).transpose()?) {
+                (Some(_), Some(Datum::Null)) => Vec::new(),
+                (Some(by_name), Some(Datum::Text(name))) => (by_name.rows)(&mut run.exec.system().names(), &name)?,
+                _ => table.rows.compute(&mut run.exec.system())?,
+            };
             run.hold(rows.iter().map(|row| row_bytes(row)).sum(), "a computed catalog")?;
             made.insert(rows.into_iter())
         }
