@@ -41,7 +41,7 @@ pub struct Serve {
     /// What COMMIT waits for before it is acknowledged.
     #[arg(long, value_enum, default_value_t = Wait::Fsync)]
     durability: Wait,
-    /// Concurrency control engine [default: mvto, or for a cluster's node that of its directory].
+    /// Concurrency control engine [default: hyper, or for a cluster's node that of its directory].
     #[arg(long, value_enum)]
     engine: Option<Kind>,
     /// Record every transaction for `seriatim check FILE`. For tests: the database must be new, and no row may be written twice
@@ -109,11 +109,11 @@ enum Wait {
 /// Concurrency control engine.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// Multi-version timestamp ordering (vMVCC), on disk.
-    #[default]
-    Mvto,
     /// Rows in place by column, with undo entries, validated by predicates (HyPer), on disk.
+    #[default]
     Hyper,
+    /// Multi-version timestamp ordering (vMVCC), on disk.
+    Mvto,
     /// Two-phase locking, in memory only: a baseline to compare with.
     Twopl,
 }

@@ -493,7 +493,7 @@ fn what_cannot_be_is_explained() {
     refused(nodes.command(1, &nodes.data(1)).args(["--test-clock", "-5:100"]), "none of a test");
     std::fs::write(&file, &text).unwrap();
     refused(nodes.command(1, &nodes.data(1)).args(["--test-clock", "5"]), "it must be SECONDS:PERCENT");
-    refused(nodes.command(1, &nodes.data(1)).args(["--engine", "hyper"]), "engine is mvto, not hyper");
+    refused(nodes.command(1, &nodes.data(1)).args(["--engine", "mvto"]), "engine is hyper, not mvto");
     let other = Directory::made("refusals-other");
     other.file("letter", "dear");
     refused(&mut nodes.command(1, other.path()), "not empty (letter)");
