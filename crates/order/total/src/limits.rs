@@ -16,7 +16,8 @@ pub struct OrderLimits {
     /// limits are kept.
     pub delivered_bytes: usize,
     /// Bytes of payloads that are kept for those who resume before them
-    /// ([`keep_from`](crate::TotalOrder::keep_from)); beyond that the oldest are forgotten. Default 16 MiB.
+    /// ([`keep_from`](crate::TotalOrder::keep_from)); beyond that the oldest are forgotten, or, in an order that keeps them on each node
+    /// for itself, the node is delivered no more until it says that it needs less. Default 16 MiB.
     pub kept_bytes: usize,
     /// Time after which an undelivered payload is submitted again, where it can be lost on its way. Default 1 s; at
     /// least 1 ms.

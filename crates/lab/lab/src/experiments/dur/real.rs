@@ -29,8 +29,10 @@ fn take(order: &NodeOrder, mut payloads: usize) -> Result<(), OrderError> {
     Ok(())
 }
 
-/// Proposes payloads of so many bytes, takes them, and returns the nanoseconds that passed.
-fn order_all(order: &NodeOrder, count: usize, bytes: usize) -> Result<f64, OrderError> {
+/// Proposes payloads of so many bytes on the first node, takes them, and returns the nanoseconds that passed. The others take theirs
+/// afterwards: the order goes on only with those that do.
+fn order_all(orders: &[NodeOrder], count: usize, bytes: usize) -> Result<f64, OrderError> {
+    let (order, others) = orders.split_first().expect("an order has nodes");
     let (payload, start) = (Bytes::from(vec![7; bytes]), Instant::now());
     for _ in 0..count {
         while let Err(error) = order.propose(payload.clone()) {
@@ -41,7 +43,9 @@ fn order_all(order: &NodeOrder, count: usize, bytes: usize) -> Result<f64, Order
         }
     }
     take(order, count)?;
-    Ok(start.elapsed().as_nanos() as f64)
+    let passed = start.elapsed();
+    others.iter().try_for_each(|order| take(order, count))?;
+    Ok(passed.as_nanos() as f64)
 }
 
 /// What the order takes for a payload of some length, in nanoseconds.
@@ -54,11 +58,11 @@ struct PerPayload {
 
 /// Has payloads ordered for a time, and looks at the processor time of the replicas' threads, which the system tells in steps of 10 ms.
 /// That of this thread, which proposes and takes, is the engine's.
-fn per_payload(order: &NodeOrder, (count, bytes): (usize, usize), length: Duration) -> Result<PerPayload, String> {
+fn per_payload(orders: &[NodeOrder], (count, bytes): (usize, usize), length: Duration) -> Result<PerPayload, String> {
     let times = || machine::cpu_time_of_others().ok_or("the system does not say what threads use (/proc/self/task)");
     let (before, start, mut ordered) = (times()?, Instant::now(), 0);
     while ordered == 0 || start.elapsed() < length {
-        order_all(order, count, bytes).map_err(|error| format!("the order of three replicas: {error}"))?;
+        order_all(orders, count, bytes).map_err(|error| format!("the order of three replicas: {error}"))?;
         ordered += count;
     }
     let used = times()?.into_iter().map(|(thread, time)| {
@@ -77,15 +81,14 @@ pub fn link_costs(length: Duration) -> Result<LinkCosts, String> {
     const FOLLOWERS: f64 = 2.0;
     const NODES: f64 = 3.0;
     let orders = replicas(3)?;
-    let order = &orders[0];
     let mut latencies = (0..100)
-        .map(|_| order_all(order, 1, 64))
+        .map(|_| order_all(&orders, 1, 64))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| format!("the order of three replicas: {error}"))?;
     latencies.sort_unstable_by(f64::total_cmp);
     let (short, long) = (64, 60_000);
-    let of_short = per_payload(order, (10_000, short), length)?;
-    let of_long = per_payload(order, (100, long), length)?;
+    let of_short = per_payload(&orders, (10_000, short), length)?;
+    let of_long = per_payload(&orders, (100, long), length)?;
     let of_byte = |short_ns: f64, long_ns: f64| (long_ns - short_ns).max(0.0) / (long - short) as f64;
     Ok(LinkCosts {
         latency_ns: latencies[latencies.len() / 2],
