@@ -12,8 +12,8 @@
 //!
 //! The replica's snapshots say where the order stands, not what its consumers made of it. So a replica's own snapshot stays behind what
 //! its consumer has made durable ([`total::TotalOrder::keep_from`], `kept.rs`): a life that starts again is delivered what follows its
-//! consumer's state. Beyond [`total::OrderLimits::kept_bytes`], or half of the span, the replica delivers no more until more is durable. Who
-//! was away longer than the others keep is told so, and goes on behind a snapshot.
+//! consumer's state. Beyond [`total::OrderLimits::kept_bytes`], or half of the span, the replica delivers no more until more is durable.
+//! Who was away longer than the others keep is told so, and goes on behind a snapshot.
 //!
 //! # Invariants
 //! Those of [`total`], here:

@@ -164,8 +164,8 @@ pub trait TotalOrder: Send + Sync {
     fn deliver(&self, into: &mut Vec<Event>, most: usize, patience: Duration) -> Result<(), OrderError>;
 
     /// Says that this node's state is durable up to this position, so that a later life resumes there or behind it. The
-    /// order may forget what is before. As long as nothing was said it keeps what it needs for itself only. Who has said so once, or resumes,
-    /// goes on saying so: an order may deliver no more before that, if it would have to forget what this node lacks.
+    /// order may forget what is before. As long as nothing was said it keeps what it needs for itself only. Who has said so once, or
+    /// resumes, goes on saying so: an order may deliver no more before that, if it would have to forget what this node lacks.
     fn keep_from(&self, at: Position);
 
     /// Says that this node's state has everything up to `after`: what comes next is behind it. For a state that was

@@ -117,7 +117,7 @@ impl Core {
             root_table,
             generation: RwLock::new(generation),
             window: Mutex::new(window),
-            progress: Progress::new(&host, root.base(), root.place),
+            progress: Progress::new(&host, root.position, root.place),
             barriers: Barriers::new(&host),
             locks: Arc::new(Locks::new(&host)),
             proposed: Mutex::default(),

@@ -24,8 +24,11 @@ pub(crate) struct State {
     pub applied: Position,
     /// Transactions that were certified up to there.
     pub place: u64,
-    /// All that was delivered up to here is applied: a barrier may be further than the last payload.
+    /// All that was delivered up to here is applied: a barrier may be further than the last payload. Nothing, unless `has_begun`: orders
+    /// may count from zero.
     pub reached: Position,
+    /// Something was applied, or awaited.
+    pub has_begun: bool,
     /// The furthest position that is known: of a barrier, or of what waits to be applied.
     pub known: Position,
     pub doing: Doing,
@@ -38,12 +41,15 @@ pub(crate) struct State {
 }
 
 impl Progress {
-    pub fn new(host: &Hosted, applied: Position, place: u64) -> Progress {
+    /// `applied` is the last place, if there is one.
+    pub fn new(host: &Hosted, applied: Option<Position>, place: u64) -> Progress {
+        let (has_begun, applied) = (applied.is_some(), applied.unwrap_or_default());
         let doing = Doing::CatchingUp;
         let state = State {
             applied,
             place,
             reached: applied,
+            has_begun,
             known: applied,
             doing,
             members: Vec::new(),
@@ -69,7 +75,7 @@ impl Progress {
     pub fn set_applied(&self, applied: Position, place: u64) {
         let mut state = self.lock();
         assert!(state.applied <= applied, "C3: places are applied in their order");
-        (state.applied, state.place) = (applied, place);
+        (state.applied, state.place, state.has_begun) = (applied, place, true);
         state.reached = state.reached.max(applied);
         state.known = state.known.max(applied);
         self.changed.ring();
@@ -85,6 +91,7 @@ impl Progress {
         let mut state = self.lock();
         state.reached = state.reached.max(at);
         state.known = state.known.max(at);
+        state.has_begun = true;
         self.changed.ring();
     }
 
@@ -135,6 +142,14 @@ impl Progress {
     /// It is not in time, or the node has stopped.
     pub fn wait_reached(&self, at: Position, longest: Duration) -> Result<()> {
         self.wait(longest, |state| state.reached >= at)
+    }
+
+    /// The same for a position of which something is needed: at the first place of an order, a node that has nothing has not reached it.
+    ///
+    /// # Errors
+    /// As [`Progress::wait_reached`].
+    pub fn wait_applied(&self, at: Position, longest: Duration) -> Result<()> {
+        self.wait(longest, |state| state.has_begun && state.reached >= at)
     }
 
     fn wait(&self, longest: Duration, is_there: impl Fn(&State) -> bool) -> Result<()> {

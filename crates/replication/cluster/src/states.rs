@@ -79,9 +79,9 @@ fn write_piece(out: &mut dyn Write, bytes: &[u8]) -> Result<()> {
 }
 
 /// Writes the state of a node, of one snapshot. The node need not take part yet: its state is whole up to where it has come, and the order
-/// may stand still until a node that leads it has got this state.
+/// may stand still until a node that leads it has got this state. But it has to have one.
 pub(crate) fn write(core: &Core, at_least: Position, longest: Duration, out: &mut dyn Write) -> Result<()> {
-    core.progress.wait_reached(at_least, longest)?;
+    core.progress.wait_applied(at_least, longest)?;
     // Before the snapshot, which has all that: a barrier may have come further than the last payload.
     let reached = core.progress.state().reached;
     let generation = core.generation();

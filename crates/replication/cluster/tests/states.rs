@@ -12,6 +12,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
+use total::sequencer::Sequencer;
 use total::{OrderLimits, Position, TotalOrder};
 
 const ROWS: u64 = 20_000;
@@ -278,4 +280,15 @@ fn a_node_gives_its_state_before_it_takes_part() {
     let node = Cluster::open(Kind::Hyper.in_memory(), order, states, options()).expect("a good store");
     node.wait_until_current(PATIENCE).expect("the state is whole");
     assert_eq!(values(&node, table), BTreeSet::from([7u64.to_be_bytes().to_vec()]));
+}
+
+/// The first place of an order is its zero: a node that has nothing has not reached it.
+#[test]
+fn a_node_that_has_nothing_gives_no_state() {
+    let sequencer = Sequencer::new(OrderLimits::default());
+    let order: Arc<dyn TotalOrder> = Arc::new(sequencer.join(0, None));
+    sequencer.cut_off(0);
+    let node = Cluster::open(Kind::Hyper.in_memory(), order, Arc::new(Pipes::default()), options()).expect("a store");
+    let given = node.write_state(Position::default(), Duration::from_millis(1), &mut io::sink());
+    assert!(given.is_err(), "an empty state");
 }

@@ -193,8 +193,9 @@ impl Application for OrderApplication {
         }
         let seen = self.now.last.max(self.resume_after);
         let missed = standing.payload.filter(|at| Some(*at) > self.now.payload.max(self.resume_after));
+        let is_first = self.now.next == 0;
         self.now = standing;
-        self.kept().begin(&self.now, missed.is_some());
+        self.kept().begin(&self.now, missed.is_some(), is_first);
         if let Some(earliest) = missed {
             self.deliveries.put(Event::Behind { earliest, holders: self.holders.clone() });
         }

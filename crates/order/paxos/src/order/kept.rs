@@ -53,7 +53,10 @@ pub(super) struct Kept {
     places: VecDeque<Noted>,
     /// Up to where the consumer's state is durable, if it says so.
     durable: Option<Position>,
-    /// The consumer lacks payloads that are in no log any more: it needs another one's state, and none of these places.
+    /// The consumer lacks payloads up to here, which this replica had forgotten before its life began, and will go on from another one's
+    /// state. What follows may be in no other log: the rows of this node may have been lost while it was ahead of all.
+    awaited: Option<Position>,
+    /// The consumer lacks payloads that the others have forgotten: they have what follows, and this node needs none of these places.
     is_behind: bool,
     /// Bytes delivered.
     bytes: u64,
@@ -65,12 +68,15 @@ impl Kept {
     /// Keeps at most so many bytes and instances.
     pub(super) fn new(most_bytes: u64, most_instances: u64) -> Self {
         let places = VecDeque::from([Noted { standing: Standing::default(), bytes: 0 }]);
-        Self { places, durable: None, is_behind: false, bytes: 0, most_bytes, most_instances }
+        Self { places, durable: None, awaited: None, is_behind: false, bytes: 0, most_bytes, most_instances }
     }
 
-    /// A snapshot was installed, of which the consumer has all payloads or not.
-    pub(super) fn begin(&mut self, now: &Standing, is_behind: bool) {
-        self.is_behind |= is_behind;
+    /// A snapshot was installed, of which the consumer has all payloads or not; the first of a life is its own, or as good as that.
+    pub(super) fn begin(&mut self, now: &Standing, is_behind: bool, is_first: bool) {
+        if is_behind && is_first {
+            self.awaited = now.payload;
+        }
+        self.is_behind |= is_behind && !is_first;
         self.places = VecDeque::from([Noted { standing: now.clone(), bytes: self.bytes }]);
     }
 
@@ -99,10 +105,15 @@ impl Kept {
         self.forget();
     }
 
+    /// The place behind which a life of this node needs all payloads.
+    fn needed_after(&self) -> Option<Position> {
+        self.durable.max(self.awaited).filter(|_| !self.is_behind)
+    }
+
     /// Returns whether a life of this node may have to begin from the oldest place.
     fn is_needed(&self) -> bool {
-        let has_payload = self.places.get(1).is_some_and(|second| second.standing.payload > self.durable);
-        self.durable.is_some() && !self.is_behind && has_payload
+        let after = self.needed_after();
+        after.is_some() && self.places.get(1).is_some_and(|second| second.standing.payload > after)
     }
 
     /// Forgets places before the one that is needed.
@@ -121,7 +132,8 @@ impl Kept {
 
     /// Returns the newest place that a life of this node may begin from.
     pub(super) fn standing<'a>(&'a mut self, now: &'a Standing) -> &'a Standing {
-        if self.durable.is_none() || self.durable >= now.payload {
+        let after = self.needed_after();
+        if after.is_none() || after >= now.payload {
             return now;
         }
         self.forget();
@@ -156,7 +168,10 @@ impl Keeping {
 
     /// The consumer has a state behind all that it lacked.
     pub(super) fn resumed(&self) {
-        self.lock().is_behind = false;
+        let mut kept = self.lock();
+        (kept.awaited, kept.is_behind) = (None, false);
+        drop(kept);
+        self.changed.notify_all();
     }
 
     /// Waits until another instance may be delivered, or all has ended.
@@ -244,12 +259,24 @@ mod tests {
         }
     }
 
+    /// A node that has lost its rows may be the only one with what follows its snapshot, whether its consumer says something or not.
+    #[test]
+    fn what_follows_the_own_snapshot_is_kept_for_those_who_are_awaited() {
+        let mut kept = Kept::new(1_000_000, 64);
+        kept.begin(&after(1_000), true, true);
+        assert_eq!(snapshot_after(&mut kept, 1_000, 1_064), 1_000);
+        assert!(!kept.has_room(&after(1_064)));
+        let keeping = Keeping::new(kept, true);
+        keeping.resumed();
+        assert!(keeping.lock().has_room(&after(1_064)), "this consumer has said nothing");
+    }
+
     /// Who lacks payloads that are in no log needs another one's state: nothing waits for it, until it has one.
     #[test]
     fn a_consumer_that_is_behind_holds_up_nothing() {
         let mut kept = Kept::new(1_000_000, 64);
         kept.keep_from(at(0));
-        kept.begin(&after(1_000), true);
+        kept.begin(&after(1_000), true, false);
         snapshot_after(&mut kept, 1_000, 2_000);
         assert!(kept.has_room(&after(2_000)));
         let keeping = Keeping::new(kept, true);
@@ -281,7 +308,7 @@ mod tests {
     fn a_snapshot_that_is_installed_is_a_place() {
         let mut kept = Kept::new(1_000_000, 640);
         kept.keep_from(at(10));
-        kept.begin(&after(500), false);
+        kept.begin(&after(500), false, true);
         assert_eq!(snapshot_after(&mut kept, 500, 501), 500);
     }
 }

@@ -79,11 +79,12 @@ fn many_seeds() {
     }
 }
 
-/// Seeds that have found what `tests/states.rs` and the order's `kept.rs` test by themselves: holders that waited for the order which waited
-/// for them; an order that forgot what no node had on its disk yet; nodes whose first word found no room, because they did not listen.
+/// Seeds that have found what `tests/states.rs` and the order's `kept.rs` test by themselves: holders that waited for the order which
+/// waited for them; an order that forgot what no node had on its disk yet; nodes whose first word found no room, because they did not
+/// listen; an empty state, from a node that had nothing yet.
 #[test]
 fn seeds_that_failed_once() {
-    for seed in [67, 410, 1_179, 2_012] {
+    for seed in [67, 410, 1_179, 2_012, 6_382, 6_461] {
         assert_eq!(run_seed(seed, 0).violation.map(|violation| violation.to_string()), None, "seed {seed}");
     }
 }
