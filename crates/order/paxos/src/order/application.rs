@@ -195,7 +195,7 @@ impl Application for OrderApplication {
         let missed = standing.payload.filter(|at| Some(*at) > self.now.payload.max(self.resume_after));
         let is_first = self.now.next == 0;
         self.now = standing;
-        self.kept().begin(&self.now, missed.is_some(), is_first);
+        self.kept().begin(&self.now, missed, is_first);
         if let Some(earliest) = missed {
             self.deliveries.put(Event::Behind { earliest, holders: self.holders.clone() });
         }

@@ -56,8 +56,11 @@ pub(super) struct Kept {
     /// The consumer lacks payloads up to here, which this replica had forgotten before its life began, and will go on from another one's
     /// state. What follows may be in no other log: the rows of this node may have been lost while it was ahead of all.
     awaited: Option<Position>,
-    /// The consumer lacks payloads that the others have forgotten: they have what follows, and this node needs none of these places.
-    is_behind: bool,
+    /// The consumer lacks payloads up to here that the others have forgotten: they have what follows, and this node needs none of these
+    /// places.
+    behind: Option<Position>,
+    /// The consumer has gone on from a state with everything up to here.
+    resumed: Option<Position>,
     /// Bytes delivered.
     bytes: u64,
     most_bytes: u64,
@@ -68,21 +71,29 @@ impl Kept {
     /// Keeps at most so many bytes and instances.
     pub(super) fn new(most_bytes: u64, most_instances: u64) -> Self {
         let places = VecDeque::from([Noted { standing: Standing::default(), bytes: 0 }]);
-        Self { places, durable: None, awaited: None, is_behind: false, bytes: 0, most_bytes, most_instances }
+        let (durable, awaited, behind, resumed) = (None, None, None, None);
+        Self { places, durable, awaited, behind, resumed, bytes: 0, most_bytes, most_instances }
     }
 
-    /// A snapshot was installed, of which the consumer has all payloads or not; the first of a life is its own, or as good as that.
-    pub(super) fn begin(&mut self, now: &Standing, is_behind: bool, is_first: bool) {
-        if is_behind && is_first {
-            self.awaited = now.payload;
+    /// A snapshot was installed, of which the payloads up to `missed` were not delivered; the first of a life is its own, or as good as
+    /// that.
+    pub(super) fn begin(&mut self, now: &Standing, missed: Option<Position>, is_first: bool) {
+        if let Some(at) = missed.filter(|at| Some(*at) > self.resumed) {
+            *(if is_first { &mut self.awaited } else { &mut self.behind }) = Some(at);
         }
-        self.is_behind |= is_behind && !is_first;
         self.places = VecDeque::from([Noted { standing: now.clone(), bytes: self.bytes }]);
     }
 
     /// The consumer's state is durable up to here.
     pub(super) fn keep_from(&mut self, at: Position) {
         self.durable = self.durable.max(Some(at));
+    }
+
+    /// The consumer goes on from a state with everything up to here.
+    fn resume(&mut self, after: Position) {
+        self.resumed = self.resumed.max(Some(after));
+        self.awaited = self.awaited.filter(|at| *at > after);
+        self.behind = self.behind.filter(|at| *at > after);
     }
 
     /// Up to where the consumer's state is durable, if it says so.
@@ -107,7 +118,7 @@ impl Kept {
 
     /// The place behind which a life of this node needs all payloads.
     fn needed_after(&self) -> Option<Position> {
-        self.durable.max(self.awaited).filter(|_| !self.is_behind)
+        self.durable.max(self.awaited).filter(|_| self.behind.is_none())
     }
 
     /// Returns whether a life of this node may have to begin from the oldest place.
@@ -166,11 +177,9 @@ impl Keeping {
         self.changed.notify_all();
     }
 
-    /// The consumer has a state behind all that it lacked.
-    pub(super) fn resumed(&self) {
-        let mut kept = self.lock();
-        (kept.awaited, kept.is_behind) = (None, false);
-        drop(kept);
+    /// The consumer goes on from a state with everything up to here.
+    pub(super) fn resume(&self, after: Position) {
+        self.lock().resume(after);
         self.changed.notify_all();
     }
 
@@ -263,30 +272,42 @@ mod tests {
     #[test]
     fn what_follows_the_own_snapshot_is_kept_for_those_who_are_awaited() {
         let mut kept = Kept::new(1_000_000, 64);
-        kept.begin(&after(1_000), true, true);
+        kept.begin(&after(1_000), Some(at(999)), true);
         assert_eq!(snapshot_after(&mut kept, 1_000, 1_064), 1_000);
         assert!(!kept.has_room(&after(1_064)));
         let keeping = Keeping::new(kept, true);
-        keeping.resumed();
+        keeping.resume(at(998));
+        assert!(!keeping.lock().has_room(&after(1_064)), "it is not enough");
+        keeping.resume(at(999));
         assert!(keeping.lock().has_room(&after(1_064)), "this consumer has said nothing");
     }
 
-    /// Who lacks payloads that are in no log needs another one's state: nothing waits for it, until it has one.
+    /// Who lacks payloads that the others have forgotten needs another one's state: nothing waits for it, until it has one.
     #[test]
     fn a_consumer_that_is_behind_holds_up_nothing() {
         let mut kept = Kept::new(1_000_000, 64);
         kept.keep_from(at(0));
-        kept.begin(&after(1_000), true, false);
+        kept.begin(&after(1_000), Some(at(999)), false);
         snapshot_after(&mut kept, 1_000, 2_000);
         assert!(kept.has_room(&after(2_000)));
         let keeping = Keeping::new(kept, true);
-        keeping.resumed();
+        keeping.resume(at(1_500));
         keeping.keep_from(at(1_500));
         snapshot_after(&mut keeping.lock(), 2_000, 2_064);
         assert!(!keeping.lock().has_room(&after(2_064)));
         keeping.wait_for_room(&after(2_064), || true);
         keeping.keep_from(at(2_063));
         keeping.wait_for_room(&after(2_064), || false);
+    }
+
+    /// A consumer that has gone on from a later state than a snapshot has lacks nothing: what follows is kept for it.
+    #[test]
+    fn who_has_resumed_behind_a_snapshot_is_not_behind() {
+        let mut kept = Kept::new(1_000_000, 64);
+        kept.resume(at(1_500));
+        kept.keep_from(at(1_500));
+        kept.begin(&after(1_400), Some(at(1_399)), false);
+        assert!(snapshot_after(&mut kept, 1_400, 1_600) <= 1_501);
     }
 
     /// A consumer that has every payload needs no barriers: they do not hold up the log.
@@ -308,7 +329,7 @@ mod tests {
     fn a_snapshot_that_is_installed_is_a_place() {
         let mut kept = Kept::new(1_000_000, 640);
         kept.keep_from(at(10));
-        kept.begin(&after(500), false, true);
+        kept.begin(&after(500), None, true);
         assert_eq!(snapshot_after(&mut kept, 500, 501), 500);
     }
 }

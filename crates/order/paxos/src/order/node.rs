@@ -200,7 +200,7 @@ impl TotalOrder for NodeOrder {
 
     fn resume(&self, after: Position) -> Result<(), OrderError> {
         self.lock_taken().resume(after)?;
-        self.shared.keeping.resumed();
+        self.shared.keeping.resume(after);
         Ok(())
     }
 

@@ -125,7 +125,7 @@ impl SteppedOrder {
     /// Same as there.
     pub fn resume(&mut self, after: Position) -> Result<(), OrderError> {
         self.taken.resume(after)?;
-        self.keeping.resumed();
+        self.keeping.resume(after);
         Ok(())
     }
 
