@@ -248,7 +248,7 @@ mod tests {
             let mut kept = Kept::new(most_bytes, most_instances);
             kept.keep_from(at(0));
             let fits = |kept: &mut Kept, next: &u64| kept.has_room(&after(*next));
-            let mut deliver = |kept: &mut Kept, from: u64| {
+            let deliver = |kept: &mut Kept, from: u64| {
                 let full = (from..10_000).find(|next| {
                     let full = !fits(kept, next);
                     if !full {
