@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use codec::{Malformed, Reader, put_number};
 use net::mailbox::Mailbox;
 
-use super::kept::{Keeping, Kept, Standing};
+use super::kept::{Keeping, Standing};
 use super::lives::{Life, Lives, Turn};
 use crate::application::{Application, BadSnapshot};
 use crate::core::{Image, Instance, ReplicaId, Value};
@@ -105,20 +105,16 @@ impl OrderApplication {
         Self { deliveries, own, on_own, holders, resume_after, now: Standing::default(), keeping }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.keeping.lock()
-    }
-
     /// Returns whether another instance can be delivered without forgetting what the consumer needs.
     #[cfg(feature = "sim")]
     pub(super) fn has_room(&self) -> bool {
-        self.kept().has_room(&self.now)
+        self.keeping.lock().has_room(&self.now)
     }
 
     /// The last payload that the next snapshot replaces.
     #[cfg(feature = "sim")]
     pub(super) fn forgotten(&self) -> Option<Position> {
-        self.kept().standing(&self.now).payload
+        self.keeping.lock().standing(&self.now).payload
     }
 
     fn take(&mut self, at: Instance, batch: &Value, request: &Request<'_>) {
@@ -171,12 +167,12 @@ impl Application for OrderApplication {
         for request in requests(batch).map_while(Result::ok).filter(|request| request.nonce.is_none()) {
             self.take(at, batch, &request);
         }
-        self.kept().add(&self.now, batch.len());
+        self.keeping.lock().add(&self.now, batch.len());
     }
 
     /// The newest state that a life of this node may begin from.
     fn snapshot(&mut self, mut out: ImageWriter) -> io::Result<(Instance, Image)> {
-        let standing = self.kept().standing(&self.now).clone();
+        let standing = self.keeping.lock().standing(&self.now).clone();
         out.write_all(&encode(&standing))?;
         Ok((standing.next, out.finish()?))
     }
@@ -195,7 +191,7 @@ impl Application for OrderApplication {
         let missed = standing.payload.filter(|at| Some(*at) > self.now.payload.max(self.resume_after));
         let is_first = self.now.next == 0;
         self.now = standing;
-        self.kept().begin(&self.now, missed, is_first);
+        self.keeping.lock().begin(&self.now, missed, is_first);
         if let Some(earliest) = missed {
             self.deliveries.put(Event::Behind { earliest, holders: self.holders.clone() });
         }
@@ -269,6 +265,7 @@ fn decode_position(reader: &mut Reader<'_>) -> Result<Option<Position>, Malforme
 mod tests {
     use super::*;
     use crate::image::ImageStore;
+    use crate::order::kept::Kept;
     use crate::request::Chunk;
     use env::time::Instant;
     use std::sync::mpsc;

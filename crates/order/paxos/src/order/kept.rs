@@ -247,14 +247,13 @@ mod tests {
         for (most_bytes, most_instances) in [(1_000_000, 640), (6_400, 1_000_000)] {
             let mut kept = Kept::new(most_bytes, most_instances);
             kept.keep_from(at(0));
-            let fits = |kept: &mut Kept, next: &u64| kept.has_room(&after(*next));
             let deliver = |kept: &mut Kept, from: u64| {
                 let full = (from..10_000).find(|next| {
-                    let full = !fits(kept, next);
-                    if !full {
+                    let has_room = kept.has_room(&after(*next));
+                    if has_room {
                         kept.add(&after(next + 1), 10);
                     }
-                    full
+                    !has_room
                 });
                 full.expect("it does not keep all")
             };

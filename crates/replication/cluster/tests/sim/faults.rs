@@ -98,9 +98,9 @@ fn cause(sim: &Arc<Sim>, fault: Fault) {
         Fault::Mend => sim.with_orders(|orders| orders.world.network.heal()),
         Fault::Crash => nodes::stop(sim, node, survival(sim)),
         Fault::LoseRows => {
-            // A minority of the voters, always the same ones: rows that a majority has lost are nowhere.
-            let minority = (sim.setting.voters as usize - 1) / 2;
             let voters = sim.setting.voters as usize;
+            // A minority of the voters, always the same ones: rows that a majority has lost are nowhere.
+            let minority = (voters - 1) / 2;
             let node = if node < voters { node % minority } else { node };
             if sim.nodes[node].is_up() && nodes::is_durable_elsewhere(sim, node, minority..voters) {
                 sim.count("lost rows");
