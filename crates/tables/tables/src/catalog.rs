@@ -10,10 +10,11 @@ use crate::definition::{DefinedType, Namespace, Oid, Relation, Storage};
 use crate::shared::{POSTGRES, catalog_name};
 use crate::storage::TEMPORARY;
 use crate::transact::{find, find_or_create, is_shared, transact};
+use crate::type_catalog::all_type_names;
 use crate::types::{Modifier, Type};
 use model::{Access, Columns, Fault, Key, Mode, Result, RowBuf, RowRef, Scan, Store, TableId};
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -70,11 +71,19 @@ pub(crate) fn key_of(schema: &str, name: &str) -> Key {
 /// Schema and name of a relation's key.
 pub fn name_of(key: &[u8]) -> Option<(String, String)> {
     let mut reader = model::KeyReader::new(key.strip_prefix(&*all_relations())?);
-    let mut text = || match reader.value(model::ColumnType::Text, false) {
+    Some((text_in(&mut reader)?, text_in(&mut reader)?))
+}
+
+/// Schema of the key of a relation or of a type's name: behind a prefix of one byte.
+fn schema_in(key: &[u8]) -> Option<String> {
+    text_in(&mut model::KeyReader::new(key.get(1..)?))
+}
+
+fn text_in(reader: &mut model::KeyReader<'_>) -> Option<String> {
+    match reader.value(model::ColumnType::Text, false) {
         Ok(model::Value::Text(text)) => Some(text),
         _ => None,
-    };
-    Some((text()?, text()?))
+    }
 }
 
 /// Prefix of the keys of a schema's relations.
@@ -84,11 +93,10 @@ fn relations_of(schema: &str) -> Key {
     key
 }
 
-/// Prefix of the keys of the temporary relations of all sessions.
-fn temporary_relations() -> Key {
-    let mut key = all_relations();
-    key.push_raw(TEMPORARY.as_bytes());
-    key
+/// Prefix of those keys under a prefix whose schema is one of temporary relations.
+fn temporary_in(mut prefix: Key) -> Key {
+    prefix.push_raw(TEMPORARY.as_bytes());
+    prefix
 }
 
 /// Prefix of the keys of relations.
@@ -364,24 +372,17 @@ where
         self.scan(access, relations_of(schema), |row| self.decode(row))
     }
 
-    /// The temporary relations of all sessions.
+    /// The schemas of the sessions that have temporary relations or types, which are not stored.
     ///
     /// # Errors
     /// Errors of the engine.
-    pub fn temporary_relations<A: Access + ?Sized>(&self, access: &mut A) -> Result<Vec<Relation<T, M>>> {
-        self.scan(access, temporary_relations(), |row| self.decode(row))
-    }
-
-    /// The relations of this name in all schemas. Protects the answer, and which schemas there are; relations of other names may be
-    /// created, changed and dropped.
-    ///
-    /// # Errors
-    /// Errors of the engine.
-    pub fn relations_named<A: Access + ?Sized>(&self, access: &mut A, name: &str) -> Result<Vec<Relation<T, M>>> {
-        let mut found = self.temporary_relations(access)?;
-        found.retain(|relation| relation.name() == name);
-        for schema in self.namespaces(access)? {
-            found.extend(self.relation(access, &schema.name, name)?);
+    pub fn temporary_schemas<A: Access + ?Sized>(&self, access: &mut A) -> Result<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        for prefix in [temporary_in(all_relations()), temporary_in(all_type_names())] {
+            access.scan(&Scan::table(self.table).prefix(prefix), &mut |item| {
+                found.extend(schema_in(item.key));
+                ControlFlow::Continue(())
+            })?;
         }
         Ok(found)
     }

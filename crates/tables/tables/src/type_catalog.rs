@@ -5,7 +5,6 @@
 
 use crate::catalog::{Catalog, damaged, decode, encode, header};
 use crate::definition::{DefinedType, Oid};
-use crate::storage::TEMPORARY;
 use model::{Access, Columns, Key, Result, RowBuf, RowRef, Scan};
 use serde::{Serialize, de::DeserializeOwned};
 use std::ops::ControlFlow;
@@ -14,7 +13,9 @@ use std::sync::{Arc, PoisonError};
 /// Prefix of the keys of definitions.
 const DEFINITIONS: &[u8] = b"y";
 /// Prefix of the keys of names.
-const NAMES: &[u8] = b"t";
+pub(crate) fn all_type_names() -> Key {
+    Key::from_bytes(b"t")
+}
 
 fn definition_key(oid: Oid) -> Key {
     let mut key = Key::from_bytes(DEFINITIONS);
@@ -23,7 +24,7 @@ fn definition_key(oid: Oid) -> Key {
 }
 
 fn names_of(schema: &str) -> Key {
-    let mut key = Key::from_bytes(NAMES);
+    let mut key = all_type_names();
     key.push_text(schema);
     key
 }
@@ -32,19 +33,6 @@ fn name_key(schema: &str, name: &str) -> Key {
     let mut key = names_of(schema);
     key.push_text(name);
     key
-}
-
-/// Prefix of the names of types in the schemas of sessions.
-fn temporary_names() -> Key {
-    let mut key = Key::from_bytes(NAMES);
-    key.push_raw(TEMPORARY.as_bytes());
-    key
-}
-
-/// The identifier that stands under a name.
-fn named_in(row: &[u8]) -> Result<Oid> {
-    let oid = row.try_into().map(Oid::from_le_bytes);
-    oid.map_err(|_| damaged("the name of a type has no identifier"))
 }
 
 impl<T, M> Catalog<T, M>
@@ -78,28 +66,9 @@ where
         if !access.read(self.table(), &name_key(schema, name), Columns::All, &mut row)? {
             return Ok(None);
         }
-        self.defined_type(access, named_in(row.bytes())?)
-    }
-
-    /// Returns the types of this name in all schemas. Protects the answer, and which schemas there are.
-    ///
-    /// # Errors
-    /// Errors of the engine.
-    pub fn types_named<A: Access + ?Sized>(&self, access: &mut A, name: &str) -> Result<Vec<Arc<DefinedType<T, M>>>> {
-        let mut temporary = Vec::new();
-        access.scan(&Scan::table(self.table()).prefix(temporary_names()), &mut |item| {
-            temporary.push(named_in(item.row.bytes()));
-            ControlFlow::Continue(())
-        })?;
-        let mut found = Vec::new();
-        for oid in temporary {
-            found.extend(self.defined_type(access, oid?)?);
-        }
-        found.retain(|found| found.name == name);
-        for schema in self.namespaces(access)? {
-            found.extend(self.type_named(access, &schema.name, name)?);
-        }
-        Ok(found)
+        let oid = row.bytes().try_into().map(Oid::from_le_bytes);
+        let oid = oid.map_err(|_| damaged("the name of a type has no identifier"))?;
+        self.defined_type(access, oid)
     }
 
     /// Returns all types, oldest first.

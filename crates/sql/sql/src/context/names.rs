@@ -289,22 +289,6 @@ impl Names<'_> {
         Ok(self.database.cache.relations(self.transaction)?)
     }
 
-    /// The relations of this name in all schemas.
-    ///
-    /// # Errors
-    /// Errors of the engine.
-    pub fn relations_named(&mut self, name: &str) -> Result<Vec<Relation>> {
-        Ok(self.database.cache.relations_named(self.transaction, name)?)
-    }
-
-    /// The temporary relations of all sessions.
-    ///
-    /// # Errors
-    /// Errors of the engine.
-    pub fn temporary_relations(&mut self) -> Result<Vec<Relation>> {
-        Ok(self.database.cache.temporary_relations(self.transaction)?)
-    }
-
     /// All relations of another database, by its catalog.
     ///
     /// # Errors
@@ -339,6 +323,18 @@ impl Names<'_> {
             BUILT_IN.iter().map(|(oid, name)| Namespace { oid: *oid, name: (*name).to_owned(), comment: None });
         let temporary = self.session.temporary_schema.as_deref().and_then(temporary_namespace);
         Ok(built_in.chain(stored).chain(temporary).collect())
+    }
+
+    /// The same, and those of the temporary relations and types of other sessions.
+    ///
+    /// # Errors
+    /// Errors of the engine.
+    pub fn namespaces_of_all_sessions(&mut self) -> Result<Vec<Namespace>> {
+        let mut found = self.namespaces()?;
+        let temporary = self.database.cache.temporary_schemas(self.transaction)?;
+        let own = self.session.temporary_schema.as_ref();
+        found.extend(temporary.iter().filter(|name| Some(*name) != own).filter_map(|name| temporary_namespace(name)));
+        Ok(found)
     }
 
     /// The schema that a name of an existing relation may be qualified with: as [`Names::namespace`], or the session's own for

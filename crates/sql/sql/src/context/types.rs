@@ -76,14 +76,6 @@ impl Names<'_> {
         Ok(self.database.cache.defined_types(self.transaction)?)
     }
 
-    /// The types of this name in all schemas.
-    ///
-    /// # Errors
-    /// Errors of the engine.
-    pub fn types_named(&mut self, name: &str) -> Result<Vec<Arc<DefinedType>>> {
-        Ok(self.database.cache.types_named(self.transaction, name)?)
-    }
-
     /// Reads the types of a relation's columns.
     pub(super) fn read_types_of(&mut self, relation: Option<&Relation>) -> Result<()> {
         let columns = match relation {

@@ -10,6 +10,7 @@ use crate::context::{Names, temporary_namespace};
 use crate::database::Database;
 use crate::types::{Datum, Row, Scalar};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", Names:
     1259 pg_class = classes; relname by pg_class_relname_nsp_index = classes_named; {
@@ -69,9 +70,8 @@ pub(super) const BTREE: Oid = 403;
 
 /// The oids of the schemas, by name; those that hold temporary relations of other sessions among them.
 pub(super) fn schemas(names: &mut Names<'_>) -> Result<HashMap<String, Oid>> {
-    let relations = names.temporary_relations()?;
-    let temporary = relations.iter().filter_map(|relation| temporary_namespace(relation.schema()));
-    Ok(names.namespaces()?.into_iter().chain(temporary).map(|namespace| (namespace.name, namespace.oid)).collect())
+    let all = names.namespaces_of_all_sessions()?;
+    Ok(all.into_iter().map(|namespace| (namespace.name, namespace.oid)).collect())
 }
 
 /// What the kinds of relations differ in.
@@ -159,31 +159,29 @@ fn classes(names: &mut Names<'_>) -> Result<Vec<Row>> {
     let database = names.database().clone();
     let own = relations.iter().map(|relation| {
         let owner = owners.get(&owned_as(relation)).copied().unwrap_or(OWNER);
-        let measure = measure_of(&database, relation, &tables);
-        Class { owner, measure, ..class_of(relation, schema_of(&schemas, relation.schema()), &tables) }.row()
+        relation_row(&database, relation, schema_of(&schemas, relation.schema()), owner, &tables)
     });
     let system = described().iter().map(|described| class_of_system(described).row());
     let mut rows: Vec<Row> = system.chain(own).collect();
-    rows.extend(names.defined_types()?.iter().filter_map(|found| composite_row(found, &schemas)));
+    let composite = |found: &Arc<DefinedType>| composite_row(found, schema_of(&schemas, &found.schema));
+    rows.extend(names.defined_types()?.iter().filter_map(composite));
     Ok(rows)
 }
 
 /// The rows of `pg_class` of one name, in any schema: of other relations nothing is read.
 fn classes_named(names: &mut Names<'_>, name: &str) -> Result<Vec<Row>> {
-    let schemas = schemas(names)?;
     let database = names.database().clone();
     let system = described().iter().filter(|described| described.name == name);
     let mut rows: Vec<Row> = system.map(|described| class_of_system(described).row()).collect();
-    for relation in names.relations_named(name)? {
-        let owned = owned_as(&relation);
-        let of_index = if owned == relation.oid() { None } else { names.relation_by_oid(owned)? };
-        let tables = tables_of(of_index.as_slice()).map(|table| (table.oid, table)).collect();
-        let (owner, measure) = (names.owner(owned)?, measure_of(&database, &relation, &tables));
-        rows.push(
-            Class { owner, measure, ..class_of(&relation, schema_of(&schemas, relation.schema()), &tables) }.row(),
-        );
+    for schema in names.namespaces_of_all_sessions()? {
+        if let Some(relation) = names.relation_in(&schema.name, name)? {
+            let owned = owned_as(&relation);
+            let of_index = if owned == relation.oid() { None } else { names.relation_by_oid(owned)? };
+            let tables = tables_of(of_index.as_slice()).map(|table| (table.oid, table)).collect();
+            rows.push(relation_row(&database, &relation, schema.oid, names.owner(owned)?, &tables));
+        }
+        rows.extend(names.type_in(&schema.name, name)?.and_then(|found| composite_row(&found, schema.oid)));
     }
-    rows.extend(names.types_named(name)?.iter().filter_map(|found| composite_row(found, &schemas)));
     Ok(rows)
 }
 
@@ -196,10 +194,22 @@ fn owned_as(relation: &Relation) -> Oid {
     if let Relation::Index(entry) = relation { entry.table } else { relation.oid() }
 }
 
+/// The row of a relation; `tables` have that of an index.
+fn relation_row(
+    database: &Database,
+    relation: &Relation,
+    schema: Oid,
+    owner: Oid,
+    tables: &HashMap<Oid, &Table>,
+) -> Row {
+    let measure = measure_of(database, relation, tables);
+    Class { owner, measure, ..class_of(relation, schema, tables) }.row()
+}
+
 /// The row of the relation that has the attributes of a type, if the type is composite.
-fn composite_row(found: &DefinedType, schemas: &HashMap<String, Oid>) -> Option<Row> {
+fn composite_row(found: &DefinedType, schema: Oid) -> Option<Row> {
     let TypeKind::Composite(columns) = &found.kind else { return None };
-    Some(class_of_type(found, columns.len(), schema_of(schemas, &found.schema)).row())
+    Some(class_of_type(found, columns.len(), schema).row())
 }
 
 fn measure_of(database: &Database, relation: &Relation, tables: &HashMap<Oid, &Table>) -> Measure {
@@ -335,15 +345,15 @@ fn namespaces(names: &mut Names<'_>) -> Result<Vec<Row>> {
     Ok(schemas.into_iter().map(row).collect())
 }
 
-/// The row of `pg_namespace` of one name: of other schemas nothing is read.
+/// The row of `pg_namespace` of one name: of other schemas nothing is read, unless it is one of temporary relations.
 fn namespaces_named(names: &mut Names<'_>, name: &str) -> Result<Vec<Row>> {
-    let Some(schema) = temporary_namespace(name) else {
-        let Some(schema) = names.namespace(name)? else { return Ok(Vec::new()) };
-        let owner = Some(names.owner(schema.oid)?).filter(|owner| *owner != OWNER);
-        return Ok(vec![namespace_row(name, schema.oid, owner)]);
+    let found = match temporary_namespace(name) {
+        Some(_) => names.namespaces_of_all_sessions()?.into_iter().find(|schema| schema.name == name),
+        None => names.namespace(name)?,
     };
-    let is_there = names.temporary_schema().as_deref() == Some(name) || !names.relations_in(name)?.is_empty();
-    Ok(is_there.then(|| namespace_row(name, schema.oid, None)).into_iter().collect())
+    let Some(schema) = found else { return Ok(Vec::new()) };
+    let owner = Some(names.owner(schema.oid)?).filter(|owner| *owner != OWNER);
+    Ok(vec![namespace_row(name, schema.oid, owner)])
 }
 
 /// A row of `pg_namespace`; without an owner, the schema belongs to the first role.
