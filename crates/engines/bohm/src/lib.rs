@@ -418,8 +418,11 @@ impl Bohm {
     /// Frees what nobody reads any more, as planning does all the time: for an engine that idles. Returns what is left:
     /// nothing, unless somebody submits or reads meanwhile.
     pub fn collect(&self) -> u64 {
-        // What leaves its index in one batch is freed in one after the next, once the threads have left that.
-        for _ in 0..COLLECTING_BATCHES {
+        // A planner collects before it plans, each at its own time. So only the second batch is one before which all planners could
+        // collect what was submitted before. What leaves its index in one batch is freed in one after the next, once the threads have
+        // left that.
+        self.shared.settle_and_leave();
+        for _ in 1..COLLECTING_BATCHES {
             self.shared.settle_and_leave();
             if self.stats().garbage == 0 {
                 break;
