@@ -66,6 +66,7 @@ pub mod queries;
 pub mod record;
 pub mod report;
 pub mod retry;
+pub mod servers;
 pub mod soak;
 pub mod sums;
 pub mod trial;

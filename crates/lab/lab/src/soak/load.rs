@@ -2,8 +2,9 @@
 
 use super::books;
 use super::copies;
-use super::server::{Address, Server};
+use super::server::Server;
 use crate::processes::Failure;
+use crate::servers::Address;
 use env::time::Instant;
 use postgres::error::SqlState;
 use postgres::{Client, IsolationLevel};

@@ -3,16 +3,13 @@
 use super::arguments::SoakArguments;
 use crate::new_directory::NewDirectory;
 use crate::processes::{Failure, Processes, free_ports};
+use crate::servers::{Address, await_ready, server_program};
 use env::time::Instant;
-use postgres::{Client, Config, NoTls};
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-
-/// The database and the role of a fresh server.
-const NAME: &str = "postgres";
 
 /// One server and its data.
 #[derive(Debug)]
@@ -25,24 +22,13 @@ pub struct Server {
     data: NewDirectory,
 }
 
-/// The server's address for clients.
-#[derive(Clone, Copy, Debug)]
-pub struct Address(pub u16);
-
 impl Server {
     /// A server that does not run yet.
     ///
     /// # Errors
     /// Its program or a free port is missing, or there is data already.
     pub fn new(arguments: &SoakArguments) -> Result<Server, Failure> {
-        let beside = || std::env::current_exe().ok().map(|lab| lab.with_file_name("seriatim"));
-        let program = arguments.server.clone().or_else(beside).unwrap_or_else(|| "seriatim".into());
-        if !program.exists() {
-            let program = program.display();
-            return Err(format!(
-                "there is no {program}: build it (cargo build --release -p seriatim-cli), or say --server"
-            ));
-        }
+        let program = server_program(arguments.server.as_deref())?;
         let data = NewDirectory::of(arguments.data.as_deref(), "soak")?;
         Ok(Server {
             program,
@@ -66,10 +52,8 @@ impl Server {
             0 => self.processes.start(&mut command)?,
             _ => self.processes.restart(0, &mut command)?,
         }
-        match self.processes.hear(0)?.as_str() {
-            "ready" => Ok(started.elapsed()),
-            other => Err(format!("the server says {other:?} instead of ready")),
-        }
+        await_ready(&mut self.processes, 0)?;
+        Ok(started.elapsed())
     }
 
     /// Kills it without warning.
@@ -108,21 +92,4 @@ fn bytes_below(directory: &Path) -> u64 {
         Err(_) => 0,
     });
     sizes.sum()
-}
-
-impl Address {
-    /// A new session.
-    ///
-    /// # Errors
-    /// The server refuses it, or is gone.
-    pub fn connect(self) -> Result<Client, postgres::Error> {
-        Config::new().host("127.0.0.1").port(self.0).user(NAME).dbname(NAME).connect(NoTls)
-    }
-
-    /// pgbench with these options.
-    pub fn pgbench(self, options: &[&str]) -> Command {
-        let mut command = Command::new("pgbench");
-        command.args(["-h", "127.0.0.1", "-U", NAME, "-p", &self.0.to_string()]).args(options).arg(NAME);
-        command
-    }
 }

@@ -7,12 +7,13 @@
 
 use super::arguments::FailoverArguments;
 use super::gaps::longest_gap;
-use super::nodes::{Door, Nodes};
+use super::nodes::Nodes;
 use super::show;
 use crate::failure::Failure;
 use crate::machine;
 use crate::new_directory::NewDirectory;
 use crate::report::{grouped, write_cells};
+use crate::servers::Address;
 use env::time::{Duration, Instant};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -87,7 +88,7 @@ impl Drop for Stop<'_> {
 struct Load {
     begun: Instant,
     stop: AtomicBool,
-    doors: Vec<Door>,
+    addresses: Vec<Address>,
     acknowledged: Vec<Acknowledged>,
     failure: Mutex<Option<String>>,
 }
@@ -100,7 +101,7 @@ impl Load {
     /// A client's life.
     fn live(&self, node: usize, row: i32) {
         while !self.stop.load(Ordering::Relaxed) {
-            let session = self.doors[node].connect().and_then(|mut client| {
+            let session = self.addresses[node].connect().and_then(|mut client| {
                 let statement = client.prepare("UPDATE failover SET n = n + 1 WHERE k = $1")?;
                 Ok((client, statement))
             });
@@ -158,29 +159,29 @@ impl Load {
 fn rows(arguments: &FailoverArguments) -> Result<Vec<FailoverRow>, String> {
     let directory = NewDirectory::of(arguments.cluster.data.as_deref(), "cluster-failover")?;
     let mut nodes = Nodes::start(&arguments.cluster, directory.path())?;
-    let doors = nodes.doors();
-    if doors.len() < 3 {
+    let addresses = nodes.addresses();
+    if addresses.len() < 3 {
         return Err("of fewer than three nodes none can be missed".to_owned());
     }
-    let rows = doors.len() * arguments.clients as usize;
+    let rows = addresses.len() * arguments.clients as usize;
     let make = format!(
         "CREATE TABLE failover (k int PRIMARY KEY, n bigint NOT NULL);
          INSERT INTO failover SELECT g, 0 FROM generate_series(0, {}) g",
         rows - 1
     );
-    let made = doors[0].connect().and_then(|mut client| client.batch_execute(&make));
+    let made = addresses[0].connect().and_then(|mut client| client.batch_execute(&make));
     made.map_err(|error| format!("cannot make the table: {error:?}"))?;
     let load = Load {
         begun: Instant::now(),
         stop: AtomicBool::new(false),
-        acknowledged: doors.iter().map(|_| Acknowledged::default()).collect(),
-        doors,
+        acknowledged: addresses.iter().map(|_| Acknowledged::default()).collect(),
+        addresses,
         failure: Mutex::default(),
     };
     thread::scope(|scope| {
         for row in 0..rows {
             let load = &load;
-            scope.spawn(move || load.live(row % load.doors.len(), row as i32));
+            scope.spawn(move || load.live(row % load.addresses.len(), row as i32));
         }
         let _stop = Stop(&load.stop);
         kill_each(arguments, &mut nodes, &load)
@@ -189,7 +190,7 @@ fn rows(arguments: &FailoverArguments) -> Result<Vec<FailoverRow>, String> {
 
 /// Kills the leader, and then each of the others, so many times.
 fn kill_each(arguments: &FailoverArguments, nodes: &mut Nodes, load: &Load) -> Result<Vec<FailoverRow>, String> {
-    let all: Vec<usize> = (0..load.doors.len()).collect();
+    let all: Vec<usize> = (0..load.addresses.len()).collect();
     load.await_answers(&all, 0)?;
     let mut rows = Vec::new();
     for _ in 0..arguments.repeat {
@@ -214,8 +215,8 @@ fn kill(
     (node, led): (usize, bool),
 ) -> Result<FailoverRow, String> {
     let window = Duration::from_secs_f64(arguments.seconds);
-    let others: Vec<usize> = (0..load.doors.len()).filter(|other| *other != node).collect();
-    let everybody: Vec<usize> = (0..load.doors.len()).collect();
+    let others: Vec<usize> = (0..load.addresses.len()).filter(|other| *other != node).collect();
+    let everybody: Vec<usize> = (0..load.addresses.len()).collect();
     let from = load.now();
     thread::sleep(window);
     let killed = load.now();
@@ -241,7 +242,7 @@ fn kill(
     let second_half = killed + (watched - killed) / 2;
     Ok(FailoverRow {
         experiment: "cluster-failover",
-        nodes: load.doors.len(),
+        nodes: load.addresses.len(),
         clients: arguments.clients,
         node,
         led,

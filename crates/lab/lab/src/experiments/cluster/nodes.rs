@@ -2,13 +2,10 @@
 
 use super::arguments::ClusterArguments;
 use crate::processes::{Failure, Processes, free_ports};
-use postgres::{Client, Config, NoTls};
+use crate::servers::{Address, await_ready, server_program};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// The database and the role of a new cluster.
-const NAME: &str = "postgres";
 
 /// A cluster that runs.
 #[derive(Debug)]
@@ -26,14 +23,7 @@ impl Nodes {
     /// # Errors
     /// The program or free ports are missing; a node ends.
     pub fn start(arguments: &ClusterArguments, directory: &Path) -> Result<Nodes, Failure> {
-        let beside = || std::env::current_exe().ok().map(|lab| lab.with_file_name("seriatim"));
-        let program = arguments.server.clone().or_else(beside).unwrap_or_else(|| "seriatim".into());
-        if !program.exists() {
-            let program = program.display();
-            return Err(format!(
-                "there is no {program}: build it (cargo build --release -p seriatim-cli), or say --server"
-            ));
-        }
+        let program = server_program(arguments.server.as_deref())?;
         let count = arguments.nodes as usize;
         let ports = free_ports(count * 3)?;
         let mut text = "name = \"lab\"\n".to_owned();
@@ -75,10 +65,7 @@ impl Nodes {
     /// # Errors
     /// It ends instead.
     pub fn await_ready(&mut self, node: usize) -> Result<(), Failure> {
-        match self.processes.hear(node).map_err(|error| format!("{error}: see {}", self.log(node)))?.as_str() {
-            "ready" => Ok(()),
-            other => Err(format!("node {node} says {other:?} instead of ready")),
-        }
+        await_ready(&mut self.processes, node).map_err(|error| format!("{error}: see {}", self.log(node)))
     }
 
     fn log(&self, node: usize) -> String {
@@ -104,8 +91,8 @@ impl Nodes {
     }
 
     /// Where clients connect, by node.
-    pub fn doors(&self) -> Vec<Door> {
-        self.ports.iter().map(|port| Door(*port)).collect()
+    pub fn addresses(&self) -> Vec<Address> {
+        self.ports.iter().map(|port| Address(*port)).collect()
     }
 
     /// The node that leads the order.
@@ -114,33 +101,12 @@ impl Nodes {
     /// Nobody leads.
     pub fn leader(&self) -> Result<usize, Failure> {
         let sql = "SELECT node FROM seriatim_cluster WHERE part = 'leader'";
-        for door in self.doors() {
-            let row = door.connect().and_then(|mut client| client.query_opt(sql, &[]));
+        for address in self.addresses() {
+            let row = address.connect().and_then(|mut client| client.query_opt(sql, &[]));
             if let Some(row) = row.map_err(|error| format!("cannot ask for the leader: {error:?}"))? {
                 return usize::try_from(row.get::<_, i64>(0)).map_err(|_| "the leader is no node".to_owned());
             }
         }
         Err("no node leads".to_owned())
-    }
-}
-
-/// A loopback port where PostgreSQL's clients connect.
-#[derive(Clone, Copy, Debug)]
-pub struct Door(pub u16);
-
-impl Door {
-    /// A new session.
-    ///
-    /// # Errors
-    /// The server refuses it, or is gone.
-    pub fn connect(self) -> Result<Client, postgres::Error> {
-        Config::new().host("127.0.0.1").port(self.0).user(NAME).dbname(NAME).connect(NoTls)
-    }
-
-    /// pgbench with these options.
-    pub fn pgbench(self, options: &[&str]) -> Command {
-        let mut command = Command::new("pgbench");
-        command.args(["-h", "127.0.0.1", "-U", NAME, "-p", &self.0.to_string()]).args(options).arg(NAME);
-        command
     }
 }

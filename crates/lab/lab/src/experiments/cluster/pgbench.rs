@@ -5,13 +5,14 @@
 //! counts from the first attempt.
 
 use super::arguments::{Isolation, PgbenchArguments};
-use super::nodes::{Door, Nodes};
+use super::nodes::Nodes;
 use super::show;
 use super::standby::{Replicated, run as run_program};
 use crate::failure::Failure;
 use crate::machine;
 use crate::new_directory::NewDirectory;
 use crate::report::{grouped, median, write_cells};
+use crate::servers::Address;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -99,9 +100,9 @@ fn rows(arguments: &PgbenchArguments) -> Result<Vec<PgbenchRow>, String> {
     let storage = file_system(directory.path());
     let rival = Replicated::start(&arguments.postgresql, &directory.path().join("postgresql"))?;
     let cluster = Nodes::start(&arguments.cluster, &directory.path().join("cluster"))?;
-    let doors = cluster.doors();
-    for door in [rival.door(), doors[0]] {
-        load(door, arguments.scale)?;
+    let addresses = cluster.addresses();
+    for address in [rival.address(), addresses[0]] {
+        load(address, arguments.scale)?;
     }
     let mut rows = Vec::new();
     for &isolation in &arguments.isolation {
@@ -109,9 +110,9 @@ fn rows(arguments: &PgbenchArguments) -> Result<Vec<PgbenchRow>, String> {
         for _ in 0..arguments.repeat {
             for (system, runs) in System::ALL.into_iter().zip(&mut runs) {
                 let asked = match system {
-                    System::Postgresql => &[rival.door()][..],
-                    System::AllNodes => &doors,
-                    System::OneNode => &doors[..1],
+                    System::Postgresql => &[rival.address()][..],
+                    System::AllNodes => &addresses,
+                    System::OneNode => &addresses[..1],
                 };
                 let figures = measure(arguments, isolation, asked)?;
                 eprintln!("{}, {isolation}: {} txn/s", system.name(), grouped(figures.txn_per_s));
@@ -122,14 +123,14 @@ fn rows(arguments: &PgbenchArguments) -> Result<Vec<PgbenchRow>, String> {
         let row = |(system, runs): (System, &Vec<Figures>)| row(arguments, (system, isolation), runs, rival, &storage);
         rows.extend(System::ALL.into_iter().zip(&runs).map(row));
     }
-    [rival.door(), doors[doors.len() - 1]].into_iter().try_for_each(audit)?;
+    [rival.address(), addresses[addresses.len() - 1]].into_iter().try_for_each(audit)?;
     Ok(rows)
 }
 
 /// Makes and fills the tables. pgbench itself fills them in one transaction, which a cluster refuses when it is too long.
-fn load(door: Door, scale: u32) -> Result<(), String> {
-    run_program(&mut door.pgbench(&["-i", "-q", "-I", "dt", "-s", &scale.to_string()]))?;
-    let mut client = door.connect().map_err(|error| format!("cannot connect: {error:?}"))?;
+fn load(address: Address, scale: u32) -> Result<(), String> {
+    run_program(&mut address.pgbench(&["-i", "-q", "-I", "dt", "-s", &scale.to_string()]))?;
+    let mut client = address.connect().map_err(|error| format!("cannot connect: {error:?}"))?;
     let cannot = |error: postgres::Error| format!("cannot fill the tables: {error:?}");
     for branch in 1..=scale {
         let (first, last) = ((branch - 1) * 100_000 + 1, branch * 100_000);
@@ -144,14 +145,14 @@ fn load(door: Door, scale: u32) -> Result<(), String> {
         client.batch_execute(&sql).map_err(cannot)?;
     }
     drop(client);
-    run_program(&mut door.pgbench(&["-i", "-q", "-I", "vp", "-s", &scale.to_string()])).map(drop)
+    run_program(&mut address.pgbench(&["-i", "-q", "-I", "vp", "-s", &scale.to_string()])).map(drop)
 }
 
 /// Compares the sums of the tables.
-fn audit(door: Door) -> Result<(), String> {
+fn audit(address: Address) -> Result<(), String> {
     let sql = "SELECT (SELECT sum(abalance) FROM pgbench_accounts)::bigint, (SELECT sum(tbalance) FROM pgbench_tellers)::bigint,
                       (SELECT sum(bbalance) FROM pgbench_branches)::bigint, (SELECT sum(delta) FROM pgbench_history)::bigint";
-    let row = door.connect().and_then(|mut client| client.query_one(sql, &[]));
+    let row = address.connect().and_then(|mut client| client.query_one(sql, &[]));
     let row = row.map_err(|error| format!("cannot audit: {error:?}"))?;
     let sums: Vec<Option<i64>> = (0..4).map(|at| row.get(at)).collect();
     if sums.iter().all(|sum| *sum == sums[0]) { Ok(()) } else { Err(format!("the books do not balance: {sums:?}")) }
@@ -204,18 +205,18 @@ fn dealt(clients: usize, servers: usize, at: usize) -> usize {
 }
 
 /// Runs pgbench on some servers of one database at the same time, with the clients dealt out.
-fn measure(arguments: &PgbenchArguments, isolation: Isolation, doors: &[Door]) -> Result<Figures, String> {
+fn measure(arguments: &PgbenchArguments, isolation: Isolation, addresses: &[Address]) -> Result<Figures, String> {
     let seconds = arguments.seconds.to_string();
     let mut children = Vec::new();
-    for (at, door) in doors.iter().enumerate() {
-        let clients = dealt(arguments.clients as usize, doors.len(), at);
+    for (at, address) in addresses.iter().enumerate() {
+        let clients = dealt(arguments.clients as usize, addresses.len(), at);
         if clients == 0 {
             continue;
         }
         let clients = clients.to_string();
         let options =
             ["-n", "-b", "tpcb-like", "-M", "prepared", "-c", &clients, "-T", &seconds, "--max-tries", "1000000"];
-        let mut command = door.pgbench(&options);
+        let mut command = address.pgbench(&options);
         command.env("PGOPTIONS", format!("-c default_transaction_isolation={}", isolation.setting()));
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         children.push(child.map_err(|error| format!("cannot run pgbench: {error}"))?);
@@ -355,8 +356,9 @@ tps = 222.5 (without initial connection time)
 
     #[test]
     fn clients_are_dealt_out_evenly() {
-        let all =
-            |clients: usize, doors: usize| -> Vec<usize> { (0..doors).map(|at| dealt(clients, doors, at)).collect() };
+        let all = |clients: usize, addresses: usize| -> Vec<usize> {
+            (0..addresses).map(|at| dealt(clients, addresses, at)).collect()
+        };
         assert_eq!((all(8, 3), all(2, 3), all(8, 1)), (vec![3, 3, 2], vec![1, 1, 0], vec![8]));
     }
 }

@@ -1,7 +1,7 @@
 //! The rival: a PostgreSQL with a standby that confirms each COMMIT, on this machine.
 
-use super::nodes::Door;
 use crate::processes::{Failure, Processes, free_ports};
+use crate::servers::Address;
 use env::thread::sleep;
 use env::time::{Duration, Instant};
 use std::fs::File;
@@ -59,8 +59,8 @@ impl Replicated {
     }
 
     /// Where clients connect: the primary.
-    pub fn door(&self) -> Door {
-        Door(self.ports[0])
+    pub fn address(&self) -> Address {
+        Address(self.ports[0])
     }
 
     fn data(&self, server: usize) -> PathBuf {
@@ -106,11 +106,11 @@ impl Replicated {
             command.args(["-c", setting]);
         }
         self.processes.start(command.stderr(Stdio::from(log)))?;
-        await_true(&format!("PostgreSQL's {}", NAMES[server]), || Door(self.ports[server]).connect().is_ok())
+        await_true(&format!("PostgreSQL's {}", NAMES[server]), || Address(self.ports[server]).connect().is_ok())
     }
 
     fn await_synchronous(&self) -> Result<(), Failure> {
-        let mut client = self.door().connect().map_err(|error| format!("PostgreSQL refuses a client: {error:?}"))?;
+        let mut client = self.address().connect().map_err(|error| format!("PostgreSQL refuses a client: {error:?}"))?;
         let sql = "SELECT FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'";
         await_true("a synchronous standby", || client.query(sql, &[]).is_ok_and(|rows| rows.len() == 1))
     }
