@@ -15,6 +15,9 @@ KILL ?= 300
 # Nodes of `make cluster`, whose clients connect to PG's port, or to a number, and the ports behind it.
 N ?= 3
 
+# The server and the examples are built to be ready soon (decision 0173); `release` is the fastest.
+PROFILE ?= quick
+
 # Continuous integration sets CI, and then a lock file that does not fit is an error.
 LOCKED = $(if $(CI),--locked)
 
@@ -23,8 +26,8 @@ SIMULATED = --features seriatim-paxos/sim,seriatim-rsm/sim
 
 # Northwind's tables, if they are beside the repository; else the example makes a sample of their shape.
 CSV ?= $(wildcard ../shared/data/northwind/csv)
-SERIATIM = $(CARGO) run --release -p seriatim-cli --
-NORTHWIND = $(CARGO) run --release -p seriatim-northwind -- --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
+SERIATIM = $(CARGO) run --profile $(PROFILE) -p seriatim-cli --
+NORTHWIND = $(CARGO) run --profile $(PROFILE) -p seriatim-northwind -- --data $(DATA)/orders $(if $(CSV),--csv $(CSV)) \
 	--threads $(THREADS) --seconds $(SECONDS)
 LAB = $(CARGO) run --release -p seriatim-lab --bin lab --
 
@@ -56,17 +59,17 @@ endef
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA, PG
+run: tools ## Serve a database to psql and every PostgreSQL client; knobs: DATA, PG, PROFILE
 	$(SERIATIM) serve --data $(DATA)/server --pg $(PG)
 
-cluster: tools ## A replicated database of N nodes on this machine, until Ctrl-C (docs/replication.md); knobs: N, PG, DATA
+cluster: tools ## A replicated database of N nodes on this machine, until Ctrl-C (docs/replication.md); knobs: N, PG, DATA, PROFILE
 	$(SERIATIM) cluster $(N) --data $(DATA)/cluster --port $(lastword $(subst :, ,$(PG)))
 
-orders: tools ## The embedded example (examples/northwind); knobs: DATA, CSV, THREADS, SECONDS
+orders: tools ## The embedded example (examples/northwind); knobs: DATA, CSV, THREADS, SECONDS, PROFILE
 	$(NORTHWIND)
 
-settlement: ## The example of procedures in batches (examples/settlement), in memory
-	$(CARGO) run --release -p seriatim-settlement
+settlement: ## The example of procedures in batches (examples/settlement), in memory; knob: PROFILE
+	$(CARGO) run --profile $(PROFILE) -p seriatim-settlement
 
 clients: target/clients/bin/python ## Python clients for the tests of the server
 
