@@ -97,11 +97,12 @@ fn take_with<S: Subject>(
             }
             Known::Open => {
                 let end = perform(&plan, number)?;
+                // Kept before it is shown: what was shown is not measured again after a kill.
+                kept.add(&plan, end.clone().map_or_else(End::Failure, |it| End::Measurement(Box::new(it))))?;
                 match &end {
                     Ok(measurement) => progress.show(&plan, measurement),
                     Err(reason) => progress.show_failure(&plan, reason),
                 }
-                kept.add(&plan, end.clone().map_or_else(End::Failure, |it| End::Measurement(Box::new(it))))?;
                 end
             }
         };
