@@ -54,7 +54,7 @@ define newline
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help tools check run cluster orders settlement clients test test-clients test-kafka unit engines loom shuttle sim sim-paxos sim-cluster sim-cluster-hour miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
+.PHONY: help tools check run cluster orders settlement clients test beside-unit test-clients test-kafka unit engines loom shuttle sim sim-paxos sim-cluster sim-cluster-hour miri soak nightly mutants proofs proofs-if-possible bench figures tpch fmt lint tidy doc ci clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -83,7 +83,14 @@ target/clients/bin/python: crates/product/cli/tests/clients/requirements.txt
 check: tools ## Before a commit: format, tidy, lints and unit tests of what changed since origin/main; of all: ALL=1
 	$(CARGO) xtask check $(if $(ALL),--all)
 
-test: tools clients unit engines loom shuttle mutants proofs-if-possible ## Every test: crates, models of concurrency, and three mutants a protocol
+# The tests of the crates wait for servers, disks and clocks as long as they compute: all else runs beside them, and its lines begin
+# with its name. First comes what has a build of its own, so that neither waits for the other's. If one fails, the other goes on.
+test: tools clients ## Every test: crates, SQL on all engines, models of concurrency, three mutants a protocol, proofs
+	$(MAKE) --no-print-directory -j2 unit beside-unit
+
+beside-unit: tools
+	@bash -ec 'set -o pipefail; for target in loom shuttle mutants proofs-if-possible engines; do \
+	$(MAKE) --no-print-directory $$target 2>&1 | sed -u "s/^/$$target: /"; done'
 
 # Each client is downloaded and built once, under target/clients. CLIENTS=a,b runs only these.
 test-clients: tools ## Drivers, ORMs and tools against the server and PostgreSQL 15; writes docs/compatibility.md; knob: CLIENTS
