@@ -85,7 +85,7 @@ check: tools ## Before a commit: format, tidy, lints and unit tests of what chan
 
 # The tests of the crates wait for servers, disks and clocks as long as they compute: all else runs beside them, and its lines begin
 # with its name. First comes what has a build of its own, so that neither waits for the other's. If one fails, the other goes on.
-test: tools clients ## Every test: crates, SQL on all engines, models of concurrency, three mutants a protocol, proofs
+test: tools clients ## Every test: crates, SQL on all engines, models of concurrency, a mutant or two of each protocol, proofs
 	$(MAKE) --no-print-directory -j2 unit beside-unit
 
 beside-unit: tools

@@ -797,7 +797,7 @@ fn number_from(variable: &str) -> Option<u64> {
 
 #[test]
 fn many_seeds() {
-    let seeds = number_from("SEEDS").unwrap_or(200);
+    let seeds = number_from("SEEDS").unwrap_or(100);
     let mut met = Tally::new();
     for seed in 0..seeds {
         simulate(seed).0.into_iter().for_each(|(what, count)| *met.entry(what).or_default() += count);

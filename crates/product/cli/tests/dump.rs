@@ -15,8 +15,8 @@ use std::process::Command;
 use testing::reference::Reference;
 use testing::{Directory, has, text};
 
-/// Tries of each test run; `make nightly` runs more.
-const SEEDS: u64 = 20;
+/// Tries of each test run, one for each way; `make nightly` runs more.
+const SEEDS: u64 = WAYS.len() as u64;
 
 /// How a database goes to another: the options of each pg_dump, and those of pg_restore, unless psql runs what was dumped.
 type Way = (&'static [&'static [&'static str]], Option<&'static [&'static str]>);
