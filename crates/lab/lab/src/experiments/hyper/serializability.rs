@@ -63,7 +63,8 @@ fn logging_points(scale: Scale, _: usize) -> Points {
     it.note(NO_LOG);
     it.note("a log's bytes are those of keys, columns and comparisons, without what pointers and spare room take");
     it.note(format!(
-        "TPC-H by SQL at scale {TPCH_SCALE}, each query in turns in a transaction that may write and is logged, and in a read-only one          that is not"
+        "TPC-H by SQL at scale {TPCH_SCALE}, each query in turns in a transaction that may write and is logged, and in a read-only \
+         one that is not"
     ));
     let top_customers = json!({
         "top_customers": 100, "payments": 0, "order_statuses": 0, "deliveries": 0, "stock_levels": 0, "rollbacks": 0,
