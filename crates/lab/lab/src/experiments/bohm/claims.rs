@@ -17,7 +17,7 @@ impl Claims {
         Claims { has_cores: cores >= PAPER_THREADS as usize, hold: Vec::new(), fail: Vec::new(), open: Vec::new() }
     }
 
-    /// A claim that any machine decides.
+    /// A claim that any machine decides. Its words stand alone: the claim before it may be told elsewhere.
     pub fn anywhere(mut self, claim: &'static str, holds: bool) -> Claims {
         if holds { &mut self.hold } else { &mut self.fail }.push(claim);
         self

@@ -101,14 +101,14 @@ fn outcome(figures: &Figures<'_>) -> String {
     );
     claims()
         .anywhere("PXDUR is ahead of XDUR on 3 to 15 nodes", up_to_15(&low) && up_to_15(&medium) && up_to_15(&high))
-        .anywhere("its lead is less at high contention", high_lead < low_lead)
+        .anywhere("PXDUR's lead is less at high contention", high_lead < low_lead)
         .anywhere(
             "XDUR is first on 19 and 23 nodes",
             low.iter().filter(|(x, _)| *x >= 19.0).all(|(_, it)| it.xdur <= 1.0),
         )
         .anywhere("conflict-aware falls with contention", rate(HIGH, 11.0) < rate(LOW, 11.0))
-        .anywhere("it gains with nodes", rate(LOW, 23.0) > rate(LOW, 3.0))
-        .anywhere("it overtakes PXDUR on 23 nodes at low contention only", {
+        .anywhere("conflict-aware gains with nodes", rate(LOW, 23.0) > rate(LOW, 3.0))
+        .anywhere("conflict-aware overtakes PXDUR on 23 nodes at low contention only", {
             let ahead = |it: Option<Compared>| it.is_some_and(|it| it.conflict_aware < 1.0);
             ahead(at_23) && !ahead(compared(figures, HIGH, 23.0))
         })

@@ -85,7 +85,10 @@ fn outcome(figures: &Figures<'_>) -> String {
             up_to_15(&bank, |it| (0.85..1.18).contains(&it.xdur)),
         )
         .anywhere("TPC-C: PXDUR is ahead of XDUR on 3 to 15 nodes", up_to_15(&tpcc, |it| it.xdur > 1.0))
-        .anywhere("and of conflict-aware", up_to_15(&tpcc, |it| it.conflict_aware > 1.0))
+        .anywhere(
+            "TPC-C: PXDUR is ahead of conflict-aware on 3 to 15 nodes",
+            up_to_15(&tpcc, |it| it.conflict_aware > 1.0),
+        )
         .anywhere("conflict-aware is first on the most nodes", last(&bank) < 1.0 && last(&tpcc) < 1.0)
         .anywhere(
             "Vacation: conflict-aware is first on few nodes",
