@@ -128,17 +128,19 @@ impl Deliverer<'_> {
         let core = self.core;
         self.place = self.place.next();
         let decided = self.certifier.decide(core, record, origin, self.place);
-        core.set_applied(self.place);
         core.counts.count_decision(decided.is_ok());
-        if origin == core.origins.own() {
-            let decision = decided.map(|()| self.place).map_err(|conflict| conflict.into_error(core, record.turn));
-            core.metered.step(Step::Deliver, 1, || {
-                let told = core.line.deliver(record.turn, decision, core);
-                core.tell(told);
-            });
-            if !core.speculates() {
-                core.run_again(core.line.unpark(Some(record.turn)));
-            }
+        if origin != core.origins.own() {
+            return core.set_applied(self.place);
+        }
+        let decision = decided.map(|()| self.place).map_err(|conflict| conflict.into_error(core, record.turn));
+        core.metered.step(Step::Deliver, 1, || {
+            // What was refused is taken back first: who begins at this place cannot have met it (D7).
+            let told = core.line.deliver(record.turn, decision, core);
+            core.set_applied(self.place);
+            core.tell(told);
+        });
+        if !core.speculates() {
+            core.run_again(core.line.unpark(Some(record.turn)));
         }
     }
 }

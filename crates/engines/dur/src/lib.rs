@@ -66,7 +66,7 @@
 //! | D4 | by the latches of ranges and objects | `paper`, `cluster`; `look_for_no_scans` |
 //! | D5 | `object.rs` `commit`, `snapshot.rs` `set_applied` | `cluster` |
 //! | D6 | `line.rs` `deliver` | `paper`, `cluster`; `cascade_late`, `keep_what_was_refused` |
-//! | D7 | `certify.rs` `decide`, with [`Options::checks_skips`] | `cluster`; `forget_who_crosses` |
+//! | D7 | `certify.rs` `decide`, with [`Options::checks_skips`] | `cluster`, `paper`; `forget_who_crosses` |
 //! | D8 | by `certify.rs` `validate` | `paper`, `cluster`; `skip_validation`, `count_no_rows` |
 //! | D9 | by the latch of `snapshot.rs` | `snapshots`; `forget_what_snapshots_read` |
 //! | D10 | `object.rs` `hold`, `release` | `held`, `cluster`; `write_what_is_held` |
@@ -89,7 +89,7 @@
 //! | 3.1.1, Algorithm 3 | `line.rs` `commit`, `object.rs` `install` | `paper`: `transactions_commit_speculatively_in_their_turns` |
 //! | 3.1, certification | `certify.rs` | `cluster` |
 //! | 3.1.2, conflict map | `line.rs` `cascade` | `paper`: `a_remote_conflict_cascades_before_the_order` |
-//! | 3.1.3, contention maps | `contention.rs` | `cluster`: `what_is_skipped_would_have_passed` |
+//! | 3.1.3, contention maps | `contention.rs` | `cluster`; `paper`: `what_begins_before_the_cascade_is_validated` |
 //! | 4, conflict-aware load balancing | `held.rs` | `held` |
 //!
 //! *Deviations* (decisions 0140 and 0141): the pseudo-code is corrected where it contradicts its text: a writer aborts the later owner

@@ -4,11 +4,13 @@
 mod body;
 mod common;
 
-use body::{Do, Gate, follow, held, output, overwrite, read, submit, submit_once};
+use body::{Do, Gate, Held, follow, held, output, overwrite, read, submit, submit_once};
 use common::cluster::Cluster;
-use conformance::registers::{all, get, put, registers};
-use model::{AbortClass, Error, Invalid, Storage, TableId, Ticket};
-use seriatim_dur::{Dur, Options, Stats, Window};
+use conformance::registers::{all, delete, get, put, registers};
+use model::{AbortClass, Error, Invalid, Key, Storage, TableId, Ticket};
+use seriatim_dur::{Dur, Meter, Options, Partition, Stats, Step, Window};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex};
 use total::sequencer::SequencerOrder;
 
 /// One node in sets of four, one payload on its way.
@@ -305,6 +307,83 @@ fn new_transactions_do_not_read_what_was_taken_back() {
     let refused = doomed.wait().expect_err("what it read was changed");
     assert_eq!(refused.abort().map(|abort| (abort.class, abort.rule)), Some((AbortClass::ReadWrite, "certification")));
     assert_eq!((value(node, table, 0), value(node, table, 1)), (20, 0));
+}
+
+/// Everything is at home on node 0.
+#[derive(Debug)]
+struct AtHome;
+
+impl Partition for AtHome {
+    fn home(&self, _: TableId, _: &[u8]) -> Option<u64> {
+        Some(0)
+    }
+
+    fn home_of_range(&self, _: TableId, _: &Bound<Key>, _: &Bound<Key>) -> Option<u64> {
+        Some(0)
+    }
+}
+
+/// Holds the thread that delivers at the end of a transaction of its node.
+#[derive(Default)]
+struct AtDelivery(Mutex<Option<Held>>);
+
+impl AtDelivery {
+    /// Holds it at the next end.
+    fn arm(&self) -> Gate {
+        let (gate, at) = Gate::new();
+        *self.0.lock().expect("no panic") = Some(at);
+        gate
+    }
+}
+
+impl std::fmt::Debug for AtDelivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AtDelivery")
+    }
+}
+
+impl Meter for AtDelivery {
+    fn begin(&self, step: Step, _: u64) -> u64 {
+        let armed = self.0.lock().expect("no panic").take_if(|_| step == Step::Deliver);
+        armed.iter().for_each(Held::pass);
+        0
+    }
+
+    fn end(&self, _: Step, _: u64, _: u64) {}
+}
+
+/// Section 3.1.3: "whenever a transaction aborts", those that are local to its node are validated again. One that begins after the refusal
+/// and before the speculative versions are taken back has met them all the same, and must not be taken for one that began later.
+#[test]
+fn what_begins_before_the_cascade_is_validated() {
+    let delivery = Arc::new(AtDelivery::default());
+    let skips = Options { partition: Some(Arc::new(AtHome)), meter: Some(delivery.clone()), ..serial() };
+    let validates = Options { skips_validation: false, meter: None, ..skips.clone() };
+    let cluster = Cluster::open_with(vec![skips, validates]);
+    let table = cluster.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+    let [node, other] = &cluster.nodes[..] else { panic!("two nodes") };
+    submit(node, overwrite(table, 1, 10)).wait().expect("it commits");
+    cluster.catch_up();
+    cluster.sequencer.cut_off(0);
+    let deletion = Do::new(table, move |mut access| {
+        let value = get(&mut access, table, 0)?.unwrap_or_default();
+        delete(&mut access, table, 1).map(|_| value)
+    });
+    let refused = submit_once(node, deletion);
+    settle(node, table);
+    submit(other, overwrite(table, 0, 20)).wait().expect("it commits");
+    let delivering = delivery.arm();
+    cluster.sequencer.connect(0);
+    delivering.wait();
+    let reader = submit(node, follow(table, 1, 2));
+    settle(node, table);
+    delivering.open();
+    refused.wait().expect_err("what it read was changed");
+    assert_eq!(output(reader.wait()), 11, "the row was never deleted");
+    cluster.catch_up();
+    let decisions = |node: &Dur<_>| (node.stats().committed, node.stats().refused);
+    assert_eq!(decisions(node), decisions(other), "who skips decides as who validates");
+    assert!(node.stats().skipped > 0, "others are skipped");
 }
 
 /// Beyond the thesis, which has objects and no ranges: a range is read as objects are.
