@@ -79,6 +79,54 @@ fn constants_reach_all_that_equals_them() {
     }
 }
 
+/// Members of a class that equal different constants have no rows for each other, wherever the constants come from.
+#[test]
+fn different_constants_of_one_class_exclude_each_other() {
+    let mut client = client();
+    client.run("CREATE TABLE m (n numeric); CREATE TABLE n (n numeric); INSERT INTO m VALUES (1.0); INSERT INTO n VALUES (1.00)");
+    for (query, expected) in [
+        ("SELECT a.id, b.id FROM a JOIN b ON a.id = b.id WHERE a.id = 1 AND b.id = 2", ""),
+        ("SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE a.id = 1 AND b.id = 2", ""),
+        ("SELECT a.id, b.id FROM a JOIN b ON a.x = b.x WHERE a.x = 1 AND b.x = 2", ""),
+        ("SELECT a.id, b.id FROM a JOIN b ON a.id = b.id WHERE a.id = 2 AND b.id = 2", "2|2"),
+        ("SELECT c.id FROM a, b, c WHERE a.id = b.id AND b.id = c.id AND a.id = 1 AND c.id = 2", ""),
+        ("SELECT c.id FROM a, b, c WHERE a.id = b.id AND b.id = c.id AND b.id = 2 AND c.id = 1", ""),
+        (
+            "SELECT c.id FROM a, b, c WHERE a.id = c.a_id AND b.id = c.b_id AND a.id = b.id AND c.a_id = 5 AND c.b_id = 55",
+            "",
+        ),
+        ("SELECT c.id FROM a, b, c WHERE a.id = b.id AND b.id = c.id AND a.id = 2 AND b.id = 2 AND c.id = 2", "2"),
+        ("SELECT m.n, n.n FROM m JOIN n ON m.n = n.n WHERE m.n = 1 AND n.n = 1.0", "1.0|1.00"),
+        ("SELECT m.n, n.n FROM m JOIN n ON m.n = n.n WHERE m.n = 1 AND n.n = 1.1", ""),
+        // The constants are columns of an outer row.
+        (
+            "SELECT c.id, (SELECT count(*) FROM a, b WHERE a.id = b.id AND a.id = c.a_id AND b.id = c.b_id) FROM c
+             WHERE c.id IN (7, 260) ORDER BY 1",
+            "7|1\n260|0",
+        ),
+        ("UPDATE a SET x = 0 FROM b WHERE a.id = b.id AND a.id = 1 AND b.id = 2 RETURNING a.id", ""),
+        ("DELETE FROM a USING b WHERE a.id = b.id AND a.id = 1 AND b.id = 2 RETURNING a.id", ""),
+    ] {
+        assert_eq!(client.show(query), expected, "{query}");
+    }
+    client.run("PREPARE p (int, int) AS SELECT count(*) FROM a, b WHERE a.id = b.id AND a.id = $1 AND b.id = $2");
+    assert_eq!(client.show("EXECUTE p (1, 2)"), "0");
+    assert_eq!(client.show("EXECUTE p (2, 2)"), "1");
+    // Each is still found by its own constant, and what equals the same one is not compared again.
+    for (a, b) in [(1, 2), (2, 2)] {
+        let query = format!("SELECT * FROM a JOIN b ON a.id = b.id WHERE a.id = {a} AND b.id = {b}");
+        for (table, id) in [("a", a), ("b", b)] {
+            has(
+                &mut client,
+                &query,
+                &[&format!("using {table}_pkey on {table}"), &format!("Index Cond: ({table}.id = {id})")],
+            );
+        }
+        has_no(&mut client, &query, "Seq Scan");
+        assert_eq!(shape(&mut client, &query).contains("Filter"), a != b);
+    }
+}
+
 #[test]
 fn the_smaller_table_is_hashed() {
     let mut client = client_of(&database_with_versions());

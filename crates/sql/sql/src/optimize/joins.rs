@@ -11,7 +11,7 @@ use super::columns::{columns_of, filtered, is_volatile, join, renumber, split};
 use super::estimate::{self, SEARCH};
 use super::filters::{self, equality};
 use super::vectors::keys;
-use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
+use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan, equal as same_expression};
 use crate::stack::ensure_stack;
 use crate::types::{Modifier, Type};
 use std::collections::{BTreeMap, BTreeSet};
@@ -194,7 +194,9 @@ impl Group {
             class.columns.retain(|&column| {
                 let Some((member, at)) = place(column) else { return false };
                 if let Some(constant) = &constant {
-                    if constant_of(&self.members[member].plan, at).is_none() {
+                    // A member that equals another constant has rows that are equal to the others only if the constants are.
+                    let own = constant_of(&self.members[member].plan, at);
+                    if own.is_none_or(|own| !same_expression(&own, constant)) {
                         added.entry(member).or_default().push(equal(of_type(column, at), constant.clone()));
                     }
                     return true;
