@@ -38,7 +38,7 @@ pub mod text;
 mod written;
 
 pub use cast::CastContext;
-pub use compare::{compare_typed, equal_typed, hash_typed, without_blanks};
+pub use compare::{compare_typed, equal_typed, hash_typed, identical, without_blanks};
 pub use datum::{Array, CompositeShape, Datum, Interval, Numeric, Record, Row, RowShape, row_bytes, value_bytes};
 pub use encoding::Encoding;
 pub use env::Env;

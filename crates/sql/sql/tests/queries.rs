@@ -314,6 +314,46 @@ fn queries_answer_as_postgresql_does() {
     }
 }
 
+/// What is computed with a constant is not what is computed with another that only equals it.
+#[test]
+fn equal_constants_are_not_the_same() {
+    let mut client = Client::new(&database());
+    client.run("CREATE TABLE d (ts timestamp, n numeric); INSERT INTO d VALUES ('2024-01-30', 1), ('2024-01-31', 2)");
+    for (query, expected) in [
+        (
+            "SELECT max(ts + interval '1 month'), max(ts + interval '30 days') FROM d",
+            "2024-02-29 00:00:00|2024-03-01 00:00:00",
+        ),
+        ("SELECT sum(n * 1.0), sum(n * 1.00) FROM d", "3.0|3.00"),
+        ("SELECT max(n::float8 * '-0'::float8), max(n::float8 * '0'::float8) FROM d", "-0|0"),
+        ("SELECT max(concat(n, 'a '::bpchar, '|')), max(concat(n, 'a'::bpchar, '|')) FROM d", "2a ||2a|"),
+        ("SELECT max(concat(n, '1.0'::jsonb)), max(concat(n, '1.00'::jsonb)) FROM d", "21.0|21.00"),
+        ("SELECT max(concat(n, '{1.0}'::numeric[])), max(concat(n, '{1.00}'::numeric[])) FROM d", "2{1.0}|2{1.00}"),
+        (
+            "SELECT ts + interval '30 days' FROM d GROUP BY ts, ts + interval '1 month' ORDER BY ts",
+            "2024-02-29 00:00:00\n2024-03-01 00:00:00",
+        ),
+        (
+            "SELECT n, rank() OVER (ORDER BY ts + interval '1 month'), rank() OVER (ORDER BY ts + interval '30 days') \
+             FROM d ORDER BY n",
+            "1|1|1\n2|1|2",
+        ),
+        (
+            "SELECT n FROM d WHERE (ts + interval '1 month' < '2024-03-01' AND n = 1) \
+             OR (ts + interval '30 days' < '2024-03-01' AND n = 2)",
+            "1",
+        ),
+    ] {
+        assert_eq!(client.show(query), expected, "{query}");
+    }
+    for (query, code) in [
+        ("SELECT n * 1.00 FROM d GROUP BY n * 1.0", "42803"),
+        ("SELECT DISTINCT ts + interval '1 month' FROM d ORDER BY ts + interval '30 days'", "42P10"),
+    ] {
+        assert_eq!(client.fails(query).code(), code, "{query}");
+    }
+}
+
 #[test]
 fn explain_shows_the_plan() {
     let database = database();

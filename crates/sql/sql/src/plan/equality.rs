@@ -3,7 +3,7 @@
 use super::{Expr, ExprKind};
 use crate::functions::{Resolved, Volatility};
 use crate::stack::ensure_stack;
-use crate::types::{Modifier, Type, equal_typed};
+use crate::types::{Modifier, identical};
 use std::sync::Arc;
 
 /// Returns whether two expressions over one row are equal. Subqueries are equal only if they are the same object.
@@ -31,19 +31,11 @@ fn equal_options(left: Option<&Expr>, right: Option<&Expr>) -> bool {
     }
 }
 
-fn equal_constants(data_type: Type, left: &crate::types::Datum, right: &crate::types::Datum) -> bool {
-    use crate::types::Datum;
-    match (left, right) {
-        (Datum::Null, Datum::Null) => true,
-        (Datum::Null, _) | (_, Datum::Null) => false,
-        _ => equal_typed(data_type, left, right),
-    }
-}
-
 fn equal_kinds(left: &Expr, right: &Expr) -> bool {
     use ExprKind::*;
     match (&left.kind, &right.kind) {
-        (Constant(l), Constant(r)) => equal_constants(left.data_type, l, r),
+        // Equal values do not do: what is computed with them may differ.
+        (Constant(l), Constant(r)) => identical(l, r),
         (Column(l), Column(r)) | (Parameter(l), Parameter(r)) => l == r,
         (Outer { depth: d, column: c }, Outer { depth, column }) => (d, c) == (depth, column),
         (Call(f, l), Call(g, r)) => equal_functions(f, g) && equal_lists(l, r),
