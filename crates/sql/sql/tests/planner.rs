@@ -329,6 +329,38 @@ fn lists_are_joins_where_null_allows_it() {
     }
 }
 
+/// What a subquery computes behind its conditions is not computed for rows that they exclude.
+#[test]
+fn what_may_fail_is_computed_behind_the_conditions() {
+    let mut client = client();
+    client.run("CREATE TABLE q (kind int, x int); CREATE TABLE attr (kind int, val text)");
+    client.run("INSERT INTO q SELECT 1, i FROM generate_series(5, 500) i");
+    client.run("INSERT INTO attr SELECT 1, (i * 100 + 5)::text FROM generate_series(0, 3) i; INSERT INTO attr SELECT 2, 'abc' FROM generate_series(1, 500)");
+    for (query, expected) in [
+        (
+            "SELECT x FROM q WHERE x IN (SELECT val::int FROM attr WHERE attr.kind = q.kind) ORDER BY 1",
+            "5\n105\n205\n305",
+        ),
+        ("SELECT count(*) FROM q WHERE x NOT IN (SELECT val::int FROM attr WHERE attr.kind = q.kind)", "492"),
+        (
+            "SELECT count(*) FROM q WHERE (SELECT count(*) FROM attr WHERE attr.kind = q.kind AND attr.val::int = q.x) > 0",
+            "4",
+        ),
+    ] {
+        has(&mut client, query, &["SubPlan"]);
+        assert_eq!(client.show(query), expected, "{query}");
+    }
+    // What cannot fail is a join still.
+    for (query, expected) in [
+        ("SELECT count(*) FROM q WHERE x::text IN (SELECT val FROM attr WHERE attr.kind = q.kind)", "4"),
+        ("SELECT count(*) FROM a WHERE x IN (SELECT c.x::bigint FROM c WHERE c.a_id = a.id)", "299"),
+        ("SELECT count(*) FROM a WHERE x IN (SELECT coalesce(c.x, 0) FROM c WHERE c.a_id = a.id)", "299"),
+    ] {
+        has(&mut client, query, &["Semi Join"]);
+        assert_eq!(client.show(query), expected, "{query}");
+    }
+}
+
 /// Over batches, many rows read the other table once. The row executor searches its index for them, and so do few rows.
 #[test]
 fn batches_hash_what_rows_search() {

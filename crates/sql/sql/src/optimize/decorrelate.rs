@@ -5,7 +5,7 @@
 //! subquery over an aggregate into a join with groups. `null.rs` finds columns that are never NULL.
 //!
 //! A subquery's conditions may then be evaluated for rows that no outer row asks for, as SQL leaves their order open. What SQL
-//! evaluates behind the conditions only, the arguments of aggregates, must not fail for any row (`total.rs`).
+//! evaluates behind the conditions only, the arguments of aggregates and the select list of IN, must not fail for any row (`total.rs`).
 
 mod grouped;
 mod null;
@@ -19,6 +19,7 @@ use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan, Subquery, Su
 use crate::stack::ensure_stack;
 use crate::types::{Modifier, Type};
 use null::is_never_null;
+use total::is_total;
 
 /// Rows that are read of an input for each that passes a condition.
 const READ_FOR_ONE: f64 = 3.0;
@@ -284,10 +285,11 @@ fn is_not_false(condition: Expr) -> Expr {
 }
 
 /// Takes the conditions that refer to the enclosing row off the top of a plan. `wanted` holds values of the enclosing row that
-/// the plan's columns must equal, which become the last conditions; `seen` is whether conditions taken off above refer to the plan's
-/// columns.
+/// the plan's columns must equal, which become the last conditions; none of these columns may fail. `seen` is whether conditions taken
+/// off above refer to the plan's columns.
 fn pull(plan: Plan, wanted: Option<&[Expr]>, seen: bool) -> Option<(Plan, Vec<Expr>)> {
     match plan {
+        Plan::Project { columns, .. } if wanted.is_some() && !columns.iter().all(is_total) => None,
         Plan::Project { input, columns } if !seen => {
             let (plan, mut conditions) = pull(*input, None, wanted.is_some())?;
             for (value, column) in wanted.unwrap_or_default().iter().zip(columns) {

@@ -4,7 +4,7 @@
 //! rows: 0 for `count`, NULL for others. So the groups of all `u.a` are joined by LEFT JOIN, and `f` is computed above, where the subquery
 //! stood. Groups that nobody asks for cost time; whether that pays is estimated.
 
-use super::total::is_total_call;
+use super::total::{is_total, is_total_call};
 use super::{Use, beside, divided, equal, has_subquery, outwards, refers, step};
 use crate::optimize::columns::{columns_of, filtered, is_volatile, join, plan_is_volatile, substitute};
 use crate::optimize::estimate::{cost, hashed, rows};
@@ -164,7 +164,8 @@ fn value(plan: &Plan) -> Option<(Expr, &Aggregation)> {
     }
 }
 
-/// The sides of an equality of the current row and the subquery's, in this order.
+/// The sides of an equality of the current row and the subquery's, in this order. The subquery's is computed for all rows, also for
+/// those that another equality keeps from it.
 fn pair(condition: Expr) -> Option<(Expr, Expr)> {
     let ExprKind::Compare(Comparison::Equal, left, right) = condition.kind else { return None };
     let is_usable = |side: &Expr| !is_volatile(side) && !has_subquery(side) && !side.data_type.is_row();
@@ -176,7 +177,7 @@ fn pair(condition: Expr) -> Option<(Expr, Expr)> {
         return None;
     }
     let is_outer = |side: &Expr| columns_of(side).is_empty() && reaches(side);
-    let is_inner = |side: &Expr| !columns_of(side).is_empty() && !reaches(side);
+    let is_inner = |side: &Expr| !columns_of(side).is_empty() && !reaches(side) && is_total(side);
     match (is_outer(&left), is_outer(&right)) {
         (true, false) if is_inner(&right) => Some((*left, *right)),
         (false, true) if is_inner(&left) => Some((*right, *left)),

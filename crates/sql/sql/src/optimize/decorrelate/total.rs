@@ -24,7 +24,7 @@ fn is_integer(data_type: Type) -> bool {
 }
 
 /// Returns whether an expression has a value for every row.
-fn is_total(of: &Expr) -> bool {
+pub fn is_total(of: &Expr) -> bool {
     let is_own = match &of.kind {
         ExprKind::Constant(_)
         | ExprKind::Column(_)
