@@ -347,6 +347,16 @@ fn rows_compared_with_queries() {
         ("SELECT a, b FROM k WHERE (a, b) < ANY (SELECT a, b FROM k WHERE c = 'z') ORDER BY 1, 2", "1|1\n1|2"),
         ("SELECT id FROM t WHERE (id, a) = (SELECT u.id, u.x / 10 FROM u WHERE u.id = t.id) ORDER BY id", "1\n2"),
         ("SELECT (1, 2) = (SELECT 1, 2 WHERE false), (1, 2) <> (SELECT 1, 3)", "|t"),
+        // NULL is not equal to NULL, though the rows have the same types.
+        (
+            "SELECT (1, NULL::int) = (SELECT 1, NULL::int), (1, NULL::int) <> (SELECT 1, 2), (1, NULL::int) <> (SELECT 2, 2)",
+            "||t",
+        ),
+        (
+            "SELECT (NULL::int, 1) = (SELECT 1, 2), (1, 2) < (SELECT 1, NULL::int), (1, 2) < (SELECT 2, NULL::int), (1, NULL::int) >= (SELECT 1, NULL::int)",
+            "f||t|",
+        ),
+        ("SELECT (ROW(1, NULL::int), 1) = (SELECT ROW(1, NULL::int), 1)", "t"),
         (
             "SELECT (1, 2) = (SELECT a, b FROM k)",
             "ERROR 21000 more than one row returned by a subquery used as an expression",

@@ -3,7 +3,7 @@
 use super::operator::{comparison, is_row, negate, symbol};
 use crate::bind::Binder;
 use crate::bind::coerce::LocatedExpr;
-use crate::bind::position::{NOWHERE, start};
+use crate::bind::position::start;
 use crate::bind::query::Bound;
 use crate::bind::target::UnknownLiterals;
 use crate::bind::walk::{is_correlated, outwards};
@@ -123,10 +123,11 @@ impl Binder<'_, '_> {
         self.check_width(fields.len(), bound.fields.len(), left)?;
         let column = |(at, field): (usize, &crate::plan::Field)| Expr::column(at, field.data_type, field.modifier);
         let columns = bound.fields.iter().enumerate().map(column).collect();
-        // The row is compared inside the query, where both rows are available: each is evaluated once.
+        // The row is compared inside the query, where both rows are available. Field by field, though their types are the same: as
+        // records, NULLs would be equal.
         let fields = fields.iter().map(|field| outwards(field, 1)).collect();
         let (left, right) = (Expr::row(fields, &[]), Expr::row(columns, &[]));
-        let test = self.compare((left, NOWHERE), comparison, comparison.symbol(), (right, NOWHERE))?;
+        let test = self.compare_bound_rows(left, comparison, right)?;
         let plan = Plan::Project { input: Box::new(bound.plan), columns: vec![test] };
         Ok(subquery_expression(SubqueryKind::Scalar, plan))
     }
