@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_base_of_what_was_deleted_before_does_not_serve() {
-        let mut nodes = Ledger::of_order(1);
+        let mut nodes = Ledger::of_order(1, None);
         nodes.add(1, Node { life: 2, next: 3, needed: 4, nonce: None });
         let base = |up_to| value(Kind::Base { up_to, nodes: nodes.clone() });
         let search = Search::from(10);

@@ -8,6 +8,7 @@ use crate::record::{Kind, Record};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fmt;
+use total::Position;
 
 /// What is known of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Ledger {
     /// The order's number; none before its first record.
     order: Option<u64>,
     nodes: BTreeMap<u64, Node>,
+    /// The last payload that was delivered, if there is one. Records that are behind it have delivered nothing.
+    last: Option<Position>,
 }
 
 /// What a record means to who has read all before it.
@@ -83,9 +86,9 @@ impl fmt::Display for Damage {
 }
 
 impl Ledger {
-    /// Of an order without nodes.
-    pub fn of_order(order: u64) -> Self {
-        Self { order: Some(order), nodes: BTreeMap::new() }
+    /// Of an order without nodes, of which this payload was the last one.
+    pub fn of_order(order: u64, last: Option<Position>) -> Self {
+        Self { order: Some(order), nodes: BTreeMap::new(), last }
     }
 
     /// Adds a node; returns whether it was not there.
@@ -103,6 +106,11 @@ impl Ledger {
 
     pub fn order(&self) -> Option<u64> {
         self.order
+    }
+
+    /// The last payload that was delivered.
+    pub fn last(&self) -> Option<Position> {
+        self.last
     }
 
     pub fn node(&self, node: u64) -> Option<&Node> {
@@ -173,6 +181,10 @@ impl Ledger {
             return Err(Damage::Gap { offset, node, first, expected: known.next });
         }
         known.next += payloads.len() as u64;
+        // A record has no more of them than this (`Record::decode`).
+        if let Some(index) = payloads.len().checked_sub(1).and_then(|index| u32::try_from(index).ok()) {
+            self.last = Some(Position { instance: offset, index });
+        }
         Ok(Meaning::Deliver { node, life, first, payloads })
     }
 }
@@ -213,6 +225,20 @@ mod tests {
         assert_eq!(delivered(take(&mut ledger, batch(1, 1, 3, 0))), Some((3, 0)), "a place for barriers");
         let gap = Damage::Gap { offset: 9, node: 1, first: 4, expected: 3 };
         assert_eq!(take(&mut ledger, batch(1, 1, 4, 1)), Err(gap));
+    }
+
+    #[test]
+    fn only_what_delivers_is_the_last_payload() {
+        let mut ledger = Ledger::default();
+        take(&mut ledger, begin(1, 0, 7)).unwrap();
+        assert_eq!(ledger.last(), None);
+        take(&mut ledger, batch(1, 1, 0, 2)).unwrap();
+        let last = Some(Position { instance: 9, index: 1 });
+        assert_eq!(ledger.last(), last);
+        for kind in [batch(1, 1, 2, 0), batch(1, 1, 0, 2), Kind::Mark { node: 1, life: 1, needed: 4 }, begin(2, 0, 8)] {
+            ledger.take(10, &Record { order: ORDER, kind }.encode().into()).unwrap();
+            assert_eq!(ledger.last(), last);
+        }
     }
 
     #[test]

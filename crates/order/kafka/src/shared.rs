@@ -171,11 +171,11 @@ impl State {
         (!self.inbox.is_behind()).then_some(Place { after: self.after, read_to: self.read_to })
     }
 
-    /// The reader begins with what the records before `next` have come to. If records that the consumer lacks are not among those that
-    /// follow, the consumer is behind; returns whether it is not.
+    /// The reader begins with what the records before `next` have come to. If payloads that the consumer lacks are not among those that
+    /// follow, the consumer is behind; returns whether it is not. It lacks no records without payloads, such as those of barriers: where
+    /// nothing else was appended for long, no node has a state that is further.
     pub fn begin(&mut self, next: u64, nodes: Ledger) -> bool {
-        let before = next.checked_sub(1).map(|instance| Position { instance, index: u32::MAX });
-        if let Some(earliest) = before.filter(|before| self.after < Some(*before)) {
+        if let Some(earliest) = nodes.last().filter(|last| self.after < Some(*last)) {
             let holders = nodes.iter().map(|(node, _)| node).filter(|node| *node != self.origin.node).collect();
             self.inbox.fall_behind(earliest, holders);
             return false;
@@ -442,9 +442,10 @@ mod tests {
         assert!(!late.begin(up_to + 1, nodes.clone()));
         let mut events = Vec::new();
         late.inbox.hand_over(&mut events, 9).unwrap();
-        let earliest = Position { instance: up_to, index: u32::MAX };
+        let earliest = nodes.last().unwrap();
         assert_eq!(events, [Event::Behind { earliest, holders: vec![1] }]);
-        assert_eq!(late.resume(Position { instance: up_to, index: 0 }), Err(OrderError::Missed));
+        let older = Position { instance: earliest.instance - 1, index: u32::MAX };
+        assert_eq!(late.resume(older), Err(OrderError::Missed));
         let state = Position { instance: up_to + 1, index: 0 };
         late.resume(state).unwrap();
         assert_eq!(late.place(), Some(Place { after: Some(state), read_to: up_to + 2 }));
@@ -457,6 +458,34 @@ mod tests {
         let behind = topic.log[up_to as usize + 2..].iter();
         let payloads = behind.filter(|value| matches!(Record::decode(value).unwrap().kind, Kind::Batch { .. })).count();
         assert_eq!(rest.len(), payloads);
+    }
+
+    /// Reads append records, and in the end delete all payloads. A node that has those lacks nothing, and nobody's state is further.
+    #[test]
+    fn who_has_all_payloads_begins_behind_barriers_alone() {
+        let mut topic = topic();
+        topic.propose(1_000);
+        let Some(Event::Ordered(last)) = topic.take().pop() else { panic!("a payload") };
+        topic.state.inbox.keep_from(last.position.instance);
+        while topic.begin as u64 <= last.position.instance {
+            topic.state.barriers.ask();
+            topic.run();
+            topic.take();
+        }
+        let search = crate::incoming::Search::from(topic.begin as u64);
+        let kept = (0..).zip(&topic.log).skip(topic.begin);
+        let (up_to, nodes) = kept.clone().find_map(|(at, value)| search.look(at, value)).unwrap();
+        let start = |after: Option<Position>| {
+            let shared = Shared::new(Origin { node: 1, life: 2 }, ORDER, 1, &OrderLimits::default(), after);
+            shared.state.into_inner().unwrap()
+        };
+        assert!(!start(None).begin(up_to + 1, nodes.clone()), "who lacks the payload is behind");
+        let mut again = start(Some(last.position));
+        assert!(again.begin(up_to + 1, nodes));
+        for (offset, value) in kept.filter(|(offset, _)| *offset > up_to) {
+            again.take(offset, value).unwrap();
+        }
+        assert_eq!(again.inbox.hand_over(&mut Vec::new(), 9), Ok(None), "there is nothing to deliver");
     }
 
     #[test]
