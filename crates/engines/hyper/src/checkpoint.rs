@@ -10,6 +10,8 @@
 //!   published, and the walk waits for its decision;
 //! - **C3** before the checkpoint becomes valid, the log is durable past every version in it. Deleted rows are durable before
 //!   they leave their slots (Y10).
+//! - **C4** before the checkpoint becomes valid, the log is durable past the drops of tables beside it: a drop gives rows back at once,
+//!   and whoever replays no drop would find the table without them.
 
 use crate::Hyper;
 use crate::read::View;
@@ -54,7 +56,7 @@ impl Hyper {
         let mut report =
             CheckpointReport { start: writer.start(), tables: tables.len(), ..CheckpointReport::default() };
         writer.write(&record)?;
-        // One that was dropped meanwhile is dropped by the log, too.
+        // One that was dropped meanwhile is dropped by the log, too (C4).
         let tables: Vec<Arc<Table>> = tables.iter().filter_map(|(_, id)| self.counted_table(*id).ok()).collect();
         for table in &tables {
             record.clear();
@@ -68,7 +70,8 @@ impl Hyper {
                 turn.rest();
             }
         }
-        writer.finish(u64::MAX, LogPosition::from_raw(rests_on.load(Relaxed)))?;
+        let rests_on = LogPosition::from_raw(rests_on.load(Relaxed)).max(self.names().last_drop);
+        writer.finish(u64::MAX, rests_on)?;
         Ok(report)
     }
 

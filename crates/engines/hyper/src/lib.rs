@@ -174,6 +174,8 @@ struct Names {
     next: u32,
     /// With the timestamp at which each was dropped: whoever first started before may still use it (Y12).
     dropped: Vec<(u64, TableId)>,
+    /// Where the record of the last drop ends: a checkpoint lacks what was dropped beside it (C4 of `checkpoint.rs`).
+    last_drop: LogPosition,
 }
 
 /// Numbers of tables, those of dropped ones among them: each takes a place in an array.
@@ -523,6 +525,7 @@ impl Hyper {
                 names.listed.remove(at);
                 self.tables.mark_dropped(id.0);
                 names.dropped.push((self.order.draw(), id));
+                names.last_drop = position;
                 drop(names);
                 self.free_dropped();
                 return Ok(position);

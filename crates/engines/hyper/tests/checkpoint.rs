@@ -121,30 +121,38 @@ fn put_large(engine: &Hyper, table: TableId, value: u64) {
     engine.wait_durable(committed.log_position).expect("a healthy disk");
 }
 
+/// An engine with these rows in several blocks, which does something each time a checkpoint is about to write some.
+fn engine_with_large(disk: &SimDisk, beside: impl Fn(&Hyper, TableId) + Send + Sync + 'static) -> Arc<Hyper> {
+    let found: Arc<OnceLock<(Weak<Hyper>, TableId)>> = Arc::default();
+    let own = Arc::clone(&found);
+    let watched = WatchedDisk::new(disk.clone(), move |operation, path| {
+        let Some((engine, table)) = own.get().filter(|_| operation == Operation::Write && path == "CHECKPOINT.tmp")
+        else {
+            return;
+        };
+        beside(&engine.upgrade().expect("it writes a checkpoint"), *table);
+    });
+    let log = LogOptions { segment_bytes: 4 << 20, driver: Driver::Caller, ..LogOptions::default() };
+    let options = Options { log, block_rows: 64, ..Options::default() };
+    let engine = Arc::new(Hyper::open(Arc::new(watched), options).expect("a healthy disk"));
+    let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+    put_large(&engine, table, 0);
+    found.set((Arc::downgrade(&engine), table)).expect("set once");
+    engine
+}
+
 /// All rows change each time the checkpoint has written some: none of the versions before is kept, and recovery finds the last ones.
 #[test]
 fn no_version_is_kept_for_a_checkpoint_that_is_being_written() {
     let disk = SimDisk::new(6, SimDiskOptions::default());
-    let beside: Arc<OnceLock<(Weak<Hyper>, TableId)>> = Arc::default();
     let writes = Arc::new(AtomicU64::new(0));
-    let (found, count) = (Arc::clone(&beside), Arc::clone(&writes));
-    let watched = WatchedDisk::new(disk.clone(), move |operation, path| {
-        let Some((engine, table)) = found.get().filter(|_| operation == Operation::Write && path == "CHECKPOINT.tmp")
-        else {
-            return;
-        };
-        let engine = engine.upgrade().expect("it writes a checkpoint");
-        put_large(&engine, *table, 1 + count.fetch_add(1, Relaxed));
+    let count = Arc::clone(&writes);
+    let engine = engine_with_large(&disk, move |engine, table| {
+        put_large(engine, table, 1 + count.fetch_add(1, Relaxed));
         engine.collect();
         let stats = engine.stats();
         assert_eq!((stats.versioned, stats.garbage), (0, 0), "the checkpoint keeps versions alive");
     });
-    let log = LogOptions { segment_bytes: 4 << 20, driver: Driver::Caller, ..LogOptions::default() };
-    let options = Options { log, ..Options::default() };
-    let engine = Arc::new(Hyper::open(Arc::new(watched), options).expect("a healthy disk"));
-    let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
-    put_large(&engine, table, 0);
-    beside.set((Arc::downgrade(&engine), table)).expect("set once");
     assert_eq!(engine.write_checkpoint(Pace::Half).expect("a healthy disk").rows, LARGE_ROWS);
     let last = writes.load(Relaxed);
     assert!(last > 2, "it was written in {last} pieces");
@@ -156,4 +164,22 @@ fn no_version_is_kept_for_a_checkpoint_that_is_being_written() {
         let found = reader.read(table, &Key::from_u64(key), model::Columns::All, &mut row).expect("nobody in the way");
         assert!(found && row.bytes()[..8] == last.to_be_bytes(), "row {key} is as it was last written");
     }
+}
+
+/// C4: whoever drops a table beside a checkpoint waits for nobody, and its rows go at once. The checkpoint, which lacks them, waits for
+/// the drop.
+#[test]
+fn a_drop_beside_a_checkpoint_is_durable_before_the_checkpoint_counts() {
+    let disk = SimDisk::new(7, SimDiskOptions::default());
+    let drops = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&drops);
+    let engine = engine_with_large(&disk, move |engine, _| {
+        if count.fetch_add(1, Relaxed) == 0 {
+            Tables::drop_table(engine, "registers").expect("it is listed");
+        }
+    });
+    let report = engine.write_checkpoint(Pace::Half).expect("a healthy disk");
+    assert!(report.rows > 0 && report.rows < LARGE_ROWS, "{} rows were written before the drop", report.rows);
+    let engine = ByColumn::reopen(&disk.power_cut_with(Survival::SyncedOnly)).expect("a healthy disk");
+    assert_eq!(engine.table_named("registers"), None, "the checkpoint has a part of it");
 }
