@@ -19,6 +19,7 @@ use parts::sync::atomic::{
 use parts::{CachePadded, threads};
 use smallvec::SmallVec;
 use std::ops::Bound;
+use std::ptr;
 use std::sync::{Arc, PoisonError};
 
 /// Threads with the same number modulo this insert into the same block.
@@ -91,7 +92,11 @@ impl Table {
 
     /// A place that is nobody's. Its block grows here, and not under the latch of a leaf, unless it has shrunk before.
     pub fn new_place(&self) -> Place {
-        let mut inserter = self.inserter().lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.inserter();
+        let mut inserter = own.lock().unwrap_or_else(PoisonError::into_inner);
+        if inserter.free.is_empty() && inserter.next.is_none() {
+            inserter.free = self.places_of_others(own);
+        }
         if let Some(place) = inserter.free.pop() {
             return place;
         }
@@ -107,6 +112,17 @@ impl Table {
     /// Gives a place back.
     pub fn free_place(&self, place: Place) {
         self.inserter().lock().unwrap_or_else(PoisonError::into_inner).free.push(place);
+    }
+
+    /// Half of the free places of some other threads, if any have some: rows need not be deleted where they are inserted. Waits for
+    /// nobody, since the caller has its own latch.
+    fn places_of_others(&self, own: &Mutex<Inserter>) -> Vec<Place> {
+        let others = self.inserters.iter().map(|other| &**other).filter(|other| !ptr::eq(*other, own));
+        let found = others.filter_map(|other| other.try_lock().ok()).find(|other| !other.free.is_empty());
+        found.map_or_else(Vec::new, |mut other| {
+            let half = other.free.len() / 2;
+            other.free.split_off(half)
+        })
     }
 
     fn inserter(&self) -> &Mutex<Inserter> {
@@ -248,7 +264,7 @@ impl Table {
         let guard = epoch::pin();
         let near = |node: &Node| {
             let block = self.blocks.get(node.place.block);
-            block.inspect(|block| prefetch(std::ptr::from_ref(*block), size_of::<Block>()));
+            block.inspect(|block| prefetch(ptr::from_ref(*block), size_of::<Block>()));
         };
         self.index.0.prefetch_entries(keys, &guard, near);
     }

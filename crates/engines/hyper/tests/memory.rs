@@ -210,6 +210,27 @@ fn a_writer_alone_names_nobody() {
     assert_eq!(limit(Err::<(), Error>(refused)).kind, LimitKind::Memory);
 }
 
+/// A queue whose rows are inserted by other threads than the one that deletes them: their places are used again.
+#[test]
+fn rows_that_come_and_go_on_different_threads_take_no_more_memory() {
+    let (engine, table) = with_registers(Options { block_rows: 16, ..Options::default() });
+    let insert_all = || {
+        let mut open = begin(&engine, Mode::ReadWrite);
+        (0..160).for_each(|key| put(&mut open, table, key, 1).expect("nobody in the way"));
+        open.commit().expect("nobody in the way");
+    };
+    let sizes = [(); 20].map(|()| {
+        std::thread::scope(|scope| scope.spawn(insert_all).join().expect("no panic"));
+        let mut open = begin(&engine, Mode::ReadWrite);
+        (0..160).for_each(|key| assert!(delete(&mut open, table, key).expect("nobody in the way")));
+        open.commit().expect("nobody in the way");
+        engine.collect();
+        engine.stats().bytes
+    });
+    // Each of a few groups of threads may have begun a block of its own.
+    assert!(sizes[19] < 3 * sizes[0], "{sizes:?}");
+}
+
 fn open(disk: &SimDisk, memory_bytes: Option<usize>) -> Result<Hyper, Error> {
     let log = LogOptions { segment_bytes: 1 << 20, driver: Driver::Caller, ..LogOptions::default() };
     Hyper::open(Arc::new(disk.clone()) as Arc<dyn Disk>, Options { log, memory_bytes, ..Options::default() })
