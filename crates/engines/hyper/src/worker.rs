@@ -208,7 +208,7 @@ impl Shelves {
         Shelves((0..SHELVES).map(|_| CachePadded::default()).collect())
     }
 
-    /// Takes an idle worker, or has one made for a shelf.
+    /// Takes an idle worker, or has one made for a shelf. Once as many are made as can be, takes one of another shelf.
     ///
     /// # Errors
     /// [`LimitKind::Transactions`]. Exact while no two threads begin at once.
@@ -219,11 +219,26 @@ impl Shelves {
         let mut idle = shelf.idle();
         let open = shelf.open.load(Relaxed) + 1;
         let actual = if open > limit / SHELVES as u64 { self.open() + 1 } else { open };
-        let worker = if actual > limit { None } else { idle.workers.pop().or_else(|| make(number)) };
+        let is_free = actual <= limit;
+        let mut worker = if is_free { idle.workers.pop().or_else(|| make(number)) } else { None };
         if worker.is_some() {
             shelf.open.store(open, Relaxed);
+        } else if is_free {
+            drop(idle);
+            worker = self.take_elsewhere(number);
         }
         worker.ok_or_else(|| Limit { kind: LimitKind::Transactions, limit, actual: actual.max(limit + 1) }.into())
+    }
+
+    /// Moves an idle worker of another shelf to this one, for a transaction that begins: the threads of that one may be gone.
+    fn take_elsewhere(&self, number: usize) -> Option<Box<Worker>> {
+        // One latch at a time: two may look for workers on each other's shelves.
+        let mut worker = self.0.iter().find_map(|shelf| shelf.idle().workers.pop())?;
+        worker.shelf = number;
+        let shelf = &self.0[number];
+        let _idle = shelf.idle();
+        shelf.open.store(shelf.open.load(Relaxed) + 1, Relaxed);
+        Some(worker)
     }
 
     /// Takes the commit whose versions a worker leaves. Returns commits of its shelf whose versions are over, and by what bounds:

@@ -486,3 +486,21 @@ fn waits_for_one_transaction_have_a_limit() {
         assert_eq!(engine.stats().asleep, 0);
     }
 }
+
+/// As many transactions are open on each thread as may be, and then on the next one: what the threads before have used is there.
+#[test]
+fn threads_that_are_gone_keep_no_transaction_from_beginning() {
+    const LIMIT: u64 = 64;
+    let (engine, _) = accounts(Options { transactions: LIMIT, ..Options::default() });
+    for _ in 0..5 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let open: Vec<_> = (0..LIMIT).map(|_| write(&engine)).collect();
+                let refused = limit(engine.begin(Begin::default()));
+                assert_eq!((refused.kind, engine.stats().open), (LimitKind::Transactions, LIMIT));
+                drop(open);
+            });
+        });
+        assert_eq!(engine.stats().open, 0);
+    }
+}
