@@ -56,16 +56,12 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             self.engine.sleepers.wake(status.address());
         }
         if let Some(conflict) = self.engine.validate(&mut self.core, others, commit.at) {
-            self.take_back(&commit);
-            return Err(self.fail(conflict));
+            return Err(self.take_back(&commit, |open| open.fail(conflict)));
         }
         let logged = self.engine.check_ceiling(&self.core, commit.at);
         let position = match logged.and_then(|()| self.engine.append(&mut self.core, &commit)) {
             Ok(position) => position,
-            Err(error) => {
-                self.take_back(&commit);
-                return Err(self.fail_with(error));
-            }
+            Err(error) => return Err(self.take_back(&commit, |open| open.fail_with(error))),
         };
         let rests_on = self.core.rests_on();
         assert!(self.engine.log.is_none() || rests_on < position, "Y10: who reads a version is logged after it");
@@ -82,10 +78,13 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         Ok(self.engine.committed(at, log_position))
     }
 
-    /// Takes what was to be committed back, in order to undo it.
-    fn take_back(&mut self, commit: &Commit) {
+    /// Takes what was to be committed back, and has it undone.
+    fn take_back(&mut self, commit: &Commit, fail: impl FnOnce(&mut Self) -> Error) -> Error {
         self.core.worker().writes = commit.writes.iter().map(Write::again).collect();
         self.core.writer = Some(commit.writer.clone());
+        let error = fail(self);
+        self.engine.order.forget_aborted(commit);
+        error
     }
 
     /// Ends a transaction that has changed nothing: its place is its start.

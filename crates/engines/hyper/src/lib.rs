@@ -31,8 +31,8 @@
 //!
 //! # Invariants
 //! - **Y1** A timestamp is drawn once, by one transaction.
-//! - **Y2** When the counter shows a timestamp, its writer's status says so, and the writer is among the recent. So whoever
-//!   starts there finds of every writer up to it that it has decided or is deciding.
+//! - **Y2** When the counter shows a timestamp, its writer's status says so, and the writer is among the recent, which it leaves early
+//!   only once it has aborted. So whoever starts there finds of every writer up to it that it has decided or is deciding.
 //! - **Y3** A writer's status goes from open to deciding to committed or aborted, or from open to aborted. All its
 //!   versions become visible in that one step.
 //! - **Y4** A chain is read and changed under its block's latch only.

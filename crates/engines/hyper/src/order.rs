@@ -3,7 +3,7 @@
 //! Source: sections 2.1, 2.3 and 2.7. The global section draws a number, puts the writer into its place and nothing
 //! else: validation, the log and publishing come after it, beside those of others.
 
-use crate::writer::{Commit, Write, Writer};
+use crate::writer::{Commit, Status, Write, Writer};
 use model::Timestamp;
 use parts::CachePadded;
 use parts::sync::atomic::{
@@ -101,6 +101,16 @@ impl Order {
             }
             drop(over); // What they wrote, outside of the section.
         }
+    }
+
+    /// Forgets a commit that has aborted, which would stay for as long as the oldest transaction: it conflicts with nobody. Whoever has
+    /// found it before looks at its status.
+    pub fn forget_aborted(&self, commit: &Commit) {
+        assert_eq!(commit.writer.status.load(), Status::Aborted, "Y2: who commits is among the recent");
+        let mut recent = self.enter();
+        let place = recent.binary_search_by_key(&commit.at, |other| other.at);
+        // Its transaction has left the starts: somebody else may have forgotten it.
+        place.ok().and_then(|place| recent.remove(place));
     }
 
     /// Returns the number of commits that are remembered.

@@ -351,6 +351,25 @@ fn a_commit_is_remembered_over_later_ones() {
     assert!(engine.stats().recent < 7, "now they go");
 }
 
+/// Commits that fail leave nothing, even beside a transaction that is older than they are.
+#[test]
+fn a_commit_that_fails_is_not_remembered() {
+    let (engine, table) = accounts(Options::default());
+    let idle = write(&engine);
+    engine.collect();
+    for round in 0..5 {
+        assert_eq!(engine.stats().recent, round, "one commit of each round");
+        let mut open = write(&engine);
+        account(&mut open, table, 1);
+        update(&mut open, table, 2, Delta::new().set(2, 0));
+        let mut other = write(&engine);
+        update(&mut other, table, 1, Delta::new().add(2, 1));
+        other.commit().expect("nobody in the way");
+        assert_eq!(rule(open.commit()), Reason::PredicateMet.rule());
+    }
+    idle.commit().expect("it has done nothing");
+}
+
 /// An insert that finds its key taken leaves nothing, whether a row is there or was there.
 #[test]
 fn inserts_that_fail_take_no_place() {
