@@ -116,7 +116,7 @@ pub use begin::Transaction;
 pub use checkpoint::CheckpointReport;
 pub use recover::RecoveryReport;
 pub use wal::{Driver, LogOptions, Pace};
-pub use writer::{Status, StatusWord};
+pub use writer::{Seen, Status, StatusWord};
 
 use clock::EngineClock;
 use env::Clock;

@@ -55,7 +55,14 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         self.log_given_back(place.writes);
         (self.core.bytes, self.core.changed_rows) = (place.bytes, place.changed_rows);
         let Transaction { engine, core } = self;
+        let has_written = core.worker().writes.len() > place.writes;
         engine.undo_down_to(core.worker(), place.writes, None);
+        if has_written
+            && let Some(writer) = &core.writer
+            && writer.status.gives_back()
+        {
+            engine.sleepers.wake(writer.status.address());
+        }
         Ok(())
     }
 

@@ -61,8 +61,8 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         self.core.skips(table)?;
         let other = match refusal {
             Refusal::Ending(_) => return None,
-            Refusal::Owned(owner) if self.engine.take_if_old(owner) => return None,
-            Refusal::Owned(other) | Refusal::Newer(other) => other,
+            Refusal::Owned(owner, _) if self.engine.take_if_old(owner) => return None,
+            Refusal::Owned(other, _) | Refusal::Newer(other) => other,
         };
         let conflict = Self::conflict(crate::Reason::WaitLimit, table, key, other);
         Some(Error::Unavailable(Box::new(self.abort_of(conflict))))

@@ -3,12 +3,13 @@
 //! The paper aborts whoever wants to write a row that another transaction owns, or has changed since. Beyond it:
 //! - in [`Mode::OwnAtStatement`] a transaction waits for the owner's end, unless the owner waits for it, over others
 //!   or not: one edge leaves each waiter, so a cycle is found by following them ([`Waits`]). Waiters wake together, and whoever comes first
-//!   takes the row; so many at once as [`crate::Options::waiters`] says;
+//!   takes the row; so many at once as [`crate::Options::waiters`] says. They look again, too, when the owner goes back to a savepoint:
+//!   the row may be free;
 //! - a transaction whose reads all hold of the present moment moves its start there ([`Transaction::advance`]): the
 //!   validation of its commit, made early. So a row that was changed meanwhile refuses nobody who has not read it.
 
 use crate::begin::{Conflict, Transaction};
-use crate::writer::{Status, Writer};
+use crate::writer::{Seen, Writer};
 use crate::{Hyper, Reason, Validation};
 use env::time::{Duration, Instant};
 use model::{Abort, Error, Limit, LimitKind, Mode, Result, Supervisor, TableId, Timestamp};
@@ -24,8 +25,8 @@ const LOOKS_BEFORE_SLEEP: u32 = if cfg!(any(loom, feature = "shuttle")) { 1 } el
 /// Why a row cannot be changed now.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// An open transaction owns it.
-    Owned(Arc<Writer>),
+    /// An open transaction owns it, whose status was this.
+    Owned(Arc<Writer>, Seen),
     /// Its owner is about to end.
     Ending(Arc<Writer>),
     /// It was changed since the transaction started.
@@ -35,7 +36,7 @@ pub(crate) enum Refusal {
 /// What a sleep ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slept {
-    /// The writer goes on, or has ended.
+    /// The writer goes on, has ended, or has given rows back.
     Released,
     /// The limit is reached.
     Over,
@@ -133,7 +134,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     pub(super) fn overcome(&mut self, refusal: Refusal, table: TableId, key: &[u8]) -> Result<()> {
         match refusal {
             Refusal::Ending(writer) if self.engine.take_back(table, key, &writer) => Ok(()),
-            Refusal::Owned(writer) if self.engine.take_if_old(&writer) => Ok(()),
+            Refusal::Owned(writer, _) if self.engine.take_if_old(&writer) => Ok(()),
             Refusal::Ending(writer) => {
                 writer.status.decided();
                 // What was aborted is undone row by row.
@@ -146,15 +147,17 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
                 // It could not commit either.
                 Advance::Met(conflict) => Err(self.fail(*conflict)),
             },
-            Refusal::Owned(writer) if self.core.how.mode == Mode::OwnAtStatement => self.wait_for(&writer, table, key),
-            Refusal::Owned(writer) => Err(self.fail(Self::conflict(Reason::RowOwned, table, key, &writer))),
+            Refusal::Owned(writer, seen) if self.core.how.mode == Mode::OwnAtStatement => {
+                self.wait_for(&writer, seen, table, key)
+            }
+            Refusal::Owned(writer, _) => Err(self.fail(Self::conflict(Reason::RowOwned, table, key, &writer))),
         }
     }
 
-    /// Waits until a writer has ended.
-    fn wait_for(&mut self, writer: &Arc<Writer>, table: TableId, key: &[u8]) -> Result<()> {
+    /// Waits until a writer has ended, or has given rows back since it was seen.
+    fn wait_for(&mut self, writer: &Arc<Writer>, seen: Seen, table: TableId, key: &[u8]) -> Result<()> {
         for _ in 0..LOOKS_BEFORE_SLEEP {
-            if writer.status.load() != Status::Open {
+            if !writer.status.holds(seen) {
                 return Ok(());
             }
             spin_loop();
@@ -169,14 +172,14 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         let entered = Entered(&self.engine, self.core.name);
         let (began, mut slept) = (Instant::now(), Slept::Looks);
         while slept == Slept::Looks && !self.engine.take_if_old(writer) {
-            slept = self.sleep(writer, began, || self.abort_of(about(Reason::WaitLimit)));
+            slept = self.sleep((writer, seen), began, || self.abort_of(about(Reason::WaitLimit)));
         }
         drop(entered);
         if slept == Slept::Over { Err(self.give_up(about)) } else { Ok(()) }
     }
 
-    /// Sleeps until a writer has ended, in a wait that began at `began`.
-    fn sleep(&self, writer: &Writer, began: Instant, abort: impl FnOnce() -> Abort) -> Slept {
+    /// Sleeps until a writer has ended, or has given rows back since it was seen, in a wait that began at `began`.
+    fn sleep(&self, (writer, seen): (&Writer, Seen), began: Instant, abort: impl FnOnce() -> Abort) -> Slept {
         let (address, called) = (writer.status.address(), Instant::now());
         let (supervisor, until_too_old) = (self.core.supervisor.as_deref(), self.engine.until_too_old(writer));
         let mut is_over = false;
@@ -189,14 +192,14 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if self.core.wait_limit.is_zero() {
             return Slept::Over;
         }
-        if !writer.status.await_end() {
+        if !writer.status.await_change(seen) {
             return Slept::Released;
         }
         if let Some(supervisor) = supervisor {
             supervisor.wait_begins(&abort(), self.engine.sleepers.waker(address));
         }
         let _watched = Watched(supervisor);
-        match self.engine.sleepers.wait(address, remaining, || writer.status.is_slept_on()) {
+        match self.engine.sleepers.wait(address, remaining, || writer.status.is_slept_on(seen)) {
             Waited::Released => Slept::Released,
             Waited::TimedOut if is_over => Slept::Over,
             Waited::TimedOut => Slept::Looks,

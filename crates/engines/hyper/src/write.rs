@@ -458,7 +458,7 @@ impl View<'_> {
                 // Who has locked the row has not changed it.
                 Status::Committed(_) if undo.changed.is_empty() => next = undo.older.as_deref(),
                 Status::Committed(_) => return Err(Refusal::Newer(writer.clone())),
-                Status::Open => return Err(Refusal::Owned(writer.clone())),
+                Status::Open => return Err(Refusal::Owned(writer.clone(), writer.status.seen())),
                 Status::Deciding(_) | Status::Aborted => return Err(Refusal::Ending(writer.clone())),
             }
         }

@@ -39,13 +39,17 @@ const COMMITTED: u64 = 3;
 const STATE: u64 = 3;
 /// Set by whoever is about to sleep until the writer has ended.
 const AWAITED: u64 = 4;
-/// The timestamp stands above these bits.
+/// Above these bits stands the timestamp; of an open writer, how often it has given rows back.
 const SHIFT: u32 = 3;
 
 /// The status word of a writer. Its own thread changes it (of one that is doomed, others: `age.rs`), by one read-modify-write each
 /// time, so that the bit of the sleepers is seen ([`parts::wait`]).
 #[derive(Debug, Default)]
 pub struct StatusWord(AtomicU64);
+
+/// A status word as somebody has seen it who met one of the writer's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen(u64);
 
 impl StatusWord {
     /// The status now.
@@ -57,9 +61,16 @@ impl StatusWord {
     /// The commit timestamp is drawn. Called before the counter shows it (Y2). Returns whether somebody sleeps.
     #[must_use]
     pub fn decides(&self, at: u64) -> bool {
-        let before = self.0.fetch_add(at << SHIFT | DECIDING, AcqRel);
-        assert!(before & !AWAITED == OPEN, "Y3: a commit timestamp is drawn once");
+        let decide = |word| (word & STATE == OPEN).then_some(at << SHIFT | DECIDING | word & AWAITED);
+        let before = self.0.fetch_update(AcqRel, Acquire, decide).expect("Y3: a commit timestamp is drawn once");
         before & AWAITED != 0
+    }
+
+    /// An open writer has given rows back, and goes on. Returns whether somebody sleeps, who looks for a row again.
+    #[must_use]
+    pub fn gives_back(&self) -> bool {
+        let give_back = |word| (word & STATE == OPEN).then_some((word & !AWAITED) + (1 << SHIFT));
+        self.0.fetch_update(AcqRel, Acquire, give_back).is_ok_and(|before| before & AWAITED != 0)
     }
 
     /// All its versions are committed, at once. Returns whether somebody sleeps.
@@ -84,7 +95,7 @@ impl StatusWord {
     /// An open writer is given up, as it is doomed. Returns whether somebody sleeps; false if somebody else has done it.
     #[must_use]
     pub fn gives_up(&self) -> bool {
-        let give_up = |word| (word & !AWAITED == OPEN).then_some(word + (ABORTED - OPEN));
+        let give_up = |word| (word & STATE == OPEN).then_some(word + (ABORTED - OPEN));
         self.0.fetch_update(AcqRel, Acquire, give_up).is_ok_and(|before| before & AWAITED != 0)
     }
 
@@ -99,16 +110,30 @@ impl StatusWord {
         }
     }
 
-    /// Says that somebody is about to sleep until an open writer goes on; false if it has.
-    pub fn await_end(&self) -> bool {
-        self.is_slept_on()
-            || self.0.compare_exchange(OPEN, OPEN | AWAITED, AcqRel, Acquire).is_ok()
-            || self.is_slept_on()
+    /// The word now. Whoever sleeps for a row looks at it under the latch under which the row was found owned: a row that is given back
+    /// is, before the word changes.
+    #[inline]
+    pub fn seen(&self) -> Seen {
+        Seen(self.0.load(Acquire) & !AWAITED)
     }
 
-    /// Returns whether it is still the open writer on whose end somebody sleeps.
-    pub fn is_slept_on(&self) -> bool {
-        self.0.load(Acquire) == OPEN | AWAITED
+    /// Returns whether it is still an open writer that has given no row back since it was seen.
+    #[inline]
+    pub fn holds(&self, seen: Seen) -> bool {
+        seen.0 & STATE == OPEN && self.seen() == seen
+    }
+
+    /// Says that somebody is about to sleep until an open writer goes on, or gives rows back; false if it has.
+    pub fn await_change(&self, seen: Seen) -> bool {
+        let awaited = seen.0 | AWAITED;
+        self.is_slept_on(seen)
+            || seen.0 & STATE == OPEN && self.0.compare_exchange(seen.0, awaited, AcqRel, Acquire).is_ok()
+            || self.is_slept_on(seen)
+    }
+
+    /// Returns whether it is still as it was seen, and somebody sleeps until it changes.
+    pub fn is_slept_on(&self, seen: Seen) -> bool {
+        seen.0 & STATE == OPEN && self.0.load(Acquire) == seen.0 | AWAITED
     }
 
     /// The address at which sleepers sleep.

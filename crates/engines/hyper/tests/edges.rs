@@ -8,7 +8,7 @@ use conformance::{Durable, Knobs};
 use env::{SimDisk, SimDiskOptions};
 use model::{
     Access, Begin, ColumnType, Columns, Comparison, Delta, Error, Finish, Interactive, Key, LimitKind, Mode, Predicate,
-    RowBuf, Scan, Schema, TableId, Tables, Value, ValueRef,
+    RowBuf, Savepoints, Scan, Schema, TableId, Tables, Value, ValueRef,
 };
 use seriatim_hyper::{Driver, Hyper, LogOptions, Options, Reason, Transaction, Validation};
 use std::ops::ControlFlow;
@@ -504,6 +504,33 @@ fn waits_for_one_transaction_have_a_limit() {
         }
         assert_eq!(engine.stats().asleep, 0);
     }
+}
+
+/// Whoever sleeps for a row gets it when its owner goes back to a savepoint before it, and stays open.
+#[test]
+fn a_row_that_is_given_back_goes_to_whoever_sleeps_for_it() {
+    let (engine, table) = accounts(Options::default());
+    let add = |open: &mut Transaction<&Hyper>, id| update(open, table, id, Delta::new().add(2, 1));
+    let mut owner = begin(&engine, Mode::OwnAtStatement);
+    add(&mut owner, 0);
+    let savepoint = owner.savepoint().expect("it is open");
+    add(&mut owner, 1);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let mut open = begin(&engine, Mode::OwnAtStatement);
+            add(&mut open, 1);
+            open.commit().expect("nobody has read it");
+        });
+        while engine.stats().asleep == 0 {
+            std::thread::yield_now();
+        }
+        owner.rollback_to(&savepoint).expect("it is its own");
+        waiter.join().expect("it has got the row");
+    });
+    add(&mut owner, 2);
+    owner.abort();
+    let mut reader = begin(&engine, Mode::ReadOnly);
+    assert_eq!([0, 1, 2].map(|id| account(&mut reader, table, id)[2]), [10, 11, 10]);
 }
 
 /// As many transactions are open on each thread as may be, and then on the next one: what the threads before have used is there.

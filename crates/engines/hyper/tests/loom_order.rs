@@ -5,7 +5,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p seriatim-hyper --profile models --test loom_order`
 #![cfg(loom)]
 
-use loom::sync::Arc;
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 use parts::wait::{WaitTable, Waited};
 use seriatim_hyper::kernel::{Kernel, Version};
@@ -143,18 +143,19 @@ fn a_table_is_not_freed_while_it_is_used() {
     }
 }
 
-/// A sleeper sleeps until the writer goes on, whichever way it does. A lost wake-up is a deadlock, which loom reports.
+/// A sleeper sleeps until the writer goes on, whichever way it does, or gives rows back. A lost wake-up is a deadlock, which loom reports.
 #[test]
 fn a_sleeper_is_woken() {
-    for ends_well in [false, true] {
+    for end in [Some(true), Some(false), None] {
         loom::model(move || {
             let shared = Arc::new((StatusWord::default(), WaitTable::new(1)));
             let sleeper = thread::spawn({
                 let shared = shared.clone();
+                let seen = shared.0.seen();
                 move || {
                     let (status, sleepers) = &*shared;
-                    if status.await_end() {
-                        let waited = sleepers.wait(status.address(), || None, || status.is_slept_on());
+                    if status.await_change(seen) {
+                        let waited = sleepers.wait(status.address(), || None, || status.is_slept_on(seen));
                         assert_eq!(waited, Waited::Released);
                     }
                     status.load()
@@ -166,16 +167,57 @@ fn a_sleeper_is_woken() {
                     sleepers.wake(status.address());
                 }
             };
-            if ends_well {
-                wake(status.decides(7));
-                wake(status.commits());
-            } else {
-                wake(status.aborts());
+            match end {
+                Some(true) => {
+                    wake(status.decides(7));
+                    wake(status.commits());
+                }
+                Some(false) => wake(status.aborts()),
+                None => wake(status.gives_back()),
             }
             let seen = sleeper.join().unwrap();
-            let expected: &[Status] =
-                if ends_well { &[Status::Deciding(7), Status::Committed(7)] } else { &[Status::Aborted] };
+            let expected: &[Status] = match end {
+                Some(true) => &[Status::Deciding(7), Status::Committed(7)],
+                Some(false) => &[Status::Aborted],
+                None => &[Status::Open],
+            };
             assert!(expected.contains(&seen), "{seen:?}");
         });
     }
+}
+
+/// Of two who sleep for rows of one writer, either wakes when its row is given back, even if the other one sleeps again meanwhile.
+#[test]
+fn whoever_sleeps_for_a_row_that_is_given_back_is_woken() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let shared = Arc::new((StatusWord::default(), WaitTable::new(1), [true, true].map(Mutex::new)));
+        let sleepers = [0, 1].map(|row: usize| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let (status, sleepers, rows) = &*shared;
+                // Whether the row is owned, and the writer's status, are looked at under the row's latch.
+                let look = || rows[row].lock().unwrap().then(|| status.seen());
+                while let Some(seen) = look().filter(|_| status.load() == Status::Open) {
+                    if status.await_change(seen) {
+                        let waited = sleepers.wait(status.address(), || None, || status.is_slept_on(seen));
+                        assert_eq!(waited, Waited::Released);
+                    }
+                }
+            })
+        });
+        let (status, places, rows) = &*shared;
+        let wake = |is_awaited: bool| {
+            if is_awaited {
+                places.wake(status.address());
+            }
+        };
+        *rows[0].lock().unwrap() = false;
+        wake(status.gives_back());
+        let [first, second] = sleepers;
+        first.join().unwrap();
+        wake(status.aborts());
+        second.join().unwrap();
+    });
 }

@@ -263,3 +263,39 @@ fn one_key_comes_and_goes() {
         1_000,
     );
 }
+
+/// Rows that their owner gives back while it stays open go to those who sleep for them, whoever sleeps on for other ones.
+#[test]
+fn rows_that_are_given_back_are_taken() {
+    shuttle::check_random(
+        || {
+            let (engine, table) = loaded(Options::default());
+            let add = move |open: &mut Transaction<&Hyper>, id| {
+                assert!(open.update(table, &key(id), &Delta::new().add(1, 1)).expect("it is free, or will be"));
+            };
+            let mut owner = begin(&engine, Mode::OwnAtStatement);
+            add(&mut owner, 0);
+            let savepoint = owner.savepoint().expect("it is open");
+            add(&mut owner, 1);
+            let waiters = [0, 1].map(|id| {
+                let engine = engine.clone();
+                thread::spawn(move || {
+                    let mut open = begin(&engine, Mode::OwnAtStatement);
+                    add(&mut open, id);
+                    open.commit().expect("nobody else has read it");
+                })
+            });
+            owner.rollback_to(&savepoint).expect("it is its own");
+            let [kept, given_back] = waiters;
+            given_back.join().expect("no panic");
+            owner.abort();
+            kept.join().expect("no panic");
+            let mut last = begin(&engine, Mode::ReadOnly);
+            let amounts = [0, 1].map(|id| amount(&mut last, table, id).expect("reads do not fail"));
+            assert_eq!(amounts, [Some(2); 2]);
+            last.commit().expect("a reader commits");
+            assert_idle(engine, SUM as u64);
+        },
+        2_000,
+    );
+}
