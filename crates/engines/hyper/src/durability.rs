@@ -199,3 +199,37 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         error
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Driver, LogOptions, Options};
+    use env::{SimDisk, SimDiskOptions};
+    use model::{Access, Begin, Finish, Interactive, Key, RowBuf, Schema};
+    use std::sync::Arc;
+
+    /// A start that moves is a place in the serial order: after a restart nobody gets it again.
+    #[test]
+    fn starts_move_below_the_ceiling_only() {
+        let log = LogOptions { driver: Driver::Caller, ..LogOptions::default() };
+        let disk = Arc::new(SimDisk::new(1, SimDiskOptions::default()));
+        let engine = Hyper::open(disk, Options { log, ..Options::default() }).expect("a new database");
+        let table =
+            engine.create_table(Schema::bytes("t").u64_key().build().expect("a good schema")).expect("a new table");
+        let row = RowBuf::from_bytes(&[7]);
+        let write = |open: &mut Transaction<&Hyper>| open.put(table, &Key::from_u64(1), row.row());
+        let begin = || {
+            let mut open = engine.begin(Begin::default()).expect("room for one more");
+            open.start().expect("a good disk");
+            open
+        };
+        let (mut moving, mut other) = (begin(), begin());
+        write(&mut other).expect("nobody in the way");
+        other.commit().expect("nobody in the way");
+        let ceiling = engine.log.as_ref().expect("it has one").ceiling();
+        while engine.order.draw() < ceiling {}
+        write(&mut moving).expect("its start moves");
+        assert!(moving.core.start() > ceiling);
+        assert!(moving.core.start() < engine.log.as_ref().expect("it has one").ceiling());
+    }
+}

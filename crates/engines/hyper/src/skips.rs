@@ -40,7 +40,7 @@ impl<H: Deref<Target = Hyper> + Send> SkipsLocked for Transaction<H> {
             open.engine.start(&mut open.core)?;
             if has_started {
                 // What it has read may have changed since. Then it looks where it is: it finds less.
-                let _ = open.advance();
+                open.advance()?;
             }
             Ok(Timestamp(open.core.start()))
         })

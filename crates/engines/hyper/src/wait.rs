@@ -141,7 +141,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
                 thread::yield_now();
                 Ok(())
             }
-            Refusal::Newer(writer) => match self.advance() {
+            Refusal::Newer(writer) => match self.advance()? {
                 Advance::Moved => Ok(()),
                 Advance::Stays => Err(self.fail(Self::conflict(Reason::RowChanged, table, key, &writer))),
                 // It could not commit either.
@@ -224,26 +224,31 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     /// Its wait ended without what it was for.
     pub(super) fn make_way(&mut self, refusal: Refusal, table: TableId, key: &[u8]) -> Result<bool> {
         match refusal {
-            Refusal::Newer(_) => Ok(matches!(self.advance(), Advance::Moved)),
+            Refusal::Newer(_) => Ok(matches!(self.advance()?, Advance::Moved)),
             refusal => self.overcome(refusal, table, key).map(|()| true),
         }
     }
 
     /// Moves the start to the present, if everything that was read holds there.
-    pub(super) fn advance(&mut self) -> Advance {
+    ///
+    /// # Errors
+    /// The log could not raise its ceiling above the present: the start has not moved.
+    pub(super) fn advance(&mut self) -> Result<Advance> {
         // Without a log of reads nobody can say whether they hold now: a snapshot must stay one.
         if !self.engine.options.moves_starts || self.engine.options.validation == Validation::Snapshots {
-            return Advance::Stays;
+            return Ok(Advance::Stays);
         }
         let (engine, core) = (&self.engine, &mut self.core);
         let start = core.start();
         let now = if engine.options.claims { engine.order.draw() } else { engine.order.now() };
+        // It may be answered as a place in the serial order, like the one before.
+        engine.check_ceiling(core, now)?;
         if let Some(conflict) = engine.validate(core, engine.order.since(start), now + 1) {
-            return Advance::Met(Box::new(conflict));
+            return Ok(Advance::Met(Box::new(conflict)));
         }
         core.start = Some(now);
         engine.starts.enter(core.worker().slot, now, false);
-        Advance::Moved
+        Ok(Advance::Moved)
     }
 }
 
