@@ -44,6 +44,32 @@ fn settings_follow_transactions() {
     assert_eq!(client.fails("set nonsense = 1").code(), "42704");
 }
 
+/// Executes what was bound to the unnamed portal, and shows its only value.
+fn executed(client: &mut Client) -> String {
+    let mut answer = Answer::default();
+    client.session.execute("", 0, true, &mut answer).expect("Execute");
+    client.session.sync(false).expect("Sync");
+    answer.rows.concat().concat()
+}
+
+/// Bind reads the values, before Execute begins the statement's own transaction.
+#[test]
+fn now_in_a_parameter_is_the_time_of_bind() {
+    const TIMESTAMPTZ: u32 = 1184;
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    let now = (Format::Text, Some(&b"now"[..]));
+    client.session.parse("s", "select $1 >= $2", &[TIMESTAMPTZ; 2]).expect("Parse");
+    client.session.parse("b", "select $1 = now()", &[TIMESTAMPTZ]).expect("Parse");
+    client.session.sync(false).expect("Sync");
+    let since = other.show("select clock_timestamp()");
+    client.session.bind("", "s", &[now, (Format::Text, Some(since.as_bytes()))], Encoding::Utf8).expect("Bind");
+    assert_eq!(executed(&mut client), "t", "later than the client's last transaction");
+    client.run("begin");
+    client.session.bind("", "b", &[now], Encoding::Utf8).expect("Bind");
+    assert_eq!(executed(&mut client), "t", "in a block it is the block's time");
+}
+
 #[test]
 fn a_text_that_comes_again_means_what_it_means_now() {
     let database = database();

@@ -51,6 +51,7 @@ impl Session {
         parameters: &[(Format, Option<&[u8]>)],
         encoding: Encoding,
     ) -> Result<()> {
+        self.note_time();
         let prepared = self.prepared_named(statement)?;
         if let Some(parsed) = &prepared.parsed {
             self.check_failed(&parsed.command)?;

@@ -323,6 +323,14 @@ impl Session {
         self.entry.begin_query(query, self.state.statement_time);
     }
 
+    /// Notes the time before the values of parameters are read: outside a transaction 'now' among them is not that of the last one.
+    fn note_time(&mut self) {
+        self.state.statement_time = crate::clock::now();
+        if self.open.is_none() {
+            self.state.transaction_time = self.state.statement_time;
+        }
+    }
+
     /// Sends the notices of a statement, and that it is complete.
     fn complete(&mut self, tag: &str, sink: &mut dyn Sink) {
         self.send_notices(sink);
