@@ -44,6 +44,23 @@ fn settings_follow_transactions() {
     assert_eq!(client.fails("set nonsense = 1").code(), "42704");
 }
 
+#[test]
+fn a_commit_keeps_what_was_set_after_set_local() {
+    let mut client = Client::new(&database());
+    client.run("begin; set local search_path = a; set search_path = b; commit");
+    assert_eq!(client.show("show search_path"), "b");
+    client.run("begin; set search_path = c; set local search_path = d; set search_path = e; commit");
+    assert_eq!(client.show("show search_path"), "e");
+    client.run("begin; set local search_path = f; savepoint s; set search_path = g; release s; commit");
+    assert_eq!(client.show("show search_path"), "g");
+    client.run("begin; set local search_path = h; savepoint s; set search_path = i; rollback to s");
+    assert_eq!(client.show("show search_path"), "h");
+    client.run("commit");
+    assert_eq!(client.show("show search_path"), "g", "what would have kept i was rolled back");
+    client.run("begin; set local search_path = j; reset search_path; commit");
+    assert_eq!(client.show("show search_path"), "\"$user\", public");
+}
+
 /// Executes what was bound to the unnamed portal, and shows its only value.
 fn executed(client: &mut Client) -> String {
     let mut answer = Answer::default();

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, SqlError, state};
 use crate::types::{DateStyle, Encoding};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Type of a setting's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -378,10 +378,13 @@ impl Settings {
         }
     }
 
-    /// Ends a transaction that committed: undoes only LOCAL changes.
+    /// Ends a transaction that committed: undoes only LOCAL changes, and of those only what no later SET has replaced for good.
     pub fn commit(&mut self) {
+        let mut kept = HashSet::new();
         for (key, before, local) in std::mem::take(&mut self.undo).into_iter().rev() {
-            if local {
+            if !local {
+                kept.insert(key);
+            } else if !kept.contains(&key) {
                 self.restore(key, before);
             }
         }
@@ -633,6 +636,23 @@ mod tests {
         assert_eq!(settings.get("search_path").unwrap(), "b");
         settings.set("application_name", None, false).unwrap();
         assert_eq!(settings.get("application_name").unwrap(), "psql", "what it was at start-up");
+    }
+
+    #[test]
+    fn a_commit_keeps_what_was_set_after_a_local_change() {
+        let name = "application_name";
+        let mut settings = Settings::default();
+        settings.initialize(name, "psql").unwrap();
+        let mut after_commit = |changes: &[(Option<&str>, bool)]| {
+            changes.iter().for_each(|(value, local)| settings.set(name, *value, *local).unwrap());
+            settings.commit();
+            settings.get(name).unwrap()
+        };
+        assert_eq!(after_commit(&[(Some("a"), true), (Some("b"), false)]), "b");
+        assert_eq!(after_commit(&[(Some("c"), false), (Some("d"), true), (Some("e"), false)]), "e");
+        assert_eq!(after_commit(&[(Some("f"), false), (Some("g"), true), (Some("h"), true)]), "f");
+        assert_eq!(after_commit(&[(Some("i"), true), (None, false)]), "psql");
+        assert_eq!(after_commit(&[(Some("j"), true), (Some("k"), false), (Some("l"), true)]), "k");
     }
 
     #[test]
