@@ -4,8 +4,8 @@ mod common;
 
 use common::{Client, database, database_hyper};
 use seriatim_sql::cancel::Cancel;
-use seriatim_sql::session::Sink;
-use seriatim_sql::types::{Datum, Styles};
+use seriatim_sql::session::{Format, Sink};
+use seriatim_sql::types::{Datum, Encoding, Styles};
 use seriatim_sql::{Field, Result};
 use std::sync::Arc;
 use std::thread;
@@ -97,4 +97,28 @@ fn scans_that_find_nothing_are_stopped() {
         }
     }
     assert_eq!(client.show("SELECT count(*) FROM t WHERE v > 0"), "70000", "the session lives on");
+}
+
+/// Bind reads long values outside of a statement, on a thread that has run other sessions.
+#[test]
+fn bind_is_stopped_by_no_request_that_came_before() {
+    const JSONB: u32 = 3802;
+    let database = database();
+    let (mut client, mut other) = (Client::new(&database), Client::new(&database));
+    client.run("CREATE TABLE t (v jsonb)");
+    client.session.parse("s", "INSERT INTO t VALUES ($1)", &[JSONB]).expect("Parse");
+    client.session.sync(false).expect("Sync");
+    let long = format!("[{}0]", "0,".repeat(1 << 20));
+    let bind = |client: &mut Client| {
+        let value = (Format::Text, Some(long.as_bytes()));
+        client.session.bind("", "s", &[value], Encoding::Utf8)
+    };
+    client.session.cancel().raise();
+    bind(&mut client).expect("the request was for an earlier statement");
+    other.run("SET work_mem = '64kB'");
+    other.run("SELECT 1");
+    other.session.cancel().end();
+    bind(&mut client).expect("the request and the limit were another session's");
+    client.session.cancel().end();
+    assert_eq!(bind(&mut client).expect_err("its own session is to end").code(), "57P01");
 }

@@ -250,6 +250,7 @@ impl Conversation {
             (Mode::Skipping, _) => return Next::Read,
             (Mode::Copying(protocol), _) => return self.copy_message(protocol, kind, body),
         }
+        self.begin_conversion();
         let read = self.reserve_converted(body.len());
         let read = read.and_then(|memory| Ok((Message::read(kind, body, self.output.encoding())?, memory)));
         let (message, _memory) = match read {
@@ -278,6 +279,13 @@ impl Conversation {
             }
         }
         Next::Read
+    }
+
+    /// Texts are about to be converted outside of a statement.
+    fn begin_conversion(&self) {
+        if !self.output.encoding().is_utf8() {
+            self.session.begin_message();
+        }
     }
 
     /// Counts the memory of a long message's texts in UTF-8, if they are in another encoding.
@@ -427,6 +435,7 @@ impl Conversation {
     }
 
     fn put_notifications(&mut self) {
+        self.begin_conversion();
         for received in self.session.notifications() {
             let Received { process, notification, .. } = received;
             let (channel, payload) = (&notification.channel, &notification.payload);

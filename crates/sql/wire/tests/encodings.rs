@@ -257,3 +257,15 @@ fn start_up_packets_are_utf8() {
     ));
     assert_eq!(stranger.answer(), "E[FATAL 22021 invalid byte sequence for encoding \"UTF8\": 0xe9] end");
 }
+
+/// Long texts are converted before their statement begins, on a thread that knows the request to an earlier one.
+#[test]
+fn a_long_text_is_stopped_by_no_request_that_came_before() {
+    let server = start();
+    let mut client = client(&server, "latin1");
+    let long = [&b"select length('"[..], &vec![0xe9; 400_000], b"')"].concat();
+    for _ in 0..20 {
+        client.ask(&[bytes(b"select pg_cancel_backend(pg_backend_pid())")]);
+        assert_eq!(client.ask(&[bytes(&long)]), "T[length:23:0] D[400000] C[SELECT 1] Z[I]");
+    }
+}

@@ -71,6 +71,7 @@ impl Session {
             }
             self.check_room()?;
         }
+        self.begin_message();
         if prepared.parameters.iter().any(|data_type| data_type.scalar.defined().is_some()) {
             self.look_up(|names| prepared.parameters.iter().try_for_each(|data_type| names.read_type(*data_type)))?;
         }

@@ -26,6 +26,7 @@ use crate::memory::Memory;
 use crate::plan::Field;
 use crate::types::{Datum, Encoding, Styles, Type};
 use model::LogPosition;
+use pgtypes::interrupt;
 use portal::Portal;
 use prepared::PreparedStatements;
 use std::collections::{HashMap, VecDeque};
@@ -301,6 +302,15 @@ impl Session {
     /// 53200.
     pub fn reserve(&self, bytes: usize) -> Result<Memory> {
         Memory::kept(&self.database.budget, bytes)
+    }
+
+    /// Prepares the thread for work on a message before its statement begins: only requests to this session stop it, and none that
+    /// came for an earlier statement.
+    pub fn begin_message(&self) {
+        self.entry.cancel.start(self.state.derived.statement_timeout);
+        interrupt::begin_statement(self.entry.cancel.clone());
+        // Values of a message count in the budget of all statements only.
+        self.database.memory(usize::MAX).begin();
     }
 
     /// Returns the limit on idle time inside a transaction; zero means no limit.
