@@ -57,6 +57,25 @@ fn sessions_begin_as_roles_that_may_log_in() {
     }
 }
 
+/// RESET ALL is what pools run before they give a connection away: asyncpg at each release.
+#[test]
+fn reset_all_keeps_the_role_and_discard_all_does_not() {
+    let instance = open(engines().remove(0).store);
+    let mut first = client(&instance, "postgres", "postgres");
+    first.run("CREATE ROLE app; CREATE ROLE team; SET SESSION AUTHORIZATION app; SET ROLE team; SET work_mem = '7MB'");
+    first.run("RESET ALL");
+    assert_eq!(first.show(USERS), "team|app|team|team");
+    assert_eq!(first.show("SHOW is_superuser; SHOW work_mem"), "256MB");
+    assert_eq!(first.show("SHOW is_superuser"), "off");
+    first.run("BEGIN READ ONLY; RESET ALL");
+    assert_eq!(first.show("SHOW transaction_read_only"), "on");
+    first.run("COMMIT");
+    assert_eq!(first.show("SHOW transaction_read_only"), "off");
+    first.run("DISCARD ALL");
+    assert_eq!(first.show(USERS), "postgres|postgres|postgres|none");
+    assert_eq!(first.show("SHOW is_superuser"), "on");
+}
+
 #[test]
 fn options_memberships_settings_and_comments_are_kept() {
     for subject in engines() {

@@ -262,6 +262,9 @@ pub fn find(name: &str) -> Option<&'static Known> {
 /// The setting that limits idle time inside a transaction. A session begins with the server's limit.
 pub const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
 
+/// The session's roles, and what follows from them. RESET ALL leaves them.
+const ROLES: [&str; 3] = ["is_superuser", "role", "session_authorization"];
+
 /// The values that a session has set.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -351,17 +354,26 @@ impl Settings {
         }
     }
 
-    /// RESET ALL.
+    /// RESET ALL. Roles stay, as in PostgreSQL (`GUC_NO_RESET_ALL`), and what the open transaction was told of itself.
     pub fn reset_all(&mut self) {
+        const OF_TRANSACTION: [&str; 3] = ["transaction_deferrable", "transaction_isolation", "transaction_read_only"];
+        let stays = |key: &str| ROLES.contains(&key) || OF_TRANSACTION.contains(&key);
+        let names: Vec<String> = self.values.keys().filter(|key| !stays(key)).cloned().collect();
+        names.into_iter().for_each(|key| self.reset(key));
+    }
+
+    /// SET SESSION AUTHORIZATION DEFAULT, with the role that SET ROLE has chosen.
+    pub fn reset_roles(&mut self) {
+        ROLES.into_iter().for_each(|key| self.reset(key.to_owned()));
+    }
+
+    fn reset(&mut self, key: String) {
         self.revision += 1;
-        let names: Vec<String> = self.values.keys().cloned().collect();
-        for key in names {
-            let before = match self.initial.get(&key) {
-                Some(value) => self.values.insert(key.clone(), value.clone()),
-                None => self.values.remove(&key),
-            };
-            self.undo.push((key, before, false));
-        }
+        let before = match self.initial.get(&key) {
+            Some(value) => self.values.insert(key.clone(), value.clone()),
+            None => self.values.remove(&key),
+        };
+        self.undo.push((key, before, false));
     }
 
     /// Returns a mark for [`Settings::back_to`].

@@ -312,6 +312,7 @@ impl Session {
                 self.portals.clear();
                 self.prepared.clear();
                 self.recent.clear();
+                self.state.settings.reset_roles();
                 self.state.settings.reset_all();
                 self.state.follow_settings();
                 self.keep_settings();
