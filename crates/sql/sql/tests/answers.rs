@@ -6,10 +6,10 @@ mod common;
 use common::{Answer, Client, store_of_one_thread};
 use env::disk::Fault;
 use env::{Operation, SimDisk, SimDiskOptions, Survival};
-use seriatim_sql::Result;
 use seriatim_sql::database::Database;
 use seriatim_sql::session::{Format, Sink};
 use seriatim_sql::types::{Datum, Encoding};
+use seriatim_sql::{Result, SqlError};
 use std::sync::Arc;
 
 fn reopen(disk: &SimDisk) -> Arc<Database> {
@@ -187,8 +187,67 @@ fn answers_that_leave_with_the_rows_of_the_next_statement() {
 fn rows_that_may_be_lost_do_not_leave() {
     let (disk, _database, mut client) = with_undurable_row();
     disk.inject(Fault { operation: Operation::Sync, after: 0, kind: std::io::ErrorKind::Other });
+    client.session.simple("BEGIN", &mut Answer::default()).unwrap();
     let mut sink = Narrow(&disk, 0);
-    let refused = client.session.simple("BEGIN; SELECT * FROM stock", &mut sink).unwrap_err();
+    let refused = client.session.simple("SELECT * FROM stock", &mut sink).unwrap_err();
     assert_eq!((refused.code(), sink.1), ("08007", 0));
     assert_eq!(client.fails("ROLLBACK").code(), "08007", "it may be lost still");
+}
+
+/// A sink that is full with so many messages, and keeps the most that it has held.
+#[derive(Default)]
+struct Counting {
+    held: usize,
+    most: usize,
+}
+
+impl Counting {
+    const FULL: usize = 500;
+
+    fn take(&mut self) {
+        self.held += 1;
+        self.most = self.most.max(self.held);
+    }
+}
+
+impl Sink for Counting {
+    fn row(&mut self, _: &[Datum]) -> Result<()> {
+        self.take();
+        Ok(())
+    }
+    fn complete(&mut self, _: &str) {
+        self.take();
+    }
+    fn notice(&mut self, _: &'static str, _: &SqlError) {
+        self.take();
+    }
+    fn is_full(&self) -> bool {
+        self.held >= Counting::FULL
+    }
+    fn leave(&mut self) -> Result<()> {
+        self.held = 0;
+        Ok(())
+    }
+    fn restart(&mut self) -> bool {
+        false
+    }
+}
+
+/// A short text may be answered with many times its length.
+#[test]
+fn answers_of_many_statements_do_not_gather() {
+    let mut client = Client::new(&common::database());
+    client.run("BEGIN");
+    for sql in ["SHOW ALL;", "EXPLAIN SELECT 1;", "BEGIN;", "SELECT 1;"] {
+        let mut sink = Counting::default();
+        client.session.simple(&sql.repeat(1200), &mut sink).unwrap();
+        assert!(sink.most <= Counting::FULL + 2, "{sql}: {} at once", sink.most);
+    }
+    let mut sink = Counting::default();
+    client.session.parse("s", "SHOW ALL", &[]).unwrap();
+    for _ in 0..50 {
+        client.session.bind("", "s", &[], Encoding::Utf8).unwrap();
+        client.session.execute("", 0, false, &mut sink).unwrap();
+    }
+    assert!(sink.most <= Counting::FULL + 2, "{} at once", sink.most);
 }

@@ -320,6 +320,11 @@ impl Session {
         Ok(skipped)
     }
 
+    /// Same as the function, with all that the answers so far depend on.
+    pub(super) fn leave_if_full(&self, sink: &mut dyn Sink) -> Result<()> {
+        leave_if_full(sink, (&*self.database.store, &*self.entry.cancel), self.awaited())
+    }
+
     /// The next row of a portal that has started.
     pub(super) fn next_row(&mut self, portal: &mut Portal) -> Result<Option<Row>> {
         match &mut portal.progress {

@@ -79,6 +79,8 @@ impl Session {
             if !self.rest.is_empty() {
                 // The next statement's rows are in the encoding that this one has set.
                 self.report_settings(sink);
+                // A text may have a million statements, each with a notice.
+                self.leave_if_full(sink)?;
                 // Each statement of a text has its own time.
                 self.entry.cancel.set_timeout(self.state.derived.statement_timeout);
             }

@@ -291,12 +291,13 @@ impl Session {
         self.answer(&fields, rows, "SHOW", sink)
     }
 
-    /// Sends a small answer.
+    /// Sends an answer that is computed whole.
     fn answer(&mut self, fields: &[Field], rows: Vec<Vec<Datum>>, tag: &str, sink: &mut dyn Sink) -> Result<Outcome> {
         sink.fields(fields)?;
         sink.rows(fields, &self.state.styles());
         for row in rows {
             sink.row(&row)?;
+            self.leave_if_full(sink)?;
         }
         self.complete(tag, sink);
         Ok(Outcome::Done)
