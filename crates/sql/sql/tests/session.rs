@@ -61,6 +61,28 @@ fn a_commit_keeps_what_was_set_after_set_local() {
     assert_eq!(client.show("show search_path"), "\"$user\", public");
 }
 
+/// The protocol counts columns in 16 bits.
+#[test]
+fn results_have_a_greatest_width() {
+    let mut client = Client::new(&database());
+    client.run("create table t (x int)");
+    let ones = |count: usize| vec!["1"; count].join(", ");
+    assert_eq!(client.run(&format!("select {}", ones(1664))).columns.len(), 1664);
+    let half = ones(900);
+    for sql in [
+        format!("select {}", ones(1665)),
+        format!("select {}", ones(70_000)),
+        format!("select * from (select {half}) a, (select {half}) b"),
+        format!("select count(*) from (select {}) a", ones(1665)),
+        format!("values ({})", ones(1665)),
+        format!("insert into t values (1) returning {}", ones(1665)),
+    ] {
+        let error = client.fails(&sql);
+        assert_eq!((error.code(), error.message()), ("54011", "target lists can have at most 1664 entries"));
+    }
+    assert_eq!(client.show("select count(*) from t"), "0");
+}
+
 /// Executes what was bound to the unnamed portal, and shows its only value.
 fn executed(client: &mut Client) -> String {
     let mut answer = Answer::default();

@@ -59,6 +59,7 @@ pub(crate) use data_type::{
 pub(crate) use index::{index_rules, is_immutable, row_columns};
 pub(crate) use meanings::{Meanings, literal_types, meanings, place_of, write_moment};
 pub(crate) use position::start;
+pub(crate) use select::check_width;
 pub(crate) use target::column_name;
 
 /// The types of a statement's parameters: given by the client, or found while binding.

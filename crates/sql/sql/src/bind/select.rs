@@ -43,6 +43,19 @@ pub(super) enum Distinction {
     On(Vec<usize>),
 }
 
+/// PostgreSQL's limit. The protocol counts the columns of a row in 16 bits.
+const MOST_TARGETS: usize = 1664;
+
+/// # Errors
+/// 54011 for more columns than a result may have.
+pub(crate) fn check_width(columns: usize) -> Result<()> {
+    if columns <= MOST_TARGETS {
+        return Ok(());
+    }
+    let message = format!("target lists can have at most {MOST_TARGETS} entries");
+    Err(SqlError::new(state::TOO_MANY_COLUMNS, message))
+}
+
 impl Binder<'_, '_> {
     /// Binds a SELECT with the ORDER BY and LIMIT that belong to it.
     pub(super) fn select(
@@ -62,6 +75,7 @@ impl Binder<'_, '_> {
     fn parts(&mut self, select: &Select, tail: TrailingClauses<'_>, unknowns: UnknownLiterals) -> Result<Parts> {
         self.scope.frame().calls.named_windows.clone_from(&select.windows);
         let mut targets = self.targets(&select.projection, unknowns)?;
+        check_width(targets.len())?;
         let condition = match &select.selection {
             Some(condition) => Some(self.in_clause(Clause::Where, |binder| binder.condition(condition, "WHERE"))?),
             None => None,

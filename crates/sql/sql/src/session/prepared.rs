@@ -333,6 +333,8 @@ impl Session {
         self.state.has_read_moments = false;
         let bound =
             self.exec(&[]).and_then(|mut exec| bind::statement_with_text(&mut exec.names(), text, rows, parameters));
+        // Of RETURNING and VALUES, too.
+        let bound = bound.and_then(|statement| check_width(&statement).map(|()| statement));
         let rests_on = self.state.lookups.take().unwrap_or_default().into();
         match bound {
             Ok(statement) => {
@@ -465,15 +467,25 @@ impl Prepared {
 
 /// The columns that a statement returns.
 pub(super) fn fields_of(statement: &Statement) -> Option<Vec<Field>> {
+    columns_of(statement).map(<[Field]>::to_vec)
+}
+
+fn columns_of(statement: &Statement) -> Option<&[Field]> {
     let returning = match statement {
-        Statement::Query(query) => return Some(query.fields.clone()),
-        Statement::Modifying(modifying) => return fields_of(&modifying.body),
+        Statement::Query(query) => return Some(&query.fields),
+        Statement::Modifying(modifying) => return columns_of(&modifying.body),
         Statement::Insert(insert) => &insert.returning,
         Statement::Update(update) => &update.returning,
         Statement::Delete(delete) => &delete.returning,
         Statement::Merge(_) => return None,
     };
-    returning.as_ref().map(|returning| returning.fields.clone())
+    returning.as_ref().map(|returning| returning.fields.as_slice())
+}
+
+/// # Errors
+/// 54011
+fn check_width(statement: &Statement) -> Result<()> {
+    bind::check_width(columns_of(statement).map_or(0, <[Field]>::len))
 }
 
 fn same_shape(left: &Option<Vec<Field>>, right: &Option<Vec<Field>>) -> bool {
