@@ -4,6 +4,11 @@
 //! ([`Channels::reserve`]), so that a full queue fails the transaction and not what comes after it; once its commit is visible they are
 //! published, each into the queue of every listener. A session takes its own ([`Channels::take`]) when it has no transaction
 //! open, and waits for the log up to the commit of which they tell.
+//!
+//! Notifications arrive in the order in which their commits began: whoever has seen a commit began its own later. Those that are
+//! published first wait for commits that began before and have not ended, while nobody else does. PostgreSQL holds a lock
+//! during such a commit instead, which gives the same order. Here a commit may wait for another transaction's row, whose commit
+//! would wait for the lock.
 
 mod pending;
 
@@ -50,9 +55,24 @@ pub enum ChannelChange {
 /// Called when a session has notifications. It must not wait.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// Room in the queues, for notifications that will be published.
+/// Room in the queues, for notifications that will be published, and their place among others: the number of their commit, if
+/// there are any.
 #[derive(Debug, Default)]
-pub struct Reserved(usize);
+pub struct Reserved(Option<u64>);
+
+/// A commit with notifications that has begun.
+#[derive(Debug)]
+struct Commit {
+    number: u64,
+    process: i32,
+    /// Bytes that are reserved for it.
+    reserved: usize,
+    /// What its listeners get once it is its turn; `None` until it has ended.
+    deliveries: Option<Vec<Delivery>>,
+}
+
+/// A listener, and what it gets.
+type Delivery = (i32, Vec<Received>);
 
 /// Bytes of an entry of a queue beside its texts.
 const ENTRY: usize = 64;
@@ -74,6 +94,10 @@ struct State {
     listeners: BTreeMap<i32, Listener>,
     /// Bytes in queues, and reserved.
     used: usize,
+    /// In the order in which they began.
+    commits: VecDeque<Commit>,
+    /// Number of commits so far.
+    begun: u64,
 }
 
 struct Listener {
@@ -113,11 +137,12 @@ impl Channels {
         Channels { state: Mutex::default(), limit }
     }
 
-    /// Reserves room in the queues of all who listen now.
+    /// Before a session's transaction commits: reserves room in the queues of all who listen now, and the place among other
+    /// commits. [`Channels::publish`] or [`Channels::release`] ends it; later notifications wait for that.
     ///
     /// # Errors
     /// 54000 if some listener has left too much in its queue.
-    pub fn reserve(&self, database: u32, notifications: &[Arc<Notification>]) -> Result<Reserved> {
+    pub fn reserve(&self, (database, process): (u32, i32), notifications: &[Arc<Notification>]) -> Result<Reserved> {
         if notifications.is_empty() {
             return Ok(Reserved::default());
         }
@@ -131,8 +156,7 @@ impl Channels {
         if state.used.saturating_add(bytes) > self.limit {
             return Err(self.full());
         }
-        state.used += bytes;
-        Ok(Reserved(bytes))
+        Ok(Reserved(Some(state.begin_commit(process, bytes))))
     }
 
     fn full(&self) -> SqlError {
@@ -151,11 +175,14 @@ impl Channels {
 
     /// Takes back what was reserved for a transaction that has not committed.
     pub fn release(&self, reserved: Reserved) {
-        self.latch().used -= reserved.0;
+        let mut state = self.latch();
+        let woken = state.end_commit(reserved.0, Vec::new());
+        drop(state);
+        woken.iter().for_each(|wake| wake());
     }
 
     /// After the commit of a session's transaction: changes the channels that it listens to, and puts its notifications into the
-    /// queues of all listeners, in order.
+    /// queues of all listeners, in order, once it is their turn.
     pub fn publish(
         &self,
         sender: (u32, i32, &Wake),
@@ -165,25 +192,14 @@ impl Channels {
         position: LogPosition,
     ) {
         let mut state = self.latch();
-        state.used -= reserved.0;
         changes.into_iter().for_each(|change| state.change(sender, change));
         let (database, process, _) = sender;
-        let State { listeners, used } = &mut *state;
-        let mut woken = Vec::new();
-        for listener in listeners.values_mut() {
-            if listener.database != database {
-                continue;
-            }
-            let wanted = notifications.iter().filter(|one| listener.channels.contains(&one.channel));
-            let before = listener.queue.len();
-            listener.queue.extend(wanted.map(|one| {
-                *used += one.bytes();
-                Received { process, notification: one.clone(), position }
-            }));
-            if listener.queue.len() > before {
-                woken.push(listener.wake.clone());
-            }
-        }
+        let deliveries = state.deliveries(database, notifications, |notification| Received {
+            process,
+            notification: notification.clone(),
+            position,
+        });
+        let woken = state.end_commit(reserved.0, deliveries);
         drop(state);
         woken.iter().for_each(|wake| wake());
     }
@@ -203,9 +219,15 @@ impl Channels {
         state.listeners.get(&process).into_iter().flat_map(|listener| listener.channels.iter().cloned()).collect()
     }
 
-    /// Forgets a session.
+    /// Forgets a session, with a commit that a panic has left.
     pub fn leave(&self, process: i32) {
-        self.latch().leave(process);
+        let mut state = self.latch();
+        state.leave(process);
+        let mut open = state.commits.iter().filter(|commit| commit.deliveries.is_none());
+        let own = open.find(|commit| commit.process == process).map(|commit| commit.number);
+        let woken = state.end_commit(own, Vec::new());
+        drop(state);
+        woken.iter().for_each(|wake| wake());
     }
 
     /// Part of the queues' room that is used, from 0 to 1.
@@ -243,6 +265,58 @@ impl State {
         }
     }
 
+    fn begin_commit(&mut self, process: i32, reserved: usize) -> u64 {
+        self.used += reserved;
+        self.begun += 1;
+        self.commits.push_back(Commit { number: self.begun, process, reserved, deliveries: None });
+        self.begun
+    }
+
+    /// What the listeners of a database get, counted as used.
+    fn deliveries(
+        &mut self,
+        database: u32,
+        notifications: &[Arc<Notification>],
+        received: impl Fn(&Arc<Notification>) -> Received,
+    ) -> Vec<Delivery> {
+        let State { listeners, used, .. } = self;
+        let of_database = listeners.iter().filter(|(_, listener)| listener.database == database);
+        let delivery = |(process, listener): (&i32, &Listener)| {
+            let wanted = notifications.iter().filter(|one| listener.channels.contains(&one.channel));
+            (*process, wanted.map(&received).collect::<Vec<_>>())
+        };
+        let deliveries: Vec<_> = of_database.map(delivery).filter(|(_, all)| !all.is_empty()).collect();
+        *used += deliveries.iter().map(|(_, all)| bytes_of(all)).sum::<usize>();
+        deliveries
+    }
+
+    /// Ends a commit, and returns whom to wake.
+    fn end_commit(&mut self, number: Option<u64>, deliveries: Vec<Delivery>) -> Vec<Wake> {
+        if let Some(commit) = self.commits.iter_mut().find(|commit| Some(commit.number) == number) {
+            self.used -= std::mem::take(&mut commit.reserved);
+            commit.deliveries = Some(deliveries);
+        }
+        self.deliver()
+    }
+
+    /// Delivers what no commit before it may still precede, and returns whom to wake.
+    fn deliver(&mut self) -> Vec<Wake> {
+        let mut woken = BTreeMap::new();
+        while let Some(commit) = self.commits.pop_front_if(|commit| commit.deliveries.is_some()) {
+            for (process, all) in commit.deliveries.into_iter().flatten() {
+                // A session may have left meanwhile.
+                match self.listeners.get_mut(&process) {
+                    Some(listener) => {
+                        listener.queue.extend(all);
+                        woken.insert(process, listener.wake.clone());
+                    }
+                    None => self.used -= bytes_of(&all),
+                }
+            }
+        }
+        woken.into_values().collect()
+    }
+
     fn leave(&mut self, process: i32) {
         let left = self.listeners.remove(&process);
         self.used -= left.map_or(0, |listener| bytes_of(&listener.queue));
@@ -251,4 +325,77 @@ impl State {
 
 fn bytes_of<'a>(queue: impl IntoIterator<Item = &'a Received>) -> usize {
     queue.into_iter().map(|received| received.notification.bytes()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATABASE: u32 = 1;
+    const LISTENER: i32 = 9;
+    const ROOM: usize = 4096;
+
+    fn silent() -> Wake {
+        Arc::new(|| ())
+    }
+
+    fn heard() -> Channels {
+        let channels = Channels::new(ROOM);
+        let changes = vec![ChannelChange::Listen("c".to_owned())];
+        channels.publish((DATABASE, LISTENER, &silent()), changes, &[], Reserved::default(), LogPosition::ZERO);
+        channels
+    }
+
+    fn begin(channels: &Channels, process: i32) -> Reserved {
+        channels.reserve((DATABASE, process), &note(process)).expect("there is room")
+    }
+
+    fn note(process: i32) -> [Arc<Notification>; 1] {
+        [Arc::new(Notification::new("c", &process.to_string()).expect("a short one"))]
+    }
+
+    fn publish(channels: &Channels, process: i32, reserved: Reserved) {
+        channels.publish((DATABASE, process, &silent()), vec![], &note(process), reserved, LogPosition::ZERO);
+    }
+
+    fn taken(channels: &Channels) -> Vec<i32> {
+        channels.take(LISTENER).iter().map(|received| received.process).collect()
+    }
+
+    /// Its commit is visible, and lets others commit, before its notifications are published.
+    #[test]
+    fn notifications_arrive_in_the_order_in_which_commits_began() {
+        let channels = heard();
+        let (first, second, third) = (begin(&channels, 1), begin(&channels, 2), begin(&channels, 3));
+        publish(&channels, 2, second);
+        assert_eq!(taken(&channels), [0; 0], "the first commit has not ended");
+        publish(&channels, 1, first);
+        assert_eq!(taken(&channels), [1, 2]);
+        publish(&channels, 3, third);
+        assert_eq!(taken(&channels), [3]);
+        assert_eq!(channels.usage(), 0.0);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_commit_that_has_failed() {
+        let channels = heard();
+        let (failed, left, last) = (begin(&channels, 1), begin(&channels, 2), begin(&channels, 3));
+        publish(&channels, 3, last);
+        channels.release(failed);
+        assert_eq!(taken(&channels), [0; 0]);
+        channels.leave(2);
+        drop(left);
+        assert_eq!(taken(&channels), [3], "a session that is gone commits no more");
+        assert_eq!(channels.usage(), 0.0);
+    }
+
+    #[test]
+    fn what_waits_for_a_listener_that_is_gone_is_forgotten() {
+        let channels = heard();
+        let (first, second) = (begin(&channels, 1), begin(&channels, 2));
+        publish(&channels, 2, second);
+        channels.leave(LISTENER);
+        publish(&channels, 1, first);
+        assert_eq!((taken(&channels), channels.usage()), (vec![], 0.0));
+    }
 }

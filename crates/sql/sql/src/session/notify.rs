@@ -54,7 +54,8 @@ impl Session {
     /// # Errors
     /// 54000
     pub(super) fn reserve_notifications(&mut self) -> Result<Reserved> {
-        let reserved = self.database.channels.reserve(self.database.oid, self.state.pending.notifications());
+        let sender = (self.database.oid, self.entry.process);
+        let reserved = self.database.channels.reserve(sender, self.state.pending.notifications());
         if reserved.is_err() {
             self.roll_back();
         }

@@ -300,9 +300,10 @@ impl Session {
                 self.awaited = self.awaited.max(committed.log_position);
                 self.state.settings.commit();
                 self.state.on_commit = temporary;
+                // Notifications of later commits wait for it.
+                self.publish(reserved);
                 self.hold_cursors();
                 catalog::after_commit(&self.database, &mut self.state);
-                self.publish(reserved);
                 self.state.counts.transactions.commits += 1;
                 self.end();
                 Ok(())
