@@ -662,3 +662,65 @@ fn copy_writes_rows_as_insert_does() {
         ("select * from c order by id", "1|1|5|d|6\n2||6|d|7"),
     ]);
 }
+
+/// A query of WITH before a statement that writes runs once if it is volatile, MATERIALIZED or read twice, whoever reads it.
+#[test]
+fn with_before_a_write_runs_once() {
+    script(&[
+        ("create sequence s", "CREATE SEQUENCE"),
+        ("create table t (id int primary key, a int, b int)", "CREATE TABLE"),
+        ("insert into t values (1, 0, 0)", "INSERT 0 1"),
+        ("with v as (select nextval('s') as n) update t set a = (select n from v), b = (select n from v)", "UPDATE 1"),
+        ("select * from t", "1|1|1"),
+        // For each row a subquery reads it again.
+        (
+            "insert into t values (2, 0, 0)",
+            "INSERT 0 1",
+        ),
+        ("with v as (select nextval('s') as n) update t set a = (select n + t.id from v)", "UPDATE 2"),
+        ("select * from t order by id", "1|3|1\n2|4|0"),
+        (
+            "with v as not materialized (select nextval('s') as n) insert into t select 3, p.n, q.n from v p, v q returning *",
+            "3|3|3\nINSERT 0 1",
+        ),
+        (
+            "with v as materialized (select gen_random_uuid() as g) insert into t select 4, 0, 0 from v p, v q where p.g = q.g",
+            "INSERT 0 1",
+        ),
+        // One reads another, and the source and RETURNING read both.
+        (
+            "with v as (select nextval('s') as n), w as (select n + 1 as m from v)
+             delete from t using w where id = w.m returning id, (select n from v), (select max(m) from w)",
+            "DELETE 0",
+        ),
+        (
+            "with v as (select nextval('s') - 1 as n), w as (select n + 0 as m from v)
+             delete from t using w where id = w.m returning id, (select n from v), (select max(m) from w)",
+            "4|4|4\nDELETE 1",
+        ),
+        (
+            "with v as (select nextval('s') as n) insert into t values (3, 0, 0), (5, 0, 0)
+             on conflict (id) do update set a = (select n from v), b = (select n from v) returning *, (select n from v)",
+            "3|6|6|6\n5|0|0|6\nINSERT 0 2",
+        ),
+        (
+            "with v as (select nextval('s') as n) merge into t using v on id = 5
+             when matched then update set a = n, b = (select n from v)",
+            "MERGE 1",
+        ),
+        ("select a, b from t where id = 5", "7|7"),
+        // Before a part that writes.
+        (
+            "with x as (with v as (select nextval('s') as n) insert into t values (6, 6, 6)
+             returning (select n from v) as p, (select n from v) as q) select * from x",
+            "8|8",
+        ),
+        // Only as much of it is computed as the rows need.
+        (
+            "with recursive r(n) as (select 7 union all select n + 1 from r) insert into t select n, n, n from r limit 1",
+            "INSERT 0 1",
+        ),
+        ("with v as (select a from t where id = 7) update t set b = (select a from v) where id = 3 returning b", "7\nUPDATE 1"),
+        ("select nextval('s')", "9"),
+    ]);
+}

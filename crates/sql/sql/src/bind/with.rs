@@ -2,10 +2,11 @@
 //!
 //! Each query of WITH is bound where it is defined. A reference becomes a scan of its number. When the enclosing query is
 //! complete, queries that are referenced once are inlined at the reference (as in PostgreSQL, unless they are MATERIALIZED,
-//! recursive or volatile); the others become [`Plan::With`].
+//! recursive or volatile); the others become [`Plan::With`]. A writing statement has expressions outside of its plan: a query that
+//! they read and that is not inlined becomes a part of a [`Modifying`] statement.
 
 use super::Binder;
-use super::ctes::{Body, WithScope};
+use super::ctes::{Body, Named, WithScope};
 use super::name::fold;
 use super::query::Bound;
 use super::target::UnknownLiterals;
@@ -74,25 +75,21 @@ impl Binder<'_, '_> {
         let scope = self.ctes.open();
         let bound = self.modifying_parts(&scope, query);
         let named = self.ctes.close(&scope);
-        let (mut writing, mut body) = bound?;
-        let mut parts: Vec<(usize, Statement)> = vec![];
-        let mut rows: Vec<(usize, Plan)> = vec![];
+        let (mut writing, body) = bound?;
+        let mut parts = vec![];
         for query in named {
-            let types: Vec<Type> = query.fields.iter().map(|field| field.data_type).collect();
-            let mut part = match (query.body, writing.iter().position(|(number, _)| *number == query.number)) {
-                (_, Some(at)) => writing.swap_remove(at).1,
+            let part = match (query.body, writing.iter().position(|(number, _)| *number == query.number)) {
+                (_, Some(at)) => {
+                    Part { number: query.number, fields: query.fields, statement: writing.swap_remove(at).1 }
+                }
                 (Body::Query { plan, .. }, None) if query.uses > 0 => {
-                    let (plan, fields) = (Arc::from(plan), query.fields);
-                    Statement::Query(plan::Query { plan, fields, locks: false })
+                    Part::of(RunsOnce { number: query.number, plan: Arc::from(plan), fields: query.fields })
                 }
                 _ => continue,
             };
-            read_rows(&mut part, &rows);
-            rows.push((query.number, Plan::no_rows(&types)));
-            parts.push((query.number, part));
+            parts.push(part);
         }
-        read_rows(&mut body, &rows);
-        Ok(Statement::Modifying(Modifying { parts, body: Box::new(body) }))
+        Ok(Statement::Modifying(in_parts(parts, body)))
     }
 
     /// The writing queries of WITH by their numbers, and the body.
@@ -142,7 +139,8 @@ impl Binder<'_, '_> {
         let bound = self.query(&cte.query, UnknownLiterals::Text)?;
         let mut fields = bound.fields;
         self.rename_fields(&mut fields, cte)?;
-        let materialized = cte.materialized.or_else(|| is_volatile(&bound.plan).then_some(true));
+        // What is volatile runs once even if it is written NOT MATERIALIZED.
+        let materialized = if is_volatile(&bound.plan) { Some(true) } else { cte.materialized };
         Ok((bound.plan, fields, materialized))
     }
 
@@ -264,46 +262,58 @@ impl Binder<'_, '_> {
     pub(super) fn close_with(&mut self, scope: WithScope, bound: Result<Bound>) -> Result<Bound> {
         let named = self.ctes.close(&scope);
         let mut bound = bound?;
+        let kept = self.inline(named, |inline| inline(&mut bound.plan, 0));
+        enclose(&mut bound.plan, kept.into_iter().map(|query| (query.number, query.plan)).collect());
+        Ok(bound)
+    }
+
+    /// Closes the scope of the WITH clause before a writing statement: inlines its queries, places them around the statement's
+    /// source, or makes them parts of it if other expressions read them, since each of these would run its own copy.
+    pub(super) fn close_with_writing(&mut self, scope: WithScope, bound: Result<Statement>) -> Result<Statement> {
+        let named = self.ctes.close(&scope);
+        let mut bound = bound?;
+        let kept = self.inline(named, |inline| bound.each_plan_mut(inline));
+        let mut shared = vec![];
+        bound.each_plan_mut(&mut |plan, depth| {
+            if depth > 0 {
+                shared.extend(read_by(plan));
+            }
+        });
+        for query in kept.iter().rev() {
+            if shared.contains(&query.number) {
+                shared.extend(read_by(&query.plan));
+            }
+        }
+        let (parts, around): (Vec<_>, Vec<_>) = kept.into_iter().partition(|query| shared.contains(&query.number));
+        let around: Vec<_> = around.into_iter().map(|query| (query.number, query.plan)).collect();
+        bound.each_plan_mut(&mut |plan, depth| {
+            if depth == 0 {
+                enclose(plan, around.clone());
+            }
+        });
+        match parts.is_empty() {
+            true => Ok(bound),
+            false => Ok(Statement::Modifying(in_parts(parts.into_iter().map(Part::of).collect(), bound))),
+        }
+    }
+
+    /// Inlines the queries of WITH that may be into the plans that `each_plan` visits. Returns the others that are read, in order.
+    fn inline(
+        &mut self,
+        named: Vec<Named>,
+        mut each_plan: impl FnMut(&mut dyn FnMut(&mut Plan, usize)),
+    ) -> Vec<RunsOnce> {
         let mut kept = vec![];
         let mut rest = named.into_iter();
         while let Some(query) = rest.next() {
             let Body::Query { plan, materialized } = query.body else { continue };
-            let moves = match materialized {
-                Some(materialized) => !materialized,
-                None => query.uses <= 1,
-            };
             if query.uses == 0 {
                 continue;
             }
-            if moves {
-                let mut visitor = Inline { number: query.number, plan: &plan, next_number: None };
-                for later in rest.as_mut_slice() {
-                    if let Body::Query { plan, .. } = &mut later.body {
-                        walk::plan(&mut visitor, plan, 0);
-                    }
-                }
-                walk::plan(&mut visitor, &mut bound.plan, 0);
-            } else {
-                kept.push((query.number, Arc::from(plan)));
+            if materialized.unwrap_or(query.uses > 1) {
+                kept.push(RunsOnce { number: query.number, plan: Arc::from(plan), fields: query.fields });
+                continue;
             }
-        }
-        if !kept.is_empty() {
-            bound.plan = Plan::With { queries: kept, body: Box::new(bound.plan) };
-        }
-        Ok(bound)
-    }
-
-    /// Inlines the queries of WITH into a writing statement, which has expressions outside of its plan: each reference becomes
-    /// its query.
-    pub(super) fn close_with_in(
-        &mut self,
-        scope: WithScope,
-        mut each_plan: impl FnMut(&mut dyn FnMut(&mut Plan, usize)),
-    ) {
-        let named = self.ctes.close(&scope);
-        let mut rest = named.into_iter();
-        while let Some(query) = rest.next() {
-            let Body::Query { plan, .. } = query.body else { continue };
             let mut visitor =
                 Inline { number: query.number, plan: &plan, next_number: Some(&mut self.ctes.next_number) };
             for later in rest.as_mut_slice() {
@@ -313,7 +323,47 @@ impl Binder<'_, '_> {
             }
             each_plan(&mut |plan, depth| walk::plan(&mut visitor, plan, depth));
         }
+        kept
     }
+}
+
+/// A query of WITH that is not inlined.
+struct RunsOnce {
+    number: usize,
+    plan: Arc<Plan>,
+    fields: Vec<Field>,
+}
+
+/// A part of a statement, and the columns that other parts read of it under its number.
+struct Part {
+    number: usize,
+    fields: Vec<Field>,
+    statement: Statement,
+}
+
+impl Part {
+    fn of(RunsOnce { number, plan, fields }: RunsOnce) -> Part {
+        let statement = Statement::Query(plan::Query { plan, fields: fields.clone(), locks: false });
+        Part { number, fields, statement }
+    }
+}
+
+/// The statement of these parts, of which each reads the earlier ones. Parts of a part go before it.
+fn in_parts(all: Vec<Part>, mut body: Statement) -> Modifying {
+    let mut parts: Vec<(usize, Statement)> = vec![];
+    let mut rows: Vec<(usize, Plan)> = vec![];
+    for Part { number, fields, mut statement } in all {
+        read_rows(&mut statement, &rows);
+        let types: Vec<Type> = fields.iter().map(|field| field.data_type).collect();
+        rows.push((number, Plan::no_rows(&types)));
+        if let Statement::Modifying(inner) = statement {
+            parts.extend(inner.parts);
+            statement = *inner.body;
+        }
+        parts.push((number, statement));
+    }
+    read_rows(&mut body, &rows);
+    Modifying { parts, body: Box::new(body) }
 }
 
 /// Replaces the scan of a number by its query. Copies of recursive queries get new numbers.
@@ -371,7 +421,8 @@ fn returned_fields(statement: &Statement) -> Vec<Field> {
         Statement::Insert(insert) => &insert.returning,
         Statement::Update(update) => &update.returning,
         Statement::Delete(delete) => &delete.returning,
-        Statement::Query(_) | Statement::Merge(_) | Statement::Modifying(_) => return vec![],
+        Statement::Modifying(modifying) => return returned_fields(&modifying.body),
+        Statement::Query(_) | Statement::Merge(_) => return vec![],
     };
     returning.as_ref().map_or_else(Vec::new, |returning| returning.fields.clone())
 }
@@ -379,22 +430,29 @@ fn returned_fields(statement: &Statement) -> Vec<Field> {
 /// Wraps the plans of a part in the queries that it reads, under their numbers.
 fn read_rows(part: &mut Statement, rows: &[(usize, Plan)]) {
     part.each_plan_mut(&mut |plan, _| {
-        let mut read = vec![];
-        plan.walk(&mut |plan| {
-            if let Plan::CteScan { number } = plan {
-                read.push(*number);
-            }
-        });
-        let queries: Vec<(usize, Arc<Plan>)> = rows
-            .iter()
-            .filter(|(number, _)| read.contains(number))
-            .map(|(number, plan)| (*number, Arc::new(plan.clone())))
-            .collect();
-        if !queries.is_empty() {
-            let body = Box::new(std::mem::replace(plan, Plan::Values { rows: vec![] }));
-            *plan = Plan::With { queries, body };
+        let read = read_by(plan);
+        let queries = rows.iter().filter(|(number, _)| read.contains(number));
+        enclose(plan, queries.map(|(number, plan)| (*number, Arc::new(plan.clone()))).collect());
+    });
+}
+
+/// The queries of WITH that a plan reads.
+fn read_by(plan: &Plan) -> Vec<usize> {
+    let mut read = vec![];
+    plan.walk(&mut |plan| {
+        if let Plan::CteScan { number } = plan {
+            read.push(*number);
         }
     });
+    read
+}
+
+/// Places queries of WITH, if there are any, around a plan.
+fn enclose(plan: &mut Plan, queries: Vec<(usize, Arc<Plan>)>) {
+    if !queries.is_empty() {
+        let body = Box::new(std::mem::replace(plan, Plan::Values { rows: vec![] }));
+        *plan = Plan::With { queries, body };
+    }
 }
 
 /// Returns whether a plan calls a volatile function.

@@ -26,15 +26,7 @@ impl Binder<'_, '_> {
     pub(super) fn writing_with(&mut self, with: Option<&With>, inner: &ast::Statement) -> Result<Statement> {
         let scope = self.open_with(with)?;
         let bound = self.rows(inner);
-        let mut bound = match bound {
-            Ok(bound) => bound,
-            Err(error) => {
-                self.close_with_in(scope, |_| {});
-                return Err(error);
-            }
-        };
-        self.close_with_in(scope, |inline| bound.each_plan_mut(inline));
-        Ok(bound)
+        self.close_with_writing(scope, bound)
     }
 
     /// RETURNING over a row.
