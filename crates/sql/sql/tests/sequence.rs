@@ -156,3 +156,39 @@ fn a_sequence_that_is_used_is_not_dropped() {
     }
     assert_eq!(client.fails("insert into t default values").code(), "23502", "b was serial, and stays NOT NULL");
 }
+
+/// What is volatile and no key of the sort is computed behind it: in the order of the rows, and for those only that are read.
+#[test]
+fn a_sorted_query_takes_values_in_its_order() {
+    let mut client = Client::new(&database());
+    client.run("create table o (id int primary key, x int); insert into o values (1, 30), (2, 10), (3, 20)");
+    client.run("create sequence s; create table w (n bigint, x int)");
+    for (query, expected) in [
+        ("select nextval('s'), x from o order by x", "1|10\n2|20\n3|30"),
+        ("select nextval('s') from o order by x limit 1", "4"),
+        // The rows before OFFSET are read.
+        ("select nextval('s'), x from o order by x limit 1 offset 1", "6|20"),
+        ("select x, nextval('s') + x * 0, 2 * x from o order by 3 desc limit 2", "30|7|60\n20|8|40"),
+        ("insert into w select nextval('s'), x from o order by x returning *", "9|10\n10|20\n11|30"),
+        ("select distinct on (x / 20) x, nextval('s') from o order by x / 20, x", "10|12\n20|13"),
+        ("select x / 20, nextval('s') from o group by x / 20 order by 1 desc", "1|14\n0|15"),
+        (
+            "select row_number() over (order by id desc) as r, nextval('s'), x from o order by x fetch first 1 rows with ties",
+            "2|16|10",
+        ),
+        (
+            "select (select max(i.id) from o i where i.x < o.x) + nextval('s') * 0 as y, id from o order by x",
+            "|2\n2|3\n3|1",
+        ),
+        ("select nextval('s') + y from (select 1 as y) v order by y", "22"),
+        // A key is computed before, and so is what DISTINCT compares.
+        ("select nextval('s') as n, x from o order by n", "22|30\n23|10\n24|20"),
+        ("select distinct nextval('s') as n, x from o order by x", "26|10\n27|20\n25|30"),
+        ("select nextval('s'), x from o order by x for update", "28|10\n29|20\n30|30"),
+    ] {
+        assert_eq!(client.show(query).replace("<null>", ""), expected, "{query}");
+    }
+    client.run("set enable_vectors = force");
+    assert_eq!(client.show("select x, nextval('s') from o order by x desc limit 2"), "30|31\n20|32");
+    assert_eq!(client.show("select nextval('s')"), "33");
+}

@@ -2,8 +2,9 @@
 //!
 //! `scope.rs` resolves names, with `clause.rs` for what each clause may contain and `ctes.rs` for the queries of WITH;
 //! `expression` binds expressions, `coerce.rs`, `record.rs` and `parameter.rs` their types; `from.rs` binds FROM, `select.rs` the
-//! rest of a SELECT, with `calls.rs`, `grouping.rs` and `windows_and_sets.rs` for aggregates, windows and sets; `query.rs`,
-//! `set_operation.rs` and `with.rs` compose queries; `write` binds INSERT, UPDATE and DELETE.
+//! rest of a SELECT, with `calls.rs`, `grouping.rs` and `windows_and_sets.rs` for aggregates, windows and sets, and `postponed.rs`
+//! for what is computed after the sort; `query.rs`, `set_operation.rs` and `with.rs` compose queries; `write` binds INSERT, UPDATE
+//! and DELETE.
 
 mod aggregate;
 mod calls;
@@ -22,6 +23,7 @@ mod meanings;
 pub(crate) mod name;
 mod parameter;
 mod position;
+mod postponed;
 mod printed;
 mod query;
 mod record;

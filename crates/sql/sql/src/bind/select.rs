@@ -7,6 +7,7 @@ use super::found::{Wanted, rows_named};
 use super::grouping::Grouping;
 use super::name::{self, fold};
 use super::position::start;
+use super::postponed::postponed;
 use super::query::{Bound, TrailingClauses, unnested};
 use super::scope::Frame;
 use super::system_column::mentions_ctid;
@@ -54,6 +55,19 @@ pub(crate) fn check_width(columns: usize) -> Result<()> {
     }
     let message = format!("target lists can have at most {MOST_TARGETS} entries");
     Err(SqlError::new(state::TOO_MANY_COLUMNS, message))
+}
+
+impl Parts {
+    /// Whether rows are sorted that may lack columns of the select list: DISTINCT compares all of them.
+    fn is_sorted_first(&self) -> bool {
+        !self.order.is_empty() && !matches!(self.distinct, Distinction::Distinct)
+    }
+
+    /// Whether rows are sorted by a target.
+    fn is_key(&self, target: usize) -> bool {
+        let is_on = matches!(&self.distinct, Distinction::On(on) if on.contains(&target));
+        is_on || self.order.iter().any(|key| key.target == target)
+    }
 }
 
 impl Binder<'_, '_> {
@@ -258,8 +272,9 @@ impl Binder<'_, '_> {
         }
         let mut targets: Vec<Expr> = parts.targets.iter().map(|target| target.expression.clone()).collect();
         plan = self.add_windows_and_sets(plan, width, calls, &mut targets);
+        let above = if parts.is_sorted_first() { postponed(&mut targets, |at| parts.is_key(at)) } else { None };
         plan = projected(plan, targets);
-        plan = self.ordered(plan, &parts, tail)?;
+        plan = self.ordered(plan, &parts, above, tail)?;
         let visible = parts.targets.iter().filter(|target| !target.hidden).count();
         let fields: Vec<Field> =
             parts.targets.iter().filter(|target| !target.hidden).map(|target| target.field.clone()).collect();
@@ -272,7 +287,14 @@ impl Binder<'_, '_> {
         Ok(Bound { plan, fields, places, recursive: false })
     }
 
-    fn ordered(&mut self, mut plan: Plan, parts: &Parts, tail: TrailingClauses<'_>) -> Result<Plan> {
+    /// DISTINCT, ORDER BY, the select list `above` them if parts of it are postponed, locks, LIMIT.
+    fn ordered(
+        &mut self,
+        mut plan: Plan,
+        parts: &Parts,
+        above: Option<Vec<Expr>>,
+        tail: TrailingClauses<'_>,
+    ) -> Result<Plan> {
         let column = |target: usize| {
             let field = &parts.targets[target].field;
             Expr::column(target, field.data_type, field.modifier)
@@ -300,6 +322,9 @@ impl Binder<'_, '_> {
                 Plan::Distinct { input: Box::new(sorted(plan, all)), on: Some(on) }
             }
         };
+        if let Some(columns) = above {
+            plan = Plan::Project { input: Box::new(plan), columns };
+        }
         if !parts.locks.is_empty() {
             check_skipped(&plan, &parts.locks)?;
             plan = Plan::Lock { input: Box::new(plan), tables: parts.locks.clone() };
