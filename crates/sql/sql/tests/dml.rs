@@ -724,3 +724,39 @@ fn with_before_a_write_runs_once() {
         ("select nextval('s')", "9"),
     ]);
 }
+
+/// `SET (a, b) = (SELECT ...)` runs its query once for a row.
+#[test]
+fn a_row_is_assigned_by_one_query() {
+    script(&[
+        ("create sequence s", "CREATE SEQUENCE"),
+        ("create table t (id int primary key, a int, b int)", "CREATE TABLE"),
+        ("insert into t values (1, 0, 0)", "INSERT 0 1"),
+        ("update t set (a, b) = (select nextval('s'), nextval('s'))", "UPDATE 1"),
+        ("select * from t", "1|1|2"),
+        ("insert into t values (2, 0, 0)", "INSERT 0 1"),
+        ("update t set (a, b) = (select nextval('s'), nextval('s') where t.id > 0)", "UPDATE 2"),
+        ("select * from t order by id", "1|3|4\n2|5|6"),
+        // Without a reference to the row it runs once for the statement.
+        ("update t set (b, a) = (select nextval('s'), nextval('s'))", "UPDATE 2"),
+        ("select * from t order by id", "1|8|7\n2|8|7"),
+        (
+            "insert into t values (1, 0, 0) on conflict (id) do update
+             set (a, b) = (select nextval('s'), nextval('s') where t.id > 0) returning *",
+            "1|9|10\nINSERT 0 1",
+        ),
+        (
+            "merge into t using (values (2)) as k(id) on t.id = k.id
+             when matched then update set (a, b) = (select nextval('s'), nextval('s') where t.id > 0)",
+            "MERGE 1",
+        ),
+        ("select * from t order by id", "1|9|10\n2|11|12"),
+        ("update t set (a, b) = (select 1, 2 where false), id = id + 1 where id = 2 returning *", "3||\nUPDATE 1"),
+        ("update t set (a, b) = (select 1, 2), a = 3", "42601: multiple assignments to same column \"a\""),
+        ("update t set (a, a) = (select 1, 2)", "42601: multiple assignments to same column \"a\""),
+        (
+            "update t set (a, b) = (select id, id from t)",
+            "21000: more than one row returned by a subquery used as an expression",
+        ),
+    ]);
+}

@@ -144,9 +144,7 @@ fn updated(
         return Err(second_time());
     }
     let mut new = old.clone();
-    for (column, expression) in &update.assignments {
-        new[*column] = preparation.evaluator.evaluate(exec, expression, &both)?;
-    }
+    preparation.assign(exec, &update.assignments, &both, &mut new)?;
     rules::generate(exec, &statement.generated, &mut new)?;
     rules::check(exec, table, &statement.checks, &new)?;
     Ok(Some(Write::Replace { key, old, new }))

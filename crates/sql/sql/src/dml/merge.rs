@@ -84,9 +84,7 @@ fn write(
         (MergeAction::Delete, Some(key)) => Write::Remove { key: key.clone(), old: old() },
         (MergeAction::Update(assignments), Some(key)) => {
             let mut new = old();
-            for (column, value) in assignments {
-                new[*column] = preparation.evaluator.evaluate(exec, value, row)?;
-            }
+            preparation.assign(exec, assignments, row, &mut new)?;
             rules::generate(exec, &statement.generated, &mut new)?;
             rules::check(exec, &statement.table, &statement.checks, &new)?;
             Write::Replace { key: key.clone(), old: old(), new }

@@ -17,7 +17,7 @@ use crate::catalog::{Oid, Table};
 use crate::context::Exec;
 use crate::error::Result;
 use crate::exec::Cursor;
-use crate::plan::{Delete, Expr, IndexRules, Insert, Path, Plan, Returning, Scan, Update};
+use crate::plan::{Assignment, Delete, Expr, IndexRules, Insert, Path, Plan, Returning, Scan, Update};
 use crate::types::Row;
 use std::sync::Arc;
 
@@ -32,7 +32,10 @@ pub(super) fn can_insert(statement: &Insert) -> bool {
 /// Returns whether an UPDATE can write as it reads.
 pub(super) fn can_update(statement: &Update) -> bool {
     let Update { table, source, assignments, generated, returning, .. } = statement;
-    let changes = |columns: &[usize]| assignments.iter().chain(generated).any(|(column, _)| columns.contains(column));
+    let changes = |columns: &[usize]| {
+        let computed = generated.iter().map(|(column, _)| *column);
+        assignments.iter().flat_map(Assignment::columns).chain(computed).any(|column| columns.contains(&column))
+    };
     let Some(scan) = sole_scan(source, table.oid) else { return false };
     let is_reached_again = match &scan.path {
         Path::All => false,
@@ -42,7 +45,7 @@ pub(super) fn can_update(statement: &Update) -> bool {
         }
     };
     let moves = table.row_key().is_some_and(|index| changes(&index.columns));
-    let reads = assignments.iter().any(|(_, value)| reads(value, table.oid));
+    let reads = assignments.iter().flat_map(Assignment::expressions).any(|value| reads(value, table.oid));
     !is_reached_again && !moves && !reads && !returning_reads(returning.as_ref(), table.oid)
 }
 

@@ -51,9 +51,7 @@ pub(super) fn change(
 ) -> Result<Write> {
     let width = statement.table.columns.len();
     let mut new: Row = row[..width].to_vec();
-    for (column, expression) in &statement.assignments {
-        new[*column] = preparation.evaluator.evaluate(exec, expression, &row)?;
-    }
+    preparation.assign(exec, &statement.assignments, &row, &mut new)?;
     rules::generate(exec, &statement.generated, &mut new)?;
     let old: Row = row[..width].to_vec();
     if statement.returning.is_some() {

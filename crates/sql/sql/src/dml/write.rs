@@ -5,8 +5,8 @@ use crate::catalog::{Oid, Table};
 use crate::context::Exec;
 use crate::error::Result;
 use crate::exec::Evaluator;
-use crate::plan::{Expr, IndexRules};
-use crate::types::Row;
+use crate::plan::{Assignment, Expr, IndexRules};
+use crate::types::{Datum, Row};
 use model::Key;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -63,6 +63,24 @@ impl Preparation {
         let Some(claims) = &mut self.claims else { return Ok(true) };
         exec.memory.take(size_of::<(Oid, Key)>())?;
         Ok(claims.insert((table.oid, key.clone())))
+    }
+
+    /// Puts the values of SET over `row` into the new row.
+    pub fn assign(
+        &mut self,
+        exec: &mut Exec<'_>,
+        assignments: &[Assignment],
+        row: &[Datum],
+        new: &mut [Datum],
+    ) -> Result<()> {
+        for Assignment { record, values } in assignments {
+            let record = record.as_ref().map(|record| self.evaluator.evaluate(exec, record, row)).transpose()?;
+            let over = record.as_ref().map_or(row, std::slice::from_ref);
+            for (column, value) in values {
+                new[*column] = self.evaluator.evaluate(exec, value, over)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -35,7 +35,7 @@ mod tests;
 
 use crate::catalog::Table;
 use crate::env::Vectors;
-use crate::plan::{Expr, ExprKind, MergeClause, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
+use crate::plan::{Assignment, Expr, ExprKind, MergeClause, Plan, Returning, RowLock, Scan, Statement, WhenHeld};
 use crate::stack::ensure_stack;
 use crate::storage::Sample;
 use crate::types::Type;
@@ -143,7 +143,7 @@ pub fn statement(statement: Statement, vectors: Vectors, sizes: &Sizes<'_>) -> S
         Statement::Insert(mut insert) => {
             insert.source = read_only(insert.source, vectors, sizes);
             if let Some(update) = insert.on_conflict.as_mut().and_then(|conflict| conflict.update.as_mut()) {
-                update.assignments.iter_mut().for_each(|(_, value)| in_expression(value, sizes));
+                in_assignments(&mut update.assignments, sizes);
                 update.condition.iter_mut().for_each(|condition| in_expression(condition, sizes));
             }
             in_returning(&mut insert.returning, sizes);
@@ -161,7 +161,7 @@ pub fn statement(statement: Statement, vectors: Vectors, sizes: &Sizes<'_>) -> S
         Statement::Update(mut update) => {
             update.source =
                 Arc::new(owning(optimize(Arc::unwrap_or_clone(update.source), sizes), update.table.columns.len()));
-            update.assignments.iter_mut().for_each(|(_, value)| in_expression(value, sizes));
+            in_assignments(&mut update.assignments, sizes);
             in_returning(&mut update.returning, sizes);
             Statement::Update(update)
         }
@@ -179,6 +179,11 @@ pub fn statement(statement: Statement, vectors: Vectors, sizes: &Sizes<'_>) -> S
             Statement::Delete(delete)
         }
     }
+}
+
+fn in_assignments(assignments: &mut [Assignment], sizes: &Sizes<'_>) {
+    let expressions = assignments.iter_mut().flat_map(Assignment::expressions_mut);
+    expressions.for_each(|expression| in_expression(expression, sizes));
 }
 
 fn in_returning(returning: &mut Option<Returning>, sizes: &Sizes<'_>) {

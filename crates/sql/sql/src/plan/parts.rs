@@ -1,6 +1,6 @@
 //! Plans inside statements.
 
-use super::{Expr, ExprKind, MergeClause, Plan, Statement};
+use super::{Assignment, Expr, ExprKind, MergeClause, Plan, Statement};
 use crate::types::{Datum, Type};
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ impl Statement {
             Statement::Insert(insert) => {
                 visit(Arc::make_mut(&mut insert.source), 0);
                 if let Some(update) = insert.on_conflict.as_mut().and_then(|conflict| conflict.update.as_mut()) {
-                    expressions.extend(update.assignments.iter_mut().map(|(_, value)| value));
+                    expressions.extend(update.assignments.iter_mut().flat_map(Assignment::expressions_mut));
                     expressions.extend(&mut update.condition);
                 }
                 expressions.extend(insert.returning.iter_mut().flat_map(|returning| &mut returning.columns));
             }
             Statement::Update(update) => {
                 visit(Arc::make_mut(&mut update.source), 0);
-                expressions.extend(update.assignments.iter_mut().map(|(_, value)| value));
+                expressions.extend(update.assignments.iter_mut().flat_map(Assignment::expressions_mut));
                 expressions.extend(update.returning.iter_mut().flat_map(|returning| &mut returning.columns));
             }
             Statement::Delete(delete) => {

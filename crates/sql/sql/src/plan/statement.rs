@@ -74,10 +74,19 @@ pub struct OnConflict {
 /// DO UPDATE. Expressions are over the existing row, then the row that was to be inserted (`excluded`).
 #[derive(Clone, Debug)]
 pub struct ConflictUpdate {
-    /// Columns and their new values, of the columns' types.
-    pub assignments: Vec<(usize, Expr)>,
+    /// SET
+    pub assignments: Vec<Assignment>,
     /// WHERE
     pub condition: Option<Expr>,
+}
+
+/// An item of SET.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// `(a, b) = (SELECT ...)`: the row of the subquery as a record, which is evaluated once. The values are over a row of it alone.
+    pub record: Option<Expr>,
+    /// Columns and their new values, of the columns' types and lengths.
+    pub values: Vec<(usize, Expr)>,
 }
 
 /// UPDATE.
@@ -88,8 +97,8 @@ pub struct Update {
     /// Rows: the table's columns as they are, the row's key (bytea), then what FROM adds. A row that comes twice is
     /// updated once, by the first.
     pub source: Arc<Plan>,
-    /// Columns and their new values over the source's row, of the columns' types and lengths.
-    pub assignments: Vec<(usize, Expr)>,
+    /// SET, over the source's row.
+    pub assignments: Vec<Assignment>,
     /// The generated columns over the new row.
     pub generated: Vec<(usize, Expr)>,
     /// The CHECK constraints over the new row, by their place in [`Table::checks`]; then the rules of columns' domains.
@@ -150,8 +159,8 @@ pub enum MergeAction {
     Nothing,
     /// DELETE
     Delete,
-    /// UPDATE: columns and their new values, of the columns' types and lengths.
-    Update(Vec<(usize, Expr)>),
+    /// UPDATE: its SET.
+    Update(Vec<Assignment>),
     /// INSERT: the whole row, defaults filled in; generated columns are still NULL.
     Insert(Vec<Expr>),
 }
@@ -163,12 +172,31 @@ impl Merge {
     }
 }
 
+impl Assignment {
+    /// The columns that it writes.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.values.iter().map(|(column, _)| *column)
+    }
+
+    /// Its expressions.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        self.record.iter().chain(self.values.iter().map(|(_, value)| value))
+    }
+
+    /// Its expressions, mutable.
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.record.iter_mut().chain(self.values.iter_mut().map(|(_, value)| value))
+    }
+}
+
 impl MergeClause {
     /// Its expressions.
     pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let (updated, inserted) = match &mut self.action {
             MergeAction::Nothing | MergeAction::Delete => (None, None),
-            MergeAction::Update(assignments) => (Some(assignments.iter_mut().map(|(_, value)| value)), None),
+            MergeAction::Update(assignments) => {
+                (Some(assignments.iter_mut().flat_map(Assignment::expressions_mut)), None)
+            }
             MergeAction::Insert(row) => (None, Some(row.iter_mut())),
         };
         self.condition.iter_mut().chain(updated.into_iter().flatten()).chain(inserted.into_iter().flatten())

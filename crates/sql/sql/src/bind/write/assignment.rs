@@ -8,25 +8,29 @@ use crate::bind::name::is_default;
 use crate::bind::position::{NOWHERE, start};
 use crate::catalog::{Identity, Table};
 use crate::error::{Result, SqlError, state};
-use crate::plan::{Expr, ExprKind};
-use syntax::ast::{Assignment, AssignmentTarget, Expr as Syntax, ObjectName};
+use crate::plan::{Assignment, Expr, ExprKind};
+use syntax::ast::{self, AssignmentTarget, Expr as Syntax, ObjectName};
 
 impl Binder<'_, '_> {
     /// Binds the assignments of SET over the current row.
-    pub(super) fn assignments(&mut self, table: &Table, assignments: &[Assignment]) -> Result<Vec<(usize, Expr)>> {
-        let mut bound: Vec<(usize, Expr)> = vec![];
+    pub(super) fn assignments(&mut self, table: &Table, assignments: &[ast::Assignment]) -> Result<Vec<Assignment>> {
+        let (mut bound, mut written) = (vec![], vec![]);
         for assignment in assignments {
             let new = match &assignment.target {
-                AssignmentTarget::Column(column) => vec![self.assignment(table, column, &assignment.value)?],
+                AssignmentTarget::Column(column) => {
+                    let value = self.assignment(table, column, &assignment.value)?;
+                    Assignment { record: None, values: vec![value] }
+                }
                 AssignmentTarget::Row(columns) => self.row_assignment(table, columns, &assignment.value)?,
             };
-            for (at, value) in new {
-                if bound.iter().any(|(other, _)| *other == at) {
+            for at in new.columns() {
+                if written.contains(&at) {
                     let message = format!("multiple assignments to same column \"{}\"", table.columns[at].name);
                     return Err(SqlError::new(state::SYNTAX_ERROR, message));
                 }
-                bound.push((at, value));
+                written.push(at);
             }
+            bound.push(new);
         }
         Ok(bound)
     }
@@ -42,7 +46,7 @@ impl Binder<'_, '_> {
     }
 
     /// `(a, b) = (1, 2)`, `(a, b) = (SELECT ...)`
-    fn row_assignment(&mut self, table: &Table, columns: &[ObjectName], value: &Syntax) -> Result<Vec<(usize, Expr)>> {
+    fn row_assignment(&mut self, table: &Table, columns: &[ObjectName], value: &Syntax) -> Result<Assignment> {
         let places: Vec<usize> =
             columns.iter().map(|column| self.written_column(table, column)).collect::<Result<_>>()?;
         let fields: Vec<&Syntax> = match value {
@@ -51,14 +55,15 @@ impl Binder<'_, '_> {
                 self.check_assigned_width(places.len(), bound.fields.len(), value)?;
                 let types: Vec<_> = bound.fields.iter().map(|field| (field.data_type, field.modifier)).collect();
                 let record = row_subquery(bound);
-                let mut assigned = Vec::with_capacity(places.len());
+                let own = Expr::column(0, record.data_type, record.modifier);
+                let mut values = Vec::with_capacity(places.len());
                 for (field, (at, (data_type, modifier))) in places.into_iter().zip(types).enumerate() {
                     self.check_assigned(table, at)?;
-                    let kind = ExprKind::Field(Box::new(record.clone()), field);
+                    let kind = ExprKind::Field(Box::new(own.clone()), field);
                     let value: LocatedExpr = (Expr { kind, data_type, modifier }, NOWHERE);
-                    assigned.push((at, self.value_for(value, table, at)?));
+                    values.push((at, self.value_for(value, table, at)?));
                 }
-                return Ok(assigned);
+                return Ok(Assignment { record: Some(record), values });
             }
             Syntax::Row { fields, .. } => fields.iter().collect(),
             Syntax::Nested(field) => vec![field],
@@ -68,7 +73,8 @@ impl Binder<'_, '_> {
             }
         };
         self.check_assigned_width(places.len(), fields.len(), value)?;
-        columns.iter().zip(fields).map(|(column, field)| self.assignment(table, column, field)).collect()
+        let values = columns.iter().zip(fields).map(|(column, field)| self.assignment(table, column, field));
+        Ok(Assignment { record: None, values: values.collect::<Result<_>>()? })
     }
 
     fn check_assigned_width(&self, columns: usize, values: usize, value: &Syntax) -> Result<()> {
