@@ -114,6 +114,37 @@ fn entries_follow_their_rows_through_everything() {
     }
 }
 
+/// A value that is equal to the one before may still make another entry, or a predicate true.
+#[test]
+fn entries_follow_values_that_only_look_different() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        client.run("CREATE TABLE e (id int PRIMARY KEY, n numeric, j jsonb, k numeric UNIQUE, x int)");
+        client.run("CREATE INDEX e_n ON e ((n::text)); CREATE INDEX e_j ON e ((j::text))");
+        client.run("CREATE INDEX e_x ON e (x) WHERE k::text = '1.00'");
+        client.run("INSERT INTO e VALUES (1, 1.0, '[1.0]', 1.0, 7), (2, 2.0, '[2.0]', 2.0, 7)");
+        client.run("UPDATE e SET n = 1.00, j = '[1.00]', k = 1.00 WHERE id = 1");
+        for (condition, index, expected) in [
+            ("n::text = '1.00'", "e_n", "1|1.00"),
+            ("n::text = '1.0'", "e_n", ""),
+            ("j::text = '[1.00]'", "e_j", "1|1.00"),
+            ("j::text = '[1.0]'", "e_j", ""),
+            ("x = 7 AND k::text = '1.00'", "e_x", "1|1.00"),
+            ("k = 1", "e_k_key", "1|1.00"),
+        ] {
+            let query = format!("SELECT id, n FROM e WHERE {condition}");
+            assert_path(&mut client, &query, &format!("using {index} on"));
+            assert_eq!(client.show(&query), expected, "{query}");
+        }
+        client.run("UPDATE e SET n = 1.0, j = '[1.0]', k = 1.0 WHERE id = 1");
+        for gone in ["n::text = '1.00'", "j::text = '[1.00]'", "x = 7 AND k::text = '1.00'"] {
+            assert_eq!(client.show(&format!("SELECT * FROM e WHERE {gone}")), "", "{gone}");
+        }
+        assert_eq!(client.show("SELECT id FROM e WHERE n::text = '1.0'"), "1");
+        assert_eq!(client.fails("INSERT INTO e VALUES (3, 0, '0', 1.000)").code(), "23505");
+    }
+}
+
 /// What cascades through foreign keys keeps entries too.
 #[test]
 fn actions_of_foreign_keys_keep_entries() {

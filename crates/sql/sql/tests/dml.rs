@@ -461,6 +461,35 @@ fn set_null_and_set_default() {
     ]);
 }
 
+/// A key that only looks different is handed on by CASCADE; a reference that only looks different is still the same reference.
+#[test]
+fn cascades_hand_on_how_a_key_looks() {
+    script(&[
+        ("create table p (n numeric primary key)", "CREATE TABLE"),
+        ("create table c (id int primary key, n numeric references p on update cascade)", "CREATE TABLE"),
+        ("create table s (n numeric primary key references s on update cascade)", "CREATE TABLE"),
+        ("create table a (n numeric references p)", "CREATE TABLE"),
+        ("create table r (n numeric references p on update restrict)", "CREATE TABLE"),
+        ("insert into p values (1.0), (2.0)", "INSERT 0 2"),
+        ("insert into c values (1, 1.0), (2, 1)", "INSERT 0 2"),
+        ("insert into a values (1)", "INSERT 0 1"),
+        ("insert into s values (1.0)", "INSERT 0 1"),
+        ("update p set n = 1.00 where n = 1", "UPDATE 1"),
+        ("select * from c order by id", "1|1.00\n2|1.00"),
+        ("select * from a", "1"),
+        ("update s set n = 1.00", "UPDATE 1"),
+        ("select * from s", "1.00"),
+        ("update c set n = 1.000 where id = 2", "UPDATE 1"),
+        ("select * from c order by id", "1|1.00\n2|1.000"),
+        ("insert into r values (2.00)", "INSERT 0 1"),
+        ("update p set n = 2.0 where n = 2", "UPDATE 1"),
+        (
+            "update p set n = 2.00 where n = 2",
+            "23503: update or delete on table \"p\" violates foreign key constraint \"r_n_fkey\" on table \"r\"\nDETAIL: Key (n)=(2.0) is still referenced from table \"r\".",
+        ),
+    ]);
+}
+
 #[test]
 fn restrict_and_no_action() {
     script(&[

@@ -34,11 +34,11 @@ impl<'r> IndexedRow<'r> {
     /// Errors of the expressions.
     pub(super) fn before_and_after(
         exec: &mut Exec<'_>,
-        (table, rules): Target<'_>,
+        rules: &IndexRules,
         old: &'r [Datum],
         new: &'r [Datum],
     ) -> Result<(IndexedRow<'r>, IndexedRow<'r>)> {
-        let concerns = |rule: &IndexRule| !same(table, &rule.columns, old, new);
+        let concerns = |rule: &IndexRule| !same(&rule.columns, old, new);
         Ok((IndexedRow::for_some(exec, rules, old, concerns)?, IndexedRow::for_some(exec, rules, new, concerns)?))
     }
 

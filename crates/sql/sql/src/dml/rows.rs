@@ -10,7 +10,7 @@ use crate::context::Exec;
 use crate::error::{Result, SqlError, state};
 use crate::plan::IndexRules;
 use crate::storage;
-use crate::types::{Datum, Row, Type, equal_typed};
+use crate::types::{Datum, Row, Type, equal_typed, identical};
 use model::{Columns, Key, RowBuf, TableId};
 use std::marker::PhantomData;
 use tables::entries;
@@ -62,7 +62,7 @@ pub(crate) fn replace(
     let mut buffer = RowBuf::new();
     storage::encode_row(new, &table.columns, &mut buffer)?;
     let (before, after) = match key == &*new_key {
-        true => IndexedRow::before_and_after(exec, target, old, new)?,
+        true => IndexedRow::before_and_after(exec, rules, old, new)?,
         false => (IndexedRow::new(exec, rules, old)?, IndexedRow::new(exec, rules, new)?),
     };
     let change = entries::Change { key, old: &before, new_key: &new_key, new: &after };
@@ -143,9 +143,14 @@ pub(crate) fn exists(exec: &mut Exec<'_>, table: &Table, index: &Index, values: 
     found.map_err(|error| exec.explain(error.into()))
 }
 
-/// Returns whether two rows of a table agree in these columns.
-pub(crate) fn same(table: &Table, columns: &[usize], left: &[Datum], right: &[Datum]) -> bool {
+/// Returns whether two rows of a table have equal values in these columns.
+pub(super) fn equal_in(table: &Table, columns: &[usize], left: &[Datum], right: &[Datum]) -> bool {
     columns.iter().all(|&column| equal_typed(table.columns[column].data_type, &left[column], &right[column]))
+}
+
+/// Returns whether two rows have the same values in these columns, not only equal ones: what is computed of them is the same too.
+pub(super) fn same(columns: &[usize], left: &[Datum], right: &[Datum]) -> bool {
+    columns.iter().all(|&column| identical(&left[column], &right[column]))
 }
 
 /// The engine table and key where a unique index has the entry of a row; `None`: nowhere, since a column is NULL, or the index leaves
@@ -237,16 +242,13 @@ impl<'r> entries::Rows for Rows<'_, 'r> {
     }
 
     fn agree(&self, index: &Index, left: &IndexedRow<'r>, right: &IndexedRow<'r>) -> bool {
-        let (table, rules) = self.target;
+        let (_, rules) = self.target;
         if left.is_untouched(index) {
             return true;
         }
         match (left.values(rules, index), right.values(rules, index)) {
             (None, None) => true,
-            (Some(left), Some(right)) => {
-                let mut pairs = rules.types(table, index).zip(left.into_iter().zip(right));
-                pairs.all(|(data_type, (left, right))| equal_typed(data_type, left, right))
-            }
+            (Some(left), Some(right)) => left.into_iter().zip(right).all(|(left, right)| identical(left, right)),
             _ => false,
         }
     }

@@ -130,18 +130,19 @@ impl KeyChecks {
         old: &[Datum],
         new: &[Datum],
     ) -> Result<()> {
-        let changes = |index: &Index| !rows::same(table, &index.columns, old, new);
+        let changes = |index: &Index| !rows::same(&index.columns, old, new);
         self.note_repeated(exec, table, new, changes)?;
         if !exec.asks_foreign_keys(table) {
             return Ok(());
         }
         for constraint in self.referring(exec, table)?.iter() {
-            if !rows::same(table, &constraint.key().referenced_columns, old, new) {
+            // CASCADE hands on a value that is equal but looks different too.
+            if !rows::same(&constraint.key().referenced_columns, old, new) {
                 self.departs(exec, constraint, old, Some(new))?;
             }
         }
         for (at, foreign_key) in table.foreign_keys.iter().enumerate() {
-            if !rows::same(table, &foreign_key.columns, old, new) {
+            if !rows::equal_in(table, &foreign_key.columns, old, new) {
                 self.refers(exec, Constraint { child: table.clone(), at }, new)?;
             }
         }
