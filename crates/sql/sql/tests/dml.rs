@@ -299,6 +299,45 @@ fn on_conflict_passes_over_or_updates() {
     ]);
 }
 
+/// A row that is updated leaves its old key to the rows after it.
+#[test]
+fn on_conflict_leaves_a_key_that_moves() {
+    script(&[
+        ("create table k (a int unique, b int)", "CREATE TABLE"),
+        ("insert into k values (1, 1)", "INSERT 0 1"),
+        ("insert into k values (1, 10), (1, 20) on conflict (a) do update set a = excluded.a + 100", "INSERT 0 2"),
+        ("select * from k order by a", "1|20\n101|1"),
+        // The third row meets the second, which the statement has inserted itself.
+        (
+            "insert into k values (1, 10), (1, 20), (1, 30) on conflict (a) do update set a = excluded.a + 200",
+            "21000: ON CONFLICT DO UPDATE command cannot affect row a second time\nHINT: Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+        ),
+        (
+            "insert into k values (101, 10), (301, 20) on conflict (a) do update set a = 301",
+            "21000: ON CONFLICT DO UPDATE command cannot affect row a second time\nHINT: Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+        ),
+        (
+            "insert into k values (1, 10), (1, 20) on conflict (a) do update set b = 0",
+            "21000: ON CONFLICT DO UPDATE command cannot affect row a second time\nHINT: Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+        ),
+        ("select * from k order by a", "1|20\n101|1"),
+        ("create table t (id int primary key, u text unique, n int default 0)", "CREATE TABLE"),
+        ("create unique index on t (lower(u)) where n < 5", "CREATE INDEX"),
+        ("insert into t values (1, 'a')", "INSERT 0 1"),
+        (
+            "insert into t values (1, 'b'), (1, 'a') on conflict (id) do update set id = 2, u = excluded.u returning *",
+            "2|b|0\n1|a|0\nINSERT 0 2",
+        ),
+        (
+            "insert into t values (3, 'A'), (4, 'A') on conflict (lower(u)) where n < 5 do update set n = 7 returning *",
+            "1|a|7\n4|A|0\nINSERT 0 2",
+        ),
+        ("select * from t order by id", "1|a|7\n2|b|0\n4|A|0"),
+        ("select id from t where lower(u) = 'a' and n < 5", "4"),
+        ("insert into t values (5, 'a') on conflict (u) do update set n = 8 returning *", "1|a|8\nINSERT 0 1"),
+    ]);
+}
+
 #[test]
 fn generated_columns_follow() {
     script(&[

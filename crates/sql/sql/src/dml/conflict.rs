@@ -16,8 +16,8 @@ use std::collections::HashSet;
 struct ClaimedKeys {
     /// The keys of new rows in unique indexes.
     places: HashSet<(TableId, Key)>,
-    /// The rows that are updated.
-    rows: HashSet<Key>,
+    /// Those that updated rows had: free, unless a new row has them, though the engine has them until the writes are applied.
+    vacated: HashSet<(TableId, Key)>,
 }
 
 /// The row that has the values of a new row in one of the arbiters.
@@ -48,17 +48,14 @@ pub(super) fn prepare<'s>(
             (ConflictingRow::Nothing, _) => Some(Write::Insert(row)),
             (_, None) => None,
             (ConflictingRow::Own, Some(_)) => return Err(second_time()),
-            (ConflictingRow::Row(key), Some(_)) if taken.rows.contains(&key) => return Err(second_time()),
-            (ConflictingRow::Row(key), Some(update)) => updated(exec, statement, update, key, row, preparation)?
-                .inspect(|write| {
-                    if let Write::Replace { key, .. } = write {
-                        taken.rows.insert(key.clone());
-                    }
-                }),
+            (ConflictingRow::Row(key), Some(update)) => updated(exec, statement, update, key, row, preparation)?,
         };
         let Some(write) = write else { continue };
+        if let Write::Replace { old, .. } = &write {
+            add_places(exec, statement, old, &mut taken.vacated)?;
+        }
         let (Write::Insert(now) | Write::Replace { new: now, .. } | Write::Remove { old: now, .. }) = &write;
-        take(exec, statement, now, &mut taken)?;
+        add_places(exec, statement, now, &mut taken.places)?;
         let found = !matches!(write, Write::Insert(_));
         returned.extend(returning::inserted(exec, preparation, statement.returning.as_ref(), now, found)?);
         writes.push(write);
@@ -88,6 +85,9 @@ fn meets(
         if taken.places.contains(&place) {
             return Ok(ConflictingRow::Own);
         }
+        if taken.vacated.contains(&place) {
+            continue;
+        }
         if let Some(key) = rows::find_at(exec, index, place)? {
             return Ok(ConflictingRow::Row(key));
         }
@@ -95,14 +95,19 @@ fn meets(
     Ok(ConflictingRow::Nothing)
 }
 
-/// Records the keys of a new row in the unique indexes.
-fn take(exec: &mut Exec<'_>, statement: &Insert, row: &[Datum], taken: &mut ClaimedKeys) -> Result<()> {
+/// Records the keys of a row in the unique indexes.
+fn add_places(
+    exec: &mut Exec<'_>,
+    statement: &Insert,
+    row: &[Datum],
+    places: &mut HashSet<(TableId, Key)>,
+) -> Result<()> {
     let target = (&*statement.table, &statement.rules);
     let indexed = IndexedRow::new(exec, target.1, row)?;
     for index in target.0.indexes.iter().filter(|index| index.is_exclusive()) {
         if let Some(place) = rows::unique_place_of(target, index, &indexed)? {
             exec.memory.take(size_of::<(TableId, Key)>())?;
-            taken.places.insert(place);
+            places.insert(place);
         }
     }
     Ok(())
