@@ -104,7 +104,7 @@ fn batches_run_below_an_operator_of_rows() {
     for database in databases() {
         let mut client = Client::new(&database);
         fill(&mut client);
-        let query = "SELECT g.note, count(*) FROM (SELECT shop, sum(amount) OVER (PARTITION BY shop) AS all_of, n \
+        let query = "SELECT g.note, count(*), max(all_of) FROM (SELECT shop, sum(amount) OVER (PARTITION BY shop) AS all_of, n \
              FROM (SELECT shop, amount, count(*) AS n FROM sales GROUP BY shop, amount) s) w \
              JOIN goods g ON g.id = w.shop WHERE w.n > 0 GROUP BY g.note";
         client.run("SET enable_vectors = force");

@@ -375,6 +375,56 @@ fn outer_joins_make_the_columns_that_are_read() {
     }
 }
 
+/// What is computed for a column that nobody reads is not evaluated, by rows or over batches, where PostgreSQL does not either.
+#[test]
+fn what_nobody_reads_is_not_computed() {
+    let mut client = Client::new(&common::database());
+    client.run("CREATE TABLE z (a int, b int); INSERT INTO z VALUES (1, 0); CREATE SEQUENCE s");
+    client.run("CREATE VIEW zv AS SELECT a, 1 / b AS r FROM z");
+    for vectors in ["off", "force"] {
+        client.run(&format!("SET enable_vectors = {vectors}"));
+        for query in [
+            "SELECT a FROM zv",
+            "SELECT count(*) FROM zv",
+            "SELECT max(a) FROM zv",
+            "SELECT z.a FROM z LEFT JOIN zv ON z.a = zv.a",
+            "SELECT a FROM (SELECT a, r + 1 AS q FROM zv) i ORDER BY a",
+            "SELECT a FROM (SELECT a, sum(1 / b) AS r FROM z GROUP BY a) g",
+            "SELECT m FROM (SELECT a, sum(1 / b) AS r, max(a) AS m, count(1 / b) FROM z GROUP BY a) g",
+            "SELECT count(*) FROM (SELECT sum(1 / b) FROM z) g",
+            "SELECT count(*) FROM (SELECT min(b), max(1 / b) FROM z) g",
+            "SELECT a FROM (SELECT a, sum(1 / b) OVER (ORDER BY a) AS r FROM z) w",
+            "SELECT n FROM (SELECT sum(1 / b) OVER (ORDER BY a) AS r, count(*) OVER (ORDER BY a) AS n FROM z) w",
+            "SELECT a FROM (SELECT a, 1 / b AS r FROM z ORDER BY a LIMIT 1) l",
+            "SELECT a FROM (SELECT DISTINCT ON (a) a, 1 / b AS r FROM z ORDER BY a) d",
+            "SELECT a FROM (SELECT a, generate_series(1, 1), sum(1 / b) AS r FROM z GROUP BY a) s",
+            "SELECT a FROM z, LATERAL (SELECT 1 / z.b AS r) l",
+            "SELECT a FROM zv, LATERAL (SELECT r + 1 AS q) l",
+            "SELECT 1 WHERE EXISTS (SELECT 1 / b FROM z)",
+            "WITH v AS (SELECT a, 1 / b AS r FROM z) SELECT a FROM v",
+            "SELECT (SELECT a FROM zv)",
+            "SELECT count(a) - 1 FROM (SELECT a, 1 / b AS r FROM z UNION ALL SELECT a, 1 / b FROM z) u",
+        ] {
+            assert_eq!(client.show(query), "1", "{query}");
+        }
+        for query in [
+            "SELECT a FROM (SELECT DISTINCT a, 1 / b AS r FROM z) d",
+            "SELECT a FROM (SELECT a, 1 / b AS r FROM z UNION SELECT a, 1 / b FROM z) u",
+            "SELECT a FROM (SELECT a, 1 / b AS r FROM z ORDER BY r LIMIT 1) l",
+            "SELECT a FROM (SELECT a, count(*) FROM z GROUP BY a, 1 / b) g",
+            "SELECT a FROM zv WHERE r > 0",
+            "WITH v AS (SELECT a, 1 / b AS r FROM z) SELECT p.a FROM v p, v q",
+        ] {
+            assert_eq!(client.fails(query).code(), "22012", "{query}");
+        }
+        // A side effect happens.
+        client.run("SELECT setval('s', 1)");
+        assert_eq!(client.show("SELECT a FROM (SELECT a, nextval('s') FROM z) v"), "1");
+        assert_eq!(client.show("SELECT a FROM (SELECT a, sum(nextval('s')) FROM z GROUP BY a) v"), "1");
+        assert_eq!(client.show("SELECT nextval('s')"), "4");
+    }
+}
+
 #[test]
 fn explain_shows_how_a_limit_is_sorted() {
     let database = common::database();

@@ -3,7 +3,7 @@
 //! The passes, in order: `with.rs` inlines queries of WITH that are read once; `decorrelate.rs` turns subqueries into joins;
 //! `filters.rs` moves conditions down to the source of their columns; `joins.rs` puts joins into the cheapest order; `access.rs`
 //! chooses indexes, with `conditions.rs` for the conditions on a column; `order.rs` drops sorts that an index makes unnecessary;
-//! `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` finds unused columns. `columns.rs` renumbers
+//! `min_max.rs` reads `min` and `max` from the ends of an index; `column_pruning.rs` leaves out unused columns. `columns.rs` renumbers
 //! columns when an expression moves; `factor.rs` takes conditions out of an OR. `sizes.rs` asks the engine for the sizes of tables,
 //! and `sampled.rs` evaluates conditions for sampled rows; by these `estimate.rs` estimates rows and costs, by rows and over batches,
 //! and `vectors.rs` chooses, last, what runs over batches
