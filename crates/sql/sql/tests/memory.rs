@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::Client;
+use common::{Answer, Client};
 use seriatim_sql::database::{Database, Options};
+use seriatim_sql::session::Outcome;
 use seriatim_sql::store::{Engine, Store};
 use std::sync::Arc;
 
@@ -59,6 +60,32 @@ const GREEDY: &[&str] = &[
     "SELECT format('%900000000s', 'x')",
     "SELECT translate(repeat('x', 900000000), 'x', 'y')",
 ];
+
+/// A statement's syntax takes many times its text, before anything else of it is counted.
+#[test]
+fn the_syntax_of_a_long_text_is_counted() {
+    let database = small();
+    let mut client = Client::new(&database);
+    client.run("CREATE TABLE t (i bigint)");
+    let idle = database.budget.used();
+    let long = format!("SELECT count(*) FROM (VALUES {}(1)) v", "(1),".repeat(50_000));
+    let error = client.fails(&long);
+    assert_eq!(error.code(), "53200", "{error:?}");
+    assert!(error.fields().hint.as_deref().is_some_and(|hint| hint.contains("COPY")), "{error:?}");
+    assert_eq!(client.session.parse("s", &long, &[]).expect_err("as long").code(), "53200");
+    client.session.sync(true).expect("Sync");
+    assert_eq!(database.budget.used(), idle, "nothing is kept");
+
+    let string = "a, b ".repeat(20_000);
+    assert_eq!(client.show(&format!("SELECT length('{string}')")), "100000", "a string is one token");
+    let copied = format!("COPY t FROM STDIN; SELECT {}1", "1 + ".repeat(500));
+    let outcome = client.session.simple(&copied, &mut Answer::default()).expect("it waits for data");
+    assert!(matches!(outcome, Outcome::CopyIn { .. }) && database.budget.used() > idle, "the rest is counted");
+    client.session.copy_data(b"7\n").expect("data");
+    client.session.copy_done(&mut Answer::default()).expect("the end");
+    assert_eq!(database.budget.used(), idle);
+    assert_eq!(client.show("SELECT i FROM t"), "7");
+}
 
 #[test]
 fn greedy_statements_end_in_53200_and_leave_nothing() {

@@ -7,6 +7,7 @@
 //! - `merge.rs` reads MERGE, of which the parser knows another form.
 //! - `lower` turns the parser's tree into `ast`, our own. `carried.rs` handles the clauses that the parser's tree has no node for.
 //! - `dialect.rs`, `translate.rs` and `rewrite.rs` rewrite text that the parser does not read.
+//! - `measure.rs` tells how much memory parsing takes.
 //! - `missing.rs` names what PostgreSQL has and this server lacks.
 
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ mod depth;
 mod dialect;
 mod keywords;
 mod lower;
+mod measure;
 mod merge;
 mod missing;
 mod reader;
@@ -28,6 +30,7 @@ mod translate;
 
 pub use command::{Command, Declare, Discard, ExplainFormat, ExplainOptions, Fetch, Modes, Rows};
 pub use keywords::is_reserved;
+pub use measure::parsing_bytes;
 
 use pgtypes::{Error, Result, state};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -86,7 +89,9 @@ pub fn statements(sql: &str) -> Result<Vec<Parsed>> {
 
 fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
     let dialect = PostgreSqlDialect {};
-    Tokenizer::new(&dialect, text).tokenize_with_location().map_err(|error| broken_token(text, &error))
+    let mut tokens = Vec::with_capacity(measure::tokens_at_most(text));
+    let read = Tokenizer::new(&dialect, text).tokenize_with_location_into_buf(&mut tokens);
+    read.map(|()| tokens).map_err(|error| broken_token(text, &error))
 }
 
 /// Parses the one statement of a text; `None` if it is empty.
@@ -114,7 +119,7 @@ pub(crate) fn syntax(text: &str, tokens: &[TokenWithSpan]) -> Result<sqlparser::
     let dialect = dialect::Dialect::new(tokens);
     let translated = translate::translate(tokens);
     let mut parser =
-        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&translated));
+        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(translated));
     let statement = parser.parse_statement().map_err(|error| broken_syntax(text, tokens, &error))?;
     match &parser.peek_token_ref().token {
         Token::EOF => Ok(statement),
@@ -130,8 +135,9 @@ pub fn expression(text: &str) -> Result<ast::Expr> {
     let tokens = tokens_of(text)?;
     depth::check(&tokens)?;
     let dialect = dialect::Dialect::new(&tokens);
-    let mut parser =
-        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&tokens));
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(NESTING)
+        .with_tokens_with_locations(rewrite::rewrite(tokens.clone()));
     let parsed = parser.parse_expr().map_err(|error| broken_syntax(text, &tokens, &error))?;
     lower::expr(parsed).map_err(|refusal| refusal.in_text(text))
 }
@@ -149,8 +155,9 @@ pub fn data_type(text: &str) -> Result<ast::DataType> {
     let tokens = tokens_of(text)?;
     depth::check(&tokens)?;
     let dialect = dialect::Dialect::new(&tokens);
-    let mut parser =
-        Parser::new(&dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(&tokens));
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(NESTING)
+        .with_tokens_with_locations(rewrite::rewrite(tokens.clone()));
     let parsed = parser.parse_data_type().map_err(|error| broken_syntax(text, &tokens, &error))?;
     match &parser.peek_token_ref().token {
         Token::EOF => Ok(lower::data_type(parsed)),

@@ -36,9 +36,8 @@ impl<'a> Reader<'a> {
     /// A reader of these tokens, by rules that bound its work.
     pub(crate) fn new(text: &'a str, dialect: &'a Dialect, tokens: &'a [TokenWithSpan]) -> Reader<'a> {
         let translated = translate::translate(tokens);
-        let parser = Parser::new(dialect)
-            .with_recursion_limit(NESTING)
-            .with_tokens_with_locations(rewrite::rewrite(&translated));
+        let parser =
+            Parser::new(dialect).with_recursion_limit(NESTING).with_tokens_with_locations(rewrite::rewrite(translated));
         Reader { text, tokens, parser, without_effect: Vec::new() }
     }
 

@@ -13,12 +13,11 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
 /// The tokens of a statement or an expression in `sqlparser`'s words.
-pub fn rewrite(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+pub fn rewrite(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     if !tokens.windows(2).any(concerns) {
-        return tokens.to_vec();
+        return tokens;
     }
-    let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
-    let tokens: Vec<TokenWithSpan> = tokens.iter().filter(is_word).cloned().collect();
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
     let mut pass = Pass { tokens: &tokens, at: 0, out: Vec::with_capacity(tokens.len() + 8), levels: vec![] };
     pass.levels.push(Level::default());
     while pass.at < tokens.len() {

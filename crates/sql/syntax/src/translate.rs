@@ -9,7 +9,9 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 /// Returns the tokens of a statement without spaces, translated.
 pub fn translate(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let is_word = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
-    let mut tokens: Vec<TokenWithSpan> = tokens.iter().filter(is_word).cloned().collect();
+    let words = tokens.iter().filter(is_word);
+    let mut tokens = Vec::with_capacity(words.clone().count());
+    tokens.extend(words.cloned());
     let mut at = 0;
     while at < tokens.len() {
         if is_label(&tokens, at) {

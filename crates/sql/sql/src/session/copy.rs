@@ -104,7 +104,7 @@ impl Session {
 
     fn end_copy(&mut self, error: SqlError) -> SqlError {
         let error = self.explain(error);
-        self.rest.clear();
+        self.forget_rest();
         self.fail_open();
         error
     }

@@ -20,6 +20,7 @@ impl Session {
     fn parse_text(&mut self, name: &str, sql: &str, parameters: &[u32]) -> Result<()> {
         self.begin_statement(sql);
         self.check_statement_bytes(sql)?;
+        let _memory = self.reserve_parsing(sql)?;
         let parsed = syntax::statement(sql)?;
         if let Some(parsed) = &parsed {
             self.check_failed(&parsed.command)?;

@@ -173,6 +173,8 @@ pub struct Session {
     copy: Option<copy::Running>,
     /// What is left of a simple query while its COPY waits for data.
     rest: VecDeque<syntax::Parsed>,
+    /// Memory of a simple query's syntax, until the query ends.
+    parsing: Option<Memory>,
     /// Whether a simple query is being run.
     in_text: bool,
     completion: Completion,
@@ -221,6 +223,7 @@ impl Session {
             portals_entered: 0,
             copy: None,
             rest: VecDeque::new(),
+            parsing: None,
             in_text: false,
             completion: Completion::AtOnce,
             awaited: rests_on,

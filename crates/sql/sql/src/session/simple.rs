@@ -4,10 +4,14 @@ use super::portal::{Portal, changed};
 use super::prepared::{NO_PARAMETERS, Prepared};
 use super::{Outcome, Session, Sink};
 use crate::error::{Result, SqlError, state};
+use crate::memory::Memory;
 use env::Retries;
 use model::retry::{self, Failure};
 use std::sync::Arc;
 use syntax::{Command, Parsed};
+
+/// Bytes of a text whose parsing is not counted.
+const UNCOUNTED_TEXT: usize = 1024;
 
 /// Relation of a statement to its transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,6 +44,7 @@ impl Session {
             }
             return self.run_alone_or_in_block(sink, &mut |session, sink| session.run_recent(&prepared, sink));
         }
+        self.parsing = self.reserve_parsing(sql)?;
         let statements = syntax::statements(sql).inspect_err(|_| self.fail_open())?;
         if statements.is_empty() {
             sink.empty();
@@ -127,13 +132,21 @@ impl Session {
         let outcome = committed.map_err(|error| {
             let error = self.explain(error);
             self.count_error(&error);
-            self.rest.clear();
             self.fail_open();
             error
         });
+        if !matches!(outcome, Ok(Outcome::CopyIn { .. })) {
+            self.forget_rest();
+        }
         self.end_statement(sink);
         self.show_idle();
         outcome
+    }
+
+    /// Drops what is left of a simple query.
+    pub(super) fn forget_rest(&mut self) {
+        self.rest.clear();
+        self.parsing = None;
     }
 
     /// Handles an error: a block becomes a failed block, an implicit transaction is rolled back.
@@ -277,6 +290,22 @@ impl Session {
         let message = format!("statement too long: {} bytes of {limit} allowed", sql.len());
         Err(SqlError::new(state::PROGRAM_LIMIT_EXCEEDED, message)
             .hint("Split it, load rows with COPY, or raise --statement-size."))
+    }
+
+    /// Counts the memory that a text takes until its statements are planned, in the limit of all statements. A short one takes too
+    /// little to be counted.
+    ///
+    /// # Errors
+    /// 53200
+    pub(super) fn reserve_parsing(&self, sql: &str) -> Result<Option<Memory>> {
+        if sql.len() <= UNCOUNTED_TEXT {
+            return Ok(None);
+        }
+        let refused = |mut error: SqlError| {
+            error.fields_mut().hint = Some("Split the statement, load rows with COPY, or raise --memory.".to_owned());
+            error
+        };
+        self.reserve(syntax::parsing_bytes(sql)).map(Some).map_err(refused)
     }
 
     /// # Errors
