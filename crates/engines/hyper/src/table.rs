@@ -95,7 +95,7 @@ impl Table {
         let own = self.inserter();
         let mut inserter = own.lock().unwrap_or_else(PoisonError::into_inner);
         if inserter.free.is_empty() && inserter.next.is_none() {
-            inserter.free = self.places_of_others(own);
+            self.take_places_of_others(own, &mut inserter.free);
         }
         if let Some(place) = inserter.free.pop() {
             return place;
@@ -111,18 +111,29 @@ impl Table {
 
     /// Gives a place back.
     pub fn free_place(&self, place: Place) {
-        self.inserter().lock().unwrap_or_else(PoisonError::into_inner).free.push(place);
+        let mut inserter = self.inserter().lock().unwrap_or_else(PoisonError::into_inner);
+        self.add_places(&mut inserter.free, [place]);
     }
 
-    /// Half of the free places of some other threads, if any have some: rows need not be deleted where they are inserted. Waits for
+    /// Takes half of the free places of some other threads, if any have some: rows need not be deleted where they are inserted. Waits for
     /// nobody, since the caller has its own latch.
-    fn places_of_others(&self, own: &Mutex<Inserter>) -> Vec<Place> {
+    fn take_places_of_others(&self, own: &Mutex<Inserter>, free: &mut Vec<Place>) {
         let others = self.inserters.iter().map(|other| &**other).filter(|other| !ptr::eq(*other, own));
         let found = others.filter_map(|other| other.try_lock().ok()).find(|other| !other.free.is_empty());
-        found.map_or_else(Vec::new, |mut other| {
+        if let Some(mut other) = found {
             let half = other.free.len() / 2;
-            other.free.split_off(half)
-        })
+            self.add_places(free, other.free.drain(half..));
+        }
+    }
+
+    /// Adds places to a list of free ones, whose memory counts.
+    fn add_places(&self, free: &mut Vec<Place>, places: impl IntoIterator<Item = Place>) {
+        let before = free.capacity();
+        free.extend(places);
+        let grown = free.capacity() - before;
+        if grown > 0 {
+            self.layout.meter.charge(grown * size_of::<Place>());
+        }
     }
 
     fn inserter(&self) -> &Mutex<Inserter> {
@@ -279,8 +290,10 @@ impl Drop for Table {
     fn drop(&mut self) {
         // Nobody else has the table, so nobody finds its nodes.
         self.index.0.drain(|node| NodeRef::at(node).free());
-        let blocks = self.blocks.blocks.bytes();
-        self.layout.meter.credit(size_of::<Table>() + size_of_val(&*self.inserters) + blocks);
+        let (blocks, inserters) = (self.blocks.blocks.bytes(), self.inserters.iter());
+        let free = |inserter: &Mutex<Inserter>| inserter.lock().unwrap_or_else(PoisonError::into_inner).free.capacity();
+        let places = inserters.map(|inserter| free(inserter)).sum::<usize>() * size_of::<Place>();
+        self.layout.meter.credit(size_of::<Table>() + size_of_val(&*self.inserters) + blocks + places);
     }
 }
 
@@ -350,5 +363,26 @@ impl Blocks {
     /// Returns the number of blocks, added or being added.
     pub fn count(&self) -> u32 {
         self.count.load(Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places of rows that have gone are noted in memory that counts, until the table goes.
+    #[test]
+    fn lists_of_places_are_counted() {
+        let meter = Arc::new(Meter::default());
+        let schema = Arc::new(Schema::bytes("t").u64_key().build().expect("a good schema"));
+        let (by_row, block_rows, has_synopses, whole_versions) = (false, 16, true, false);
+        let layout = Layout { schema, by_row, block_rows, has_synopses, whole_versions, meter: meter.clone() };
+        let table = Table::new(TableId(0), layout, false);
+        let places: Vec<Place> = (0..2000).map(|_| table.new_place()).collect();
+        let before = meter.used();
+        places.iter().for_each(|place| table.free_place(*place));
+        assert!(meter.used() - before >= size_of_val(&*places));
+        drop(table);
+        assert_eq!(meter.used(), 0);
     }
 }
