@@ -2,7 +2,7 @@
 
 use crate::units::bytes;
 use clap::Args;
-use seriatim::{Builder, Limit};
+use seriatim::{Builder, EngineOptions, Limit};
 
 /// The limit on memory.
 #[derive(Args)]
@@ -17,9 +17,19 @@ impl Memory {
     /// Sets the limit.
     pub fn limit(&self, builder: Builder) -> Builder {
         match self.memory {
-            Some(all) => builder.memory(all / 4 * 3),
+            Some(_) => builder.memory(self.rows()),
             None => builder,
         }
+    }
+
+    /// Bytes for rows, indexes and transactions.
+    pub fn rows(&self) -> usize {
+        self.memory.map_or_else(|| EngineOptions::default().memory_limit(), |all| all / 4 * 3)
+    }
+
+    /// Bytes for running statements.
+    pub fn statements(&self) -> usize {
+        self.rows() / 3
     }
 }
 

@@ -148,13 +148,13 @@ impl Serve {
         Ok(())
     }
 
-    /// Options of a database on this engine, but for its durability.
+    /// Options of a database on this engine, but for its durability and its memory.
     fn builder(&self, engine: Kind) -> Builder {
         let age = self.limits.max_transaction_age;
         let builder =
             Database::builder().engine(Engine::from(engine)).max_transaction_age((!age.is_zero()).then_some(age));
         let recovering = Mutex::new(Recovering::new(Instant::now()));
-        self.memory.limit(builder).on_recovery_progress(move |progress| {
+        builder.on_recovery_progress(move |progress| {
             let line = recovering.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now(), progress);
             line.into_iter().for_each(|line| tracing::info!(target: LOG, "{line}"));
         })
@@ -162,7 +162,7 @@ impl Serve {
 
     fn open(&self) -> Outcome<Database> {
         let engine = self.engine.unwrap_or_default();
-        let builder = self.builder(engine).durability(self.durability.into());
+        let builder = self.memory.limit(self.builder(engine)).durability(self.durability.into());
         match engine {
             Kind::Mvto | Kind::Hyper => crate::inspect::open(builder, &self.data),
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(
@@ -173,7 +173,7 @@ impl Serve {
     }
 
     fn serve(&self, database: &Database, opening: &[String]) -> Outcome {
-        let options = self.sql_options(database.statement_memory(), self.durability.into());
+        let options = self.sql_options(self.durability.into());
         let sql = sql::database::Database::open(self.recorded(database.store())?, options).map_err(Failure::trouble)?;
         self.check_settings(&sql)?;
         let server = Server::bind(sql, self.wire()).map_err(|error| self.cannot_listen(&error))?;
@@ -192,9 +192,9 @@ impl Serve {
         }
     }
 
-    fn sql_options(&self, budget_bytes: usize, durability: Durability) -> sql::database::Options {
+    fn sql_options(&self, durability: Durability) -> sql::database::Options {
         sql::database::Options {
-            budget_bytes,
+            budget_bytes: self.memory.statements(),
             statement_bytes: self.limits.statement_size,
             work_bytes: self.limits.work_mem,
             connections: self.limits.max_connections,

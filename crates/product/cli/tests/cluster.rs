@@ -302,6 +302,35 @@ fn a_transaction_is_limited_by_its_bytes() {
 }
 
 /// The others are a majority, and go on: what the node that is cut off shows is what it had, and only to who has asked for it.
+/// Adds rows of two kilobytes, a thousand at a time, until they are refused; the number of the first that was.
+fn fill(client: &mut postgres::Client, mut first: u32) -> u32 {
+    loop {
+        let rows = format!("generate_series({first}, {}) i", first + 999);
+        match client.batch_execute(&format!("INSERT INTO t SELECT i, repeat('x', 2000) FROM {rows}")) {
+            Ok(()) => first += 1000,
+            Err(error) => {
+                assert_eq!(error.code().map(SqlState::code), Some("53200"), "{}", words(&error));
+                return first;
+            }
+        }
+    }
+}
+
+#[test]
+fn clients_of_full_nodes_are_refused_and_no_node_stops() {
+    let nodes = Nodes::start("full", 3, &["--memory", "48MB"]);
+    let [mut a, mut b, mut c] = [0, 1, 2].map(|node| nodes.client(node));
+    a.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v text)").unwrap();
+    let refused = fill(&mut a, 0);
+    assert!(refused > 0, "there was room");
+    assert_eq!(show(&mut b, "SELECT count(*) FROM t"), refused.to_string());
+    assert_eq!(fill(&mut c, refused), refused, "the other nodes have as many rows");
+    b.batch_execute("UPDATE t SET v = repeat('y', 2000) WHERE id = 0; DELETE FROM t WHERE id % 2 = 1").unwrap();
+    // A node collects what was deleted somewhat later.
+    while fill(&mut c, refused) == refused {}
+    assert!(show(&mut a, "SELECT count(*) FROM t").parse::<u32>().unwrap() > refused / 2);
+}
+
 #[test]
 fn a_node_that_is_cut_off_shows_old_rows_to_who_has_asked_for_them() {
     let mut nodes = Nodes::linked("stale", 3, &[]);

@@ -79,7 +79,9 @@ impl Tables for Cluster {
     }
 
     fn usage(&self) -> Option<Usage> {
-        self.local()?.usage()
+        let usage = self.local()?.usage()?;
+        let memory_limit_bytes = self.core.options.memory_bytes.unwrap_or(usage.memory_limit_bytes);
+        Some(Usage { memory_limit_bytes, ..usage })
     }
 
     fn stores_columns(&self) -> bool {

@@ -20,6 +20,9 @@ pub struct Options {
     pub read_set: u64,
     /// Transactions open at once. Default 16,384.
     pub transactions: u64,
+    /// Bytes of memory of the local store beyond which a transaction that makes it larger is refused before it is proposed. What was
+    /// ordered is applied all the same, so the local store itself should have no limit. Default: none.
+    pub memory_bytes: Option<u64>,
     /// The longest wait for a row that another transaction of this node has, unless the transaction says otherwise. Default 60 s.
     pub wait_limit: Duration,
     /// How long a strict read or COMMIT waits for the node to catch up, before [`model::Fault::Behind`]. Default 10 s.
@@ -65,6 +68,7 @@ impl Default for Options {
             write_set_bytes: 256 << 20,
             read_set: 1_000_000,
             transactions: 1 << 14,
+            memory_bytes: None,
             wait_limit: Duration::from_secs(60),
             catch_up: Duration::from_secs(10),
             answer: Duration::from_secs(60),

@@ -529,6 +529,9 @@ impl Finish for Transaction {
             let confirmed = self.confirm().map(LogPosition::from_raw);
             return Pending::ready(confirmed.map(|log_position| Committed { serial_point: None, log_position }));
         }
+        if let Err(error) = self.core.check_memory(&self.writes) {
+            return Pending::ready(Err(error));
+        }
         let payload = payload::transaction(self.base(), &self.read_set, &self.writes);
         self.snapshot = None;
         let held = std::mem::replace(&mut self.held, Held::new(&self.core.locks, self.number));

@@ -36,6 +36,20 @@ impl Writes {
         self.rows.is_empty()
     }
 
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    /// Bytes of keys and rows.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&TableKey, &Row)> {
+        self.rows.iter()
+    }
+
     /// The own write of a key, if there is one.
     pub fn get(&self, table: TableId, key: &[u8]) -> Option<&Row> {
         if self.rows.is_empty() {

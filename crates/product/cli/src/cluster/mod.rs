@@ -15,4 +15,4 @@ mod transfer;
 mod view;
 
 pub use directory::{check_not_of_a_node, engine_of};
-pub use node::{Join, Node, Parts, Waiting};
+pub use node::{Join, Limits, Node, Parts, Waiting};

@@ -91,18 +91,25 @@ pub struct Parts<'a> {
     pub data: &'a Path,
     /// The engine's name.
     pub engine: String,
-    /// Opens the local rows.
+    /// Opens the local rows. It has no limit on memory: what was ordered must be applied.
     pub builder: Builder,
-    /// Bytes that one transaction may write.
-    pub transaction_bytes: u64,
+    pub limits: Limits,
     /// How its clocks are wrong, in a test.
     pub skew: Option<Skew>,
+}
+
+/// Limits on the transactions of a node's sessions.
+pub struct Limits {
+    /// Bytes that one transaction may write.
+    pub transaction_bytes: u64,
+    /// Bytes of memory that rows, indexes and transactions may take.
+    pub memory_bytes: u64,
 }
 
 impl Node {
     /// Opens a node, and waits until it takes part in the order; nothing if all is to stop before.
     pub fn open(parts: Parts<'_>, waiting: &Waiting, stop: &AtomicBool) -> Outcome<Option<Node>> {
-        let Parts { file, node, data, engine, builder, transaction_bytes, skew } = parts;
+        let Parts { file, node, data, engine, builder, limits, skew } = parts;
         let cluster = ClusterFile::read(file)?;
         if let Some(skew) = skew {
             if cluster.key.is_some() {
@@ -121,14 +128,13 @@ impl Node {
         let key = cluster.key.as_deref().map(crate::order::node::key).transpose()?;
         let mut directory = Directory::open(data, &cluster, node, &engine)?;
         waiting.note("the local database is being opened");
-        let builder = builder.engine_alone().durability(Durability::Async);
+        let builder = builder.engine_alone().durability(Durability::Async).memory(usize::MAX);
         let database = crate::inspect::open_any(builder, &directory.database())?;
         let Some(order) = start_order(&cluster, key.clone(), node, &mut directory, &database, (waiting, stop))? else {
             return Ok(None);
         };
         let transfer = Transfer::new(&cluster, node, key);
-        let options = options(transaction_bytes);
-        let store = Cluster::open(database.store(), order.total(), transfer.clone(), options);
+        let store = Cluster::open(database.store(), order.total(), transfer.clone(), options(&limits));
         let store = store.map_err(Failure::trouble)?;
         let states = transfer.serve(address, &store)?;
         let view = Arc::new(View { file: cluster, node, order, cluster: store });
@@ -185,14 +191,15 @@ impl Node {
 /// Bytes of a written row at least, with its key and what is read of it: bytes limit a transaction, and rows of this size their number.
 const LEAST_ROW_BYTES: u64 = 64;
 
-/// Options of the replicated store. The local engine has no limit of its own on rows.
-fn options(transaction_bytes: u64) -> Options {
+/// Options of the replicated store. The local engine has no limit of its own on rows and memory.
+fn options(limits: &Limits) -> Options {
     let default = Options::default();
-    let rows = (transaction_bytes / LEAST_ROW_BYTES).max(default.write_set_rows);
+    let rows = (limits.transaction_bytes / LEAST_ROW_BYTES).max(default.write_set_rows);
     Options {
         is_durable: true,
+        memory_bytes: Some(limits.memory_bytes),
         write_set_rows: rows,
-        write_set_bytes: transaction_bytes,
+        write_set_bytes: limits.transaction_bytes,
         // Each row that is inserted is read: it was not there.
         read_set: rows.saturating_add(default.read_set),
         ..default
@@ -257,6 +264,7 @@ mod tests {
 
     #[test]
     fn bytes_limit_a_transaction_before_rows_do() {
+        let options = |transaction_bytes| options(&Limits { transaction_bytes, memory_bytes: u64::MAX });
         let large = options(256 << 20);
         assert_eq!((large.write_set_bytes, large.write_set_rows), (256 << 20, 4 << 20));
         assert!(large.read_set >= large.write_set_rows, "each inserted row is read");

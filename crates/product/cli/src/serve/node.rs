@@ -1,7 +1,7 @@
 //! The server of a cluster's node.
 
 use super::{Closer, Kind, Serve, Statistics, Wait};
-use crate::cluster::{Node, Parts, Waiting};
+use crate::cluster::{Limits, Node, Parts, Waiting};
 use crate::failure::{Failure, Outcome};
 use crate::opening;
 use crate::signals::note_signals;
@@ -39,9 +39,12 @@ impl Serve {
         });
         let engine = self.node_engine()?;
         let skew = self.join.test_clock;
-        let transaction_bytes = self.join.transaction_size as u64;
+        let limits = Limits {
+            transaction_bytes: self.join.transaction_size as u64,
+            memory_bytes: self.memory.rows() as u64,
+        };
         let (name, builder) = (engine.name().to_owned(), self.builder(engine));
-        let parts = Parts { file, node, data: &self.data, engine: name, builder, transaction_bytes, skew };
+        let parts = Parts { file, node, data: &self.data, engine: name, builder, limits, skew };
         let Some(node) = Node::open(parts, &waiting, &stop)? else {
             tracing::info!(target: LOG, "stopped before it took part");
             return Ok(());
@@ -116,7 +119,7 @@ impl Serve {
     ) -> Outcome<Option<Arc<sql::database::Database>>> {
         waiting.note("the tables are being opened");
         let store = self.recorded(node.store())?;
-        let mut options = self.sql_options(node.database.statement_memory(), Durability::Fsync);
+        let mut options = self.sql_options(Durability::Fsync);
         options.cluster = Some(node.view.clone());
         while !stop.load(Ordering::Relaxed) {
             node.check()?;
