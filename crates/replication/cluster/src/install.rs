@@ -5,20 +5,22 @@
 
 use crate::core::{Core, Waiting};
 use crate::deliver::Deliverer;
-use crate::error::{behind, damaged, unknown};
+use crate::error::{behind, damaged, order_failed, unknown};
 use crate::load::{self, Loaded};
 use crate::replica::{self, PARTS, TABLES, decode_table, numbers_of, state_key, state_name, table_name};
 use crate::root::Root;
 use crate::states::{Piece, Pieces};
 use crate::status::Doing;
 use env::time::Duration;
-use model::{Access, Committed, Finish, Key, LogPosition, Result, RowRef, Schema, Store, TableId};
+use model::{Access, Committed, Error, Fault, Finish, Key, LogPosition, Result, RowRef, Schema, Store, TableId};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use total::{OrderError, Position};
 
-/// How long to wait before the holders are asked again.
+/// How long to wait before the holders are asked again: at first, and at most. It doubles, since what cannot be had whole may cost whoever
+/// sends it a long time again.
 const AGAIN: Duration = Duration::from_millis(100);
+const AGAIN_AT_MOST: Duration = Duration::from_secs(2);
 /// Rows that are installed by one local transaction, at most.
 const ROWS_AT_ONCE: usize = 10_000;
 
@@ -28,10 +30,23 @@ pub(crate) fn read_parts(core: &Core, state: TableId, node: u64, life: u64) -> R
     Ok(parts.concat())
 }
 
-/// Fetches a state that has everything up to `earliest`, and resumes behind it. Returns when that is done, or the node was closed.
+/// Why there is no state.
+enum Failed {
+    /// It did not come whole, or cannot be used: another one may.
+    Sent(Error),
+    /// This node cannot have it, or has stopped: it would be the same with each.
+    Own(Error),
+}
+
+/// A failure of the local store; what it says of keys, rows and definitions it says of what was sent.
+fn of_store(error: Error) -> Failed {
+    if matches!(error, Error::Invalid(_)) { Failed::Sent(error) } else { Failed::Own(error) }
+}
+
+/// Fetches a state that has everything up to `earliest`, and resumes behind it.
 ///
 /// # Errors
-/// The local store failed.
+/// The local store failed; the node has stopped, or its order.
 pub(crate) fn fetch(deliverer: &mut Deliverer, earliest: Position, holders: &[u64]) -> Result<()> {
     let core = deliverer.core.clone();
     core.progress.set_doing(Doing::FetchingState);
@@ -39,15 +54,14 @@ pub(crate) fn fetch(deliverer: &mut Deliverer, earliest: Position, holders: &[u6
     // The order may not know who has a state; then whoever has taken part is asked.
     let known: Vec<u64> = deliverer.lives.keys().copied().filter(|node| *node != own).collect();
     let asked = if holders.is_empty() { &known[..] } else { holders };
+    let mut again = AGAIN;
     loop {
         for holder in asked {
-            if core.progress.failure().is_some() {
-                return Ok(());
-            }
-            core.expire();
+            go_on(&core)?;
             let fetched = match receive(deliverer, *holder, earliest) {
                 Ok(fetched) => fetched,
-                Err(error) => {
+                Err(Failed::Own(error)) => return Err(error),
+                Err(Failed::Sent(error)) => {
                     core.progress.set_trouble(error.to_string());
                     continue;
                 }
@@ -56,19 +70,44 @@ pub(crate) fn fetch(deliverer: &mut Deliverer, earliest: Position, holders: &[u6
                 Ok(()) => return Ok(()),
                 // The order has forgotten more meanwhile: a younger state is needed.
                 Err(OrderError::Missed) => {}
-                Err(error) => return Err(crate::error::order_failed(&error)),
+                Err(error) => return Err(order_failed(&error)),
             }
         }
-        core.expire();
-        core.progress.wait_stopped(AGAIN);
-        if core.progress.failure().is_some() {
-            return Ok(());
-        }
+        go_on(&core)?;
+        core.progress.wait_stopped(again);
+        again = (again * 2).min(AGAIN_AT_MOST);
+    }
+}
+
+/// Between two steps of a fetch, which may last for minutes: ends what has lasted too long.
+///
+/// # Errors
+/// The node has stopped, or its order: nothing of it is delivered meanwhile that would say so.
+fn go_on(core: &Core) -> Result<()> {
+    core.expire();
+    if let Some(failure) = core.progress.failure() {
+        return Err(failure);
+    }
+    match core.order.room(Duration::ZERO) {
+        Err(error @ OrderError::Stopped(_)) => Err(order_failed(&error)),
+        _ => Ok(()),
     }
 }
 
 /// Receives a state and makes it the one that counts. Returns the position up to which it has everything.
-fn receive(deliverer: &mut Deliverer, holder: u64, earliest: Position) -> Result<Position> {
+fn receive(deliverer: &mut Deliverer, holder: u64, earliest: Position) -> std::result::Result<Position, Failed> {
+    let (mut pieces, complete_to, root) = begin(deliverer, holder, earliest).map_err(Failed::Sent)?;
+    let core = deliverer.core.clone();
+    // What an earlier attempt has left.
+    replica::drop_others(&*core.local, deliverer.root.generation, |_| true).map_err(Failed::Own)?;
+    write_tables(&core, &root, &mut pieces)?;
+    let loaded = load::load(&*core.local, root, core.options.limits).map_err(of_load)?;
+    publish(deliverer, loaded, complete_to).map_err(Failed::Own)?;
+    Ok(complete_to)
+}
+
+/// Reads the head of a state that another node sends: its pieces, up to where it has everything, and the root that it will have here.
+fn begin(deliverer: &Deliverer, holder: u64, earliest: Position) -> Result<(Pieces, Position, Root)> {
     let failed = |error: std::io::Error| behind(format!("node {holder} has no state to send: {error}"));
     let stream = deliverer.states.fetch(holder, earliest).map_err(failed)?;
     let mut pieces = Pieces::new(stream)?;
@@ -77,35 +116,39 @@ fn receive(deliverer: &mut Deliverer, holder: u64, earliest: Position) -> Result
     if complete_to < earliest || shared.position < deliverer.root.position {
         return Err(behind(format!("node {holder} is not further itself")));
     }
-    let root = Root { generation: deliverer.root.generation + 1, ..shared };
-    let core = deliverer.core.clone();
-    // What an earlier attempt has left.
-    replica::drop_others(&*core.local, deliverer.root.generation, |_| true)?;
-    write_tables(&*core.local, &root, &mut pieces)?;
-    let loaded = load::load(&*core.local, root, core.options.limits)?;
-    publish(deliverer, loaded, complete_to)?;
-    Ok(complete_to)
+    Ok((pieces, complete_to, Root { generation: deliverer.root.generation + 1, ..shared }))
+}
+
+/// What was written and cannot be read was sent so.
+fn of_load(error: Error) -> Failed {
+    match error {
+        Error::Fault(Fault::Corruption { .. } | Fault::NewerFormat { .. }) => Failed::Sent(error),
+        other => of_store(other),
+    }
 }
 
 /// Writes what comes into tables of the next generation, to its end.
-fn write_tables(store: &dyn Store, root: &Root, pieces: &mut Pieces) -> Result<()> {
-    let state = store.create_table(Schema::bytes(state_name(root.generation)).build()?)?;
+fn write_tables(core: &Core, root: &Root, pieces: &mut Pieces) -> std::result::Result<(), Failed> {
+    let store = &*core.local;
+    let schema = Schema::bytes(state_name(root.generation)).build().map_err(|error| of_store(error.into()))?;
+    let state = store.create_table(schema).map_err(of_store)?;
     let mut tables = BTreeMap::new();
     let mut total = 0;
     loop {
-        match pieces.read_next()? {
-            Piece::Head(_) => return Err(damaged("what was sent has two heads")),
+        go_on(core).map_err(Failed::Own)?;
+        match pieces.read_next().map_err(Failed::Sent)? {
+            Piece::Head(_) => return Err(Failed::Sent(damaged("what was sent has two heads"))),
             Piece::Rows(table, rows) => {
                 if table.is_none() {
                     create_tables(store, root, &rows, &mut tables)?;
                 }
                 let local = table.map_or(Some(state), |table| tables.get(&table).copied());
-                let local = local.ok_or_else(|| damaged("rows of a table that was not named"))?;
-                rows.chunks(ROWS_AT_ONCE).try_for_each(|rows| write_rows(store, local, rows))?;
+                let local = local.ok_or_else(|| Failed::Sent(damaged("rows of a table that was not named")))?;
+                rows.chunks(ROWS_AT_ONCE).try_for_each(|rows| write_rows(store, local, rows)).map_err(of_store)?;
                 total += rows.len() as u64;
             }
             Piece::End(count) if count == total => return Ok(()),
-            Piece::End(_) => return Err(damaged("what was sent lacks rows")),
+            Piece::End(_) => return Err(Failed::Sent(damaged("what was sent lacks rows"))),
         }
     }
 }
@@ -116,12 +159,12 @@ fn create_tables(
     root: &Root,
     rows: &[(Key, Vec<u8>)],
     tables: &mut BTreeMap<TableId, TableId>,
-) -> Result<()> {
+) -> std::result::Result<(), Failed> {
     for (key, row) in rows.iter().filter(|(key, _)| key.first() == Some(&TABLES)) {
         let number = numbers_of(key).first().and_then(|number| u32::try_from(*number).ok());
-        let id = TableId(number.ok_or_else(|| damaged("the number of a table"))?);
-        let (_, schema) = decode_table(row).map_err(|_| damaged("a table"))?;
-        tables.insert(id, store.create_table(schema.ordered_as(table_name(root.generation, id)))?);
+        let id = TableId(number.ok_or_else(|| Failed::Sent(damaged("the number of a table")))?);
+        let (_, schema) = decode_table(row).map_err(|_| Failed::Sent(damaged("a table")))?;
+        tables.insert(id, store.create_table(schema.ordered_as(table_name(root.generation, id))).map_err(of_store)?);
     }
     Ok(())
 }

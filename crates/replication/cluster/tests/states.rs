@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Kind, Nodes, PATIENCE, Pipes, options, rows};
+use common::{Kind, Nodes, PATIENCE, Pipes, limited, options, rows};
 use conformance::registers::{put, registers};
-use model::{Access, Begin, Finish, Interactive, Mode, Scan, Storage, TableId, Tables};
+use model::{Access, Begin, Error, Fault, Finish, Interactive, Mode, Scan, Storage, TableId, Tables};
 use seriatim_cluster::{Cluster, Doing, Options, States, position_of_start};
 use std::collections::BTreeSet;
 use std::io::{self, Cursor, Read};
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use total::sequencer::Sequencer;
 use total::{OrderLimits, Position, TotalOrder};
 
@@ -291,4 +291,111 @@ fn a_node_that_has_nothing_gives_no_state() {
     let node = Cluster::open(Kind::Hyper.in_memory(), order, Arc::new(Pipes::default()), options()).expect("a store");
     let given = node.write_state(Position::default(), Duration::from_millis(1), &mut io::sink());
     assert!(given.is_err(), "an empty state");
+}
+
+/// A channel whose states, from some time on, do not end before the deadline: the last rows come again and again.
+struct Endless {
+    state: Mutex<Vec<u8>>,
+    is_endless: AtomicBool,
+    is_over: Arc<AtomicBool>,
+}
+
+struct EndlessRead {
+    left: Cursor<Vec<u8>>,
+    last: Vec<u8>,
+    deadline: Instant,
+    is_over: Arc<AtomicBool>,
+}
+
+/// Bytes of the line with which a state begins.
+const FIRST_LINE: usize = 17;
+
+impl States for Endless {
+    fn fetch(&self, _: u64, _: Position) -> io::Result<Box<dyn Read + Send>> {
+        let mut begin = self.state.lock().expect("no panic").clone();
+        if !self.is_endless.load(SeqCst) {
+            return Ok(Box::new(Cursor::new(begin)));
+        }
+        let mut starts = vec![FIRST_LINE];
+        while let Some(start) = starts.last().copied().filter(|start| *start < begin.len()) {
+            let length = u32::from_le_bytes(begin[start..start + 4].try_into().expect("four bytes"));
+            starts.push(start + 8 + length as usize);
+        }
+        let [.., last_rows, end, _] = starts[..] else { return Err(io::Error::other("it has pieces")) };
+        begin.truncate(end);
+        let (last, is_over) = (begin[last_rows..].to_vec(), self.is_over.clone());
+        Ok(Box::new(EndlessRead { left: Cursor::new(begin), last, deadline: Instant::now() + PATIENCE / 2, is_over }))
+    }
+}
+
+impl Read for EndlessRead {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if Instant::now() > self.deadline {
+            self.is_over.store(true, SeqCst);
+            return Err(io::Error::other("it lasted too long"));
+        }
+        if self.left.position() == self.left.get_ref().len() as u64 {
+            self.left = Cursor::new(self.last.clone());
+        }
+        self.left.read(bytes)
+    }
+}
+
+/// Who waits for an answer gets it while a state is fetched, and so does who stops the node, or its order.
+#[test]
+fn a_fetch_holds_up_no_answer_and_no_stop() {
+    for stops_order in [false, true] {
+        let limits = OrderLimits { kept_bytes: 4 << 10, ..OrderLimits::default() };
+        let nodes = Nodes::open_with(1, Kind::Hyper, options(), limits);
+        let table = nodes.node(0).create_table_unlisted(registers("registers", Storage::Ordered)).expect("a new table");
+        let (state_now, is_endless) = (Mutex::new(state(&nodes)), AtomicBool::new(false));
+        let endless = Arc::new(Endless { state: state_now, is_endless, is_over: Arc::default() });
+        let order: Arc<dyn TotalOrder> = Arc::new(nodes.sequencer.join(1, None));
+        let brief = Options { answer: Duration::from_secs(1), ..options() };
+        let node = Cluster::open(Kind::Hyper.in_memory(), order, endless.clone(), brief).expect("a good store");
+        node.wait_until_current(PATIENCE).expect("it comes");
+        nodes.sequencer.cut_off(1);
+        for key in 100..400 {
+            let mut open = nodes.node(0).begin_owned(Begin::default()).expect("room");
+            put(&mut open, table, key, key).expect("nobody in the way");
+            open.commit().expect("it has read nothing");
+        }
+        *endless.state.lock().expect("no panic") = state(&nodes);
+        endless.is_endless.store(true, SeqCst);
+        let mut open = node.begin_owned(Begin::default()).expect("room");
+        put(&mut open, table, 1, 1).expect("nobody in the way");
+        let pending = open.begin_commit();
+        nodes.sequencer.connect(1);
+        let outcome = pending.wait();
+        assert!(matches!(outcome, Err(Error::Fault(Fault::OutcomeUnknown { .. }))), "{outcome:?}");
+        assert_eq!(node.status().doing, Doing::FetchingState);
+        if stops_order {
+            nodes.sequencer.stop(1);
+            while node.status().failure.is_none() {
+                thread::yield_now();
+            }
+        }
+        drop(node);
+        assert!(!endless.is_over.load(SeqCst), "the state went on");
+    }
+}
+
+/// It would be the same with each state, of whatever node.
+#[test]
+fn a_node_that_cannot_have_a_state_stops_with_the_reason() {
+    let (nodes, table) = nodes(2, Kind::Hyper, options());
+    fill(nodes.node(0), table, 7);
+    nodes.wait();
+    let states = Arc::new(Faulty { state: state(&nodes), asked: AtomicUsize::new(6) });
+    let order: Arc<dyn TotalOrder> = Arc::new(nodes.sequencer.join(2, None));
+    let node = Cluster::open(limited(1 << 20), order, states.clone(), options()).expect("a good store");
+    let failure = loop {
+        assert!(states.asked.load(SeqCst) < 20, "it asks again and again");
+        if let Some(failure) = node.status().failure {
+            break failure;
+        }
+        thread::yield_now();
+    };
+    assert!(failure.contains("out of memory"), "{failure}");
+    assert_eq!(states.asked.load(SeqCst), 7);
 }

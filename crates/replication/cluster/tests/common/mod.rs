@@ -75,6 +75,12 @@ impl Kind {
     }
 }
 
+/// A local store that may take so many bytes of memory.
+pub fn limited(memory_bytes: usize) -> Arc<dyn Store> {
+    let options = hyper::Options { memory_bytes: Some(memory_bytes), ..hyper::Options::default() };
+    Arc::new(Engine(Arc::new(hyper::Hyper::new(options))))
+}
+
 /// Replicas of the proved order on loopback, each with a directory that survives it.
 pub struct Replicas {
     sockets: Vec<TcpListener>,
