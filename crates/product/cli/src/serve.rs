@@ -95,6 +95,13 @@ struct Limits {
     max_transaction_age: Duration,
 }
 
+impl Limits {
+    /// The limit on the age of a transaction, if there is one.
+    fn transaction_age(&self) -> Option<Duration> {
+        Some(self.max_transaction_age).filter(|age| !age.is_zero())
+    }
+}
+
 /// What COMMIT waits for before it is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Wait {
@@ -148,13 +155,10 @@ impl Serve {
         Ok(())
     }
 
-    /// Options of a database on this engine, but for its durability and its memory.
-    fn builder(&self, engine: Kind) -> Builder {
-        let age = self.limits.max_transaction_age;
-        let builder =
-            Database::builder().engine(Engine::from(engine)).max_transaction_age((!age.is_zero()).then_some(age));
+    /// A database on this engine, without options of the server.
+    fn builder(engine: Kind) -> Builder {
         let recovering = Mutex::new(Recovering::new(Instant::now()));
-        builder.on_recovery_progress(move |progress| {
+        Database::builder().engine(Engine::from(engine)).on_recovery_progress(move |progress| {
             let line = recovering.lock().unwrap_or_else(PoisonError::into_inner).line(Instant::now(), progress);
             line.into_iter().for_each(|line| tracing::info!(target: LOG, "{line}"));
         })
@@ -162,7 +166,8 @@ impl Serve {
 
     fn open(&self) -> Outcome<Database> {
         let engine = self.engine.unwrap_or_default();
-        let builder = self.memory.limit(self.builder(engine)).durability(self.durability.into());
+        let builder = self.memory.limit(Serve::builder(engine)).durability(self.durability.into());
+        let builder = builder.max_transaction_age(self.limits.transaction_age());
         match engine {
             Kind::Mvto | Kind::Hyper => crate::inspect::open(builder, &self.data),
             Kind::Twopl if self.durability != Wait::None => Err(Failure::trouble(

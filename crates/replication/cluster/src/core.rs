@@ -1,5 +1,6 @@
 //! What the threads of a node share: sessions that read and propose, and the one that delivers.
 
+use crate::age::Ages;
 use crate::barrier::Barriers;
 use crate::error::{order_failed, unknown};
 use crate::host::{Hosted, Turns};
@@ -42,6 +43,7 @@ pub(crate) struct Core {
     pub numbers: AtomicU64,
     /// Open transactions.
     pub open: AtomicU64,
+    pub ages: Ages,
 }
 
 /// Counters since the node was opened.
@@ -87,8 +89,8 @@ impl Waiting {
 }
 
 /// A snapshot of the local store, and where it stands in the order.
-pub(crate) struct Snapshot {
-    pub local: Box<dyn model::Transaction>,
+pub(crate) struct Snapshot<Local = Box<dyn model::Transaction>> {
+    pub local: Local,
     /// What was ordered up to here is in it, and nothing else.
     pub base: Position,
     /// Transactions that were certified up to there.
@@ -126,6 +128,7 @@ impl Core {
             counts: Counts::default(),
             numbers: AtomicU64::new(0),
             open: AtomicU64::new(0),
+            ages: Ages::default(),
             host,
         }
     }
@@ -276,8 +279,14 @@ impl Core {
         lock(&self.proposed).by_submission.len()
     }
 
+    /// Ends what has lasted too long. Called from time to time, by the thread that delivers.
+    pub fn tick(&self) {
+        self.expire();
+        self.end_old();
+    }
+
     /// Answers those who have waited too long: they do not learn the outcome.
-    pub fn expire(&self) {
+    fn expire(&self) {
         let longest: Duration = self.options.answer;
         let mut late = Vec::new();
         let mut proposed = lock(&self.proposed);

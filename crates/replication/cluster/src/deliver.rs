@@ -127,7 +127,7 @@ impl Deliverer {
             }
             // Else the order would keep what was delivered before a quiet time.
             self.unasked.take().into_iter().for_each(|log_position| self.ask(log_position));
-            self.core.expire();
+            self.core.tick();
         }
     }
 

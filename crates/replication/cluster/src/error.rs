@@ -108,6 +108,18 @@ impl Conflict {
         })
     }
 
+    pub fn aged() -> Box<Conflict> {
+        Box::new(Conflict {
+            class: AbortClass::Age,
+            rule: "age",
+            explanation: "the transaction is older than the age limit",
+            table: None,
+            target: Target::None,
+            other: None,
+            met: None,
+        })
+    }
+
     pub fn dropped(table: TableId) -> Box<Conflict> {
         Box::new(Conflict {
             class: AbortClass::Definition,

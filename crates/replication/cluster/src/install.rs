@@ -84,7 +84,7 @@ pub(crate) fn fetch(deliverer: &mut Deliverer, earliest: Position, holders: &[u6
 /// # Errors
 /// The node has stopped, or its order: nothing of it is delivered meanwhile that would say so.
 fn go_on(core: &Core) -> Result<()> {
-    core.expire();
+    core.tick();
     if let Some(failure) = core.progress.failure() {
         return Err(failure);
     }

@@ -68,8 +68,8 @@
 //! than [`Options::catch_up`] for the node to catch up fails with [`model::Fault::Behind`], and nothing was changed; one that is
 //! proposed and not delivered within [`Options::answer`] with [`model::Fault::OutcomeUnknown`]. A filter of more than 4 KiB, a
 //! transaction that wrote more than 1 MiB, and more than 1,048,576 comparisons of writes with filters are certified more coarsely
-//! (decision 0161). Memory is limited for sessions alone (`memory.rs`): the local store has no such limit of its own, since a node that
-//! cannot apply what was ordered stops.
+//! (decision 0161). Memory and ages are limited for sessions alone (`memory.rs`, `age.rs`): the local store has no such limits of its own,
+//! since a node that cannot apply what was ordered stops.
 //!
 //! # What is deliberately absent
 //! - Locks between nodes: transactions of two nodes that write the same row meet in certification.
@@ -80,6 +80,7 @@
 //! - Channels: a [`States`] is the caller's.
 #![forbid(unsafe_code)]
 
+mod age;
 mod barrier;
 mod change;
 mod codes;

@@ -23,6 +23,9 @@ pub struct Options {
     /// Bytes of memory of the local store beyond which a transaction that makes it larger is refused before it is proposed. What was
     /// ordered is applied all the same, so the local store itself should have no limit. Default: none.
     pub memory_bytes: Option<u64>,
+    /// Age at which a transaction is aborted that has begun to read; it keeps no old rows of the local store then. The local store itself
+    /// should have no such limit, which the node's own work there might reach. Default: none.
+    pub transaction_age: Option<Duration>,
     /// The longest wait for a row that another transaction of this node has, unless the transaction says otherwise. Default 60 s.
     pub wait_limit: Duration,
     /// How long a strict read or COMMIT waits for the node to catch up, before [`model::Fault::Behind`]. Default 10 s.
@@ -69,6 +72,7 @@ impl Default for Options {
             read_set: 1_000_000,
             transactions: 1 << 14,
             memory_bytes: None,
+            transaction_age: None,
             wait_limit: Duration::from_secs(60),
             catch_up: Duration::from_secs(10),
             answer: Duration::from_secs(60),

@@ -1,5 +1,6 @@
 //! An open transaction: a snapshot of the local store, its own writes before it, and what it has read.
 
+use crate::age::{Aging, Reading};
 use crate::columns::ColumnSet;
 use crate::core::{Core, Snapshot, Waiting};
 use crate::error::{Conflict, WaitEnd, requested};
@@ -25,7 +26,9 @@ pub struct Transaction {
     core: Arc<Core>,
     how: Begin,
     number: u64,
-    snapshot: Option<Snapshot>,
+    snapshot: Option<Snapshot<Reading>>,
+    /// Since it began to read, if ages have a limit.
+    aging: Option<Aging>,
     read_set: ReadSet,
     writes: Writes,
     /// The rows that it has among the transactions of this node.
@@ -69,6 +72,7 @@ impl Transaction {
             how,
             number,
             snapshot: None,
+            aging: None,
             read_set: ReadSet::default(),
             writes: Writes::default(),
             held: Held::new(&core.locks, number),
@@ -95,13 +99,33 @@ impl Transaction {
     /// Begins its snapshot, if it has none yet: who can only read has waited for everything that was acknowledged before (C6).
     fn begin_snapshot(&mut self) -> Result<()> {
         self.check()?;
+        self.check_age()?;
         if self.snapshot.is_none() {
             if self.reads_only() {
                 self.core.catch_up_for(self.how.mode, self.how.staleness)?;
             }
-            self.snapshot = Some(self.core.snapshot()?);
+            self.aging = Aging::begin(&self.core, self.number);
+            let snapshot = self.core.snapshot()?;
+            self.set_snapshot(snapshot);
         }
         Ok(())
+    }
+
+    fn set_snapshot(&mut self, Snapshot { local, base, place, tables }: Snapshot) {
+        let local = Reading::new(local);
+        self.aging.iter().for_each(|aging| aging.reads(&local));
+        self.snapshot = Some(Snapshot { local, base, place, tables });
+    }
+
+    /// Aborts it if it is too old.
+    fn check_age(&mut self) -> Result<()> {
+        if self.aging.as_ref().is_some_and(Aging::is_over) { Err(self.fail(*Conflict::aged())) } else { Ok(()) }
+    }
+
+    /// Reads what its snapshot has.
+    fn read_local<T>(&mut self, read: impl FnOnce(&mut Box<dyn model::Transaction>) -> Result<T>) -> Result<T> {
+        let snapshot = self.snapshot.as_ref().expect("it was begun");
+        snapshot.local.enter(read).unwrap_or_else(|| Err(self.fail(*Conflict::aged())))
     }
 
     fn base(&self) -> Position {
@@ -199,7 +223,7 @@ impl Transaction {
         let checked = self.core.window().check(&self.read_set, base);
         match checked {
             Ok(()) => {
-                self.snapshot = Some(later);
+                self.set_snapshot(later);
                 Ok(())
             }
             Err(conflict) => Err(self.fail(*conflict)),
@@ -227,8 +251,7 @@ impl Transaction {
     /// Reads a row of the state below the own writes.
     fn read_state(&mut self, table: &Table, key: &[u8], columns: Columns<'_>, row: &mut RowBuf) -> Result<bool> {
         self.begin_snapshot()?;
-        let snapshot = self.snapshot.as_mut().expect("it was begun");
-        let found = snapshot.local.read(table.local, key, columns, row)?;
+        let found = self.read_local(|local| local.read(table.local, key, columns, row))?;
         if !found {
             row.clear();
         }
@@ -245,9 +268,8 @@ impl Transaction {
         of: Extreme,
         row: &mut RowBuf,
     ) -> Result<Option<(Key, Value)>> {
-        let snapshot = self.snapshot.as_mut().expect("it was begun");
         let (mut whole, scanned) = (RowBuf::new(), Scan { table: table.local, columns: Columns::All, ..scan.clone() });
-        let Some(key) = snapshot.local.extreme(&scanned, of, &mut whole)? else {
+        let Some(key) = self.read_local(|local| local.extreme(&scanned, of, &mut whole))? else {
             row.clear();
             return Ok(None);
         };
@@ -300,20 +322,23 @@ impl Transaction {
     ) -> Result<(ScanEnd, Option<Key>)> {
         let waits = self.waits();
         let Transaction { core, snapshot, writes, held, .. } = self;
-        let Snapshot { local, base, .. } = snapshot.as_mut().expect("it was begun");
+        let Snapshot { local, base, .. } = snapshot.as_ref().expect("it was begun");
         let is_newer = |key: &[u8]| core.window().writer(table.id, key).is_some_and(|writer| writer.position > *base);
         let mut taken = None;
-        let mut state = |scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>| {
-            let scan = Scan { table: table.local, ..scan.clone() };
-            local.scan(&scan, &mut |item| {
-                if waits && (held.is_taken_from(&(table.id, Key::from_bytes(item.key))) || is_newer(item.key)) {
-                    taken = Some(Key::from_bytes(item.key));
-                    return ControlFlow::Break(());
-                }
-                visit(item)
-            })
-        };
-        let end = if writes.are_in(scan) { writes.scan(scan, state, visit)? } else { state(scan, visit)? };
+        let end = local.enter(|local| {
+            let mut state = |scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>| {
+                let scan = Scan { table: table.local, ..scan.clone() };
+                local.scan(&scan, &mut |item| {
+                    if waits && (held.is_taken_from(&(table.id, Key::from_bytes(item.key))) || is_newer(item.key)) {
+                        taken = Some(Key::from_bytes(item.key));
+                        return ControlFlow::Break(());
+                    }
+                    visit(item)
+                })
+            };
+            if writes.are_in(scan) { writes.scan(scan, state, visit) } else { state(scan, visit) }
+        });
+        let end = end.unwrap_or_else(|| Err(self.fail(*Conflict::aged())))?;
         // The visitor may have stopped at an own write in front of it.
         let taken = taken.filter(|key| end == ScanEnd::Stopped(key.clone()));
         Ok((end, taken))
@@ -526,10 +551,10 @@ impl Finish for Transaction {
             return Pending::ready(Err(why));
         }
         if self.writes.is_empty() {
-            let confirmed = self.confirm().map(LogPosition::from_raw);
+            let confirmed = self.check_age().and_then(|()| self.confirm()).map(LogPosition::from_raw);
             return Pending::ready(confirmed.map(|log_position| Committed { serial_point: None, log_position }));
         }
-        if let Err(error) = self.core.check_memory(&self.writes) {
+        if let Err(error) = self.check_age().and_then(|()| self.core.check_memory(&self.writes)) {
             return Pending::ready(Err(error));
         }
         let payload = payload::transaction(self.base(), &self.read_set, &self.writes);

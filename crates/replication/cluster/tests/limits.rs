@@ -1,13 +1,19 @@
-//! The limit on memory: sessions obey it, and no node ends at it.
+//! Limits on what sessions do, which never end a node: memory and ages.
 
 mod common;
 
-use common::{Kind, Nodes, options, rows};
+use common::{Kind, Nodes, PATIENCE, options, rows};
+use conformance::registers::{get, put, registers};
 use model::{
-    Access, Begin, Columns, Error, Finish, Interactive, Key, LimitKind, Mode, Result, RowBuf, Schema, TableId, Tables,
+    Abort, AbortClass, Access, Begin, Columns, Error, Finish, Interactive, Key, LimitKind, Mode, Result, RowBuf,
+    Schema, Storage, TableId, Tables,
 };
 use seriatim_cluster::{Cluster, Options, Transaction};
+use std::io::{self, Write};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use total::Position;
 
 const LIMIT: u64 = 8 << 20;
 const ROW: usize = 10_000;
@@ -101,4 +107,81 @@ fn begin(node: &Arc<Cluster>, mode: Mode) -> Transaction {
     let mut open = node.begin_owned(Begin { mode, ..Begin::default() }).expect("room");
     open.start().expect("the order answers");
     open
+}
+
+fn aged(error: &Error) -> bool {
+    error.abort().is_some_and(|Abort { class, rule, .. }| (*class, *rule) == (AbortClass::Age, "age"))
+}
+
+/// Two nodes with a limit on ages, and a table.
+fn aging(kind: Kind) -> (Nodes, TableId) {
+    let age = Duration::from_millis(20);
+    let nodes = Nodes::open(2, kind, Options { transaction_age: Some(age), ..options() });
+    let table = nodes.node(0).create_table_unlisted(registers("registers", Storage::Ordered)).expect("a new table");
+    nodes.wait();
+    (nodes, table)
+}
+
+/// Reads until the transaction is too old.
+fn read_until_aged(open: &mut Transaction, table: TableId) {
+    while !get(open, table, 1).is_err_and(|error| aged(&error)) {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn transactions_of_sessions_have_a_greatest_age() {
+    for kind in [Kind::Hyper, Kind::Mvto] {
+        let (nodes, table) = aging(kind);
+        let [mut reads, mut writes] = [Mode::ReadOnly, Mode::ReadWrite].map(|mode| begin(nodes.node(0), mode));
+        put(&mut writes, table, 1, 1).expect("nobody in the way");
+        read_until_aged(&mut reads, table);
+        let error = writes.commit().expect_err("it is as old");
+        assert!(aged(&error), "{error}");
+        assert_eq!(nodes.node(0).status().aborts.get("age"), Some(&2));
+    }
+}
+
+/// They keep nothing beyond it, even if nobody calls them.
+#[test]
+fn an_abandoned_transaction_ends_in_the_local_store() {
+    let (nodes, _) = aging(Kind::Hyper);
+    let open = || nodes.locals[&0].ddl().and_then(|local| local.transactions()).expect("hyper shows them").len();
+    let abandoned = begin(nodes.node(0), Mode::ReadOnly);
+    while open() > 0 {
+        thread::yield_now();
+    }
+    assert!(aged(&abandoned.commit().expect_err("it is too old")));
+}
+
+/// Takes a state when another transaction, which begins as late, has become too old.
+struct Slow<'n> {
+    node: &'n Arc<Cluster>,
+    table: TableId,
+    has_waited: bool,
+    bytes: usize,
+}
+
+impl Write for Slow<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !std::mem::replace(&mut self.has_waited, true) {
+            read_until_aged(&mut begin(self.node, Mode::ReadOnly), self.table);
+        }
+        self.bytes += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_state_may_be_handed_over_for_longer_than_that() {
+    for kind in [Kind::Hyper, Kind::Mvto] {
+        let (nodes, table) = aging(kind);
+        let mut slow = Slow { node: nodes.node(0), table, has_waited: false, bytes: 0 };
+        nodes.node(0).write_state(Position::default(), PATIENCE, &mut slow).expect("it takes as long as it takes");
+        assert!(slow.has_waited && slow.bytes > 0);
+    }
 }

@@ -91,7 +91,7 @@ pub struct Parts<'a> {
     pub data: &'a Path,
     /// The engine's name.
     pub engine: String,
-    /// Opens the local rows. It has no limit on memory: what was ordered must be applied.
+    /// Opens the local rows. It has no limits: what was ordered must be applied, and states be handed over.
     pub builder: Builder,
     pub limits: Limits,
     /// How its clocks are wrong, in a test.
@@ -104,6 +104,8 @@ pub struct Limits {
     pub transaction_bytes: u64,
     /// Bytes of memory that rows, indexes and transactions may take.
     pub memory_bytes: u64,
+    /// Age at which a transaction is aborted.
+    pub transaction_age: Option<Duration>,
 }
 
 impl Node {
@@ -191,13 +193,14 @@ impl Node {
 /// Bytes of a written row at least, with its key and what is read of it: bytes limit a transaction, and rows of this size their number.
 const LEAST_ROW_BYTES: u64 = 64;
 
-/// Options of the replicated store. The local engine has no limit of its own on rows and memory.
+/// Options of the replicated store. The local engine has no limits of its own.
 fn options(limits: &Limits) -> Options {
     let default = Options::default();
     let rows = (limits.transaction_bytes / LEAST_ROW_BYTES).max(default.write_set_rows);
     Options {
         is_durable: true,
         memory_bytes: Some(limits.memory_bytes),
+        transaction_age: limits.transaction_age,
         write_set_rows: rows,
         write_set_bytes: limits.transaction_bytes,
         // Each row that is inserted is read: it was not there.
@@ -264,7 +267,8 @@ mod tests {
 
     #[test]
     fn bytes_limit_a_transaction_before_rows_do() {
-        let options = |transaction_bytes| options(&Limits { transaction_bytes, memory_bytes: u64::MAX });
+        let options =
+            |transaction_bytes| options(&Limits { transaction_bytes, memory_bytes: u64::MAX, transaction_age: None });
         let large = options(256 << 20);
         assert_eq!((large.write_set_bytes, large.write_set_rows), (256 << 20, 4 << 20));
         assert!(large.read_set >= large.write_set_rows, "each inserted row is read");

@@ -42,8 +42,9 @@ impl Serve {
         let limits = Limits {
             transaction_bytes: self.join.transaction_size as u64,
             memory_bytes: self.memory.rows() as u64,
+            transaction_age: self.limits.transaction_age(),
         };
-        let (name, builder) = (engine.name().to_owned(), self.builder(engine));
+        let (name, builder) = (engine.name().to_owned(), Serve::builder(engine));
         let parts = Parts { file, node, data: &self.data, engine: name, builder, limits, skew };
         let Some(node) = Node::open(parts, &waiting, &stop)? else {
             tracing::info!(target: LOG, "stopped before it took part");
