@@ -40,6 +40,15 @@ pub trait Application: Send + 'static {
     /// The bytes are not a snapshot, or cannot be read: the node stops.
     fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot>;
 
+    /// Takes the state that this replica's own journal has, before the first batch of its life. As [`install`](Self::install), unless it
+    /// matters whose state it is.
+    ///
+    /// # Errors
+    /// As [`install`](Self::install).
+    fn recover(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
+        self.install(at, image)
+    }
+
     /// Writes the state to `out`; returns its image, and the first instance that it does not include. Called between two batches.
     ///
     /// # Errors

@@ -21,7 +21,7 @@
 //! - **O2** by `lives.rs`; the proposer asserts it.
 //! - **O3** by the proposer: what may be lost is handed over again.
 //! - **O4**: a barrier is a payload of its node.
-//! - **O5** by `kept.rs`, and `application.rs` `install`.
+//! - **O5** by `kept.rs`, and `application.rs` `begin`.
 
 mod application;
 mod kept;

@@ -76,7 +76,7 @@ fn recovered(options: &Options, records: Vec<Record>) -> Executor<KeyValue> {
     replica.handle(Moment(0), Input::Tick, &mut effects);
     for effect in effects {
         match effect {
-            Effect::Install(at, image) => executor.install(at, &image).unwrap(),
+            Effect::Recover(at, image) => executor.install(at, &image).unwrap(),
             Effect::Deliver(at, value) => executor.deliver(at, &value, &mut Vec::new()).unwrap(),
             _ => {}
         }

@@ -185,6 +185,7 @@ impl<C: Core> CoreLoop<C> {
                     let bytes = value.len();
                     self.assign(Job::Deliver(at, value), bytes);
                 }
+                Effect::Recover(at, image) => self.assign(Job::Recover(at, image), 0),
                 Effect::Install(at, image) => self.assign(Job::Install(at, image), 0),
                 Effect::TakeSnapshot => self.assign(Job::Snapshot, 0),
             }

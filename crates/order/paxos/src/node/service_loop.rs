@@ -18,7 +18,9 @@ use crate::replica::Input;
 pub(crate) enum Job {
     /// Take this batch.
     Deliver(Instance, Value),
-    /// Take this state.
+    /// Take this state, which is the replica's own.
+    Recover(Instance, Image),
+    /// Take this state, which is another one's.
     Install(Instance, Image),
     /// Hand out the state.
     Snapshot,
@@ -69,6 +71,7 @@ impl<A: Application> ServiceLoop<A> {
                     return Ok(self.report());
                 }
             }
+            Job::Recover(at, image) => self.application.recover(at, &image)?,
             Job::Install(at, image) => self.application.install(at, &image)?,
             Job::Snapshot => {
                 let snapshot = self.application.snapshot(self.images.writer());

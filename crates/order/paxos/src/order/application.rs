@@ -177,9 +177,25 @@ impl Application for OrderApplication {
         Ok((standing.next, out.finish()?))
     }
 
+    /// The others have the payloads before the snapshot, and what follows.
+    fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
+        self.begin(at, image, false)
+    }
+
+    /// What follows the snapshot may be in no other journal.
+    fn recover(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
+        self.begin(at, image, true)
+    }
+
+    fn next(&self) -> Instance {
+        self.now.next
+    }
+}
+
+impl OrderApplication {
     /// The payloads before the snapshot are in no log any more: unless they were delivered in an earlier life, they are missed, and the
     /// node is told so. Where there are only barriers, nothing is.
-    fn install(&mut self, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
+    fn begin(&mut self, at: Instance, image: &Image, is_own: bool) -> Result<(), BadSnapshot> {
         // It is short: a position, and one for each node.
         let bytes = image.to_vec()?;
         let standing = checked(&bytes)?;
@@ -189,9 +205,8 @@ impl Application for OrderApplication {
         }
         let seen = self.now.last.max(self.resume_after);
         let missed = standing.payload.filter(|at| Some(*at) > self.now.payload.max(self.resume_after));
-        let is_first = self.now.next == 0;
         self.now = standing;
-        self.keeping.lock().begin(&self.now, missed, is_first);
+        self.keeping.lock().begin(&self.now, missed, is_own);
         if let Some(earliest) = missed {
             self.deliveries.put(Event::Behind { earliest, holders: self.holders.clone() });
         }
@@ -202,10 +217,6 @@ impl Application for OrderApplication {
             self.pass_own(last);
         }
         Ok(())
-    }
-
-    fn next(&self) -> Instance {
-        self.now.next
     }
 }
 
@@ -406,6 +417,22 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(behind.install(at, &Image::from(damaged)).is_err(), "bit {bit}");
+        }
+    }
+
+    /// A node that has nothing, and begins with another one's snapshot, holds up nobody until it has a state. One that begins with its own
+    /// may be the only one with what follows.
+    #[test]
+    fn another_ones_snapshot_is_not_taken_for_the_own() {
+        let mut ahead = application(&queue(), None);
+        ahead.deliver(0, &batch(&[0]));
+        let (at, image) = snapshot(&mut ahead);
+        for (is_own, has_room) in [(false, true), (true, false)] {
+            let mut new = application(&Arc::new(Deliveries::new(100, 10_000)), None);
+            let begun = if is_own { new.recover(at, &image) } else { new.install(at, &image) };
+            begun.unwrap();
+            (at..at + 64).for_each(|instance| new.deliver(instance, &batch(&[instance])));
+            assert_eq!(new.keeping.lock().has_room(&new.now), has_room);
         }
     }
 

@@ -75,11 +75,10 @@ impl Kept {
         Self { places, durable, awaited, behind, resumed, bytes: 0, most_bytes, most_instances }
     }
 
-    /// A snapshot was installed, of which the payloads up to `missed` were not delivered; the first of a life is its own, or as good as
-    /// that.
-    pub(super) fn begin(&mut self, now: &Standing, missed: Option<Position>, is_first: bool) {
+    /// A snapshot was installed, this replica's own or another one's, of which the payloads up to `missed` were not delivered.
+    pub(super) fn begin(&mut self, now: &Standing, missed: Option<Position>, is_own: bool) {
         if let Some(at) = missed.filter(|at| Some(*at) > self.resumed) {
-            *(if is_first { &mut self.awaited } else { &mut self.behind }) = Some(at);
+            *(if is_own { &mut self.awaited } else { &mut self.behind }) = Some(at);
         }
         self.places = VecDeque::from([Noted { standing: now.clone(), bytes: self.bytes }]);
     }

@@ -181,6 +181,16 @@ impl SteppedOrder {
         self.hear(now);
     }
 
+    /// The replica begins with the state of the order that its journal has.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn recover(&mut self, now: Moment, at: Instance, image: &Image) -> Result<(), BadSnapshot> {
+        let recovered = self.application.recover(at, image);
+        self.hear(now);
+        recovered
+    }
+
     /// The replica installs a state of the order.
     ///
     /// # Errors

@@ -251,7 +251,7 @@ impl<C: Core> Replica<C> {
     /// Delivers the state from the journal first, then the instances decided after it.
     fn begin(&mut self, effects: &mut Vec<Effect>) {
         if let Some((at, image)) = self.recovered.take() {
-            effects.push(Effect::Install(at, image));
+            effects.push(Effect::Recover(at, image));
         }
         if self.ready {
             self.settle(effects);
@@ -306,7 +306,9 @@ pub enum Effect {
     Compact(u64, Vec<Record>),
     /// Hand these requests to the service. Instances come in order, without holes.
     Deliver(Instance, Value),
-    /// The service's state is this now; the next delivery is the instance named.
+    /// The service's state is this, of this replica's own journal; the next delivery is the instance named. It comes first, if at all.
+    Recover(Instance, Image),
+    /// The service's state is this now, which another replica has sent; the next delivery is the instance named.
     Install(Instance, Image),
     /// Ask the service for its state, after all that was delivered so far.
     TakeSnapshot,

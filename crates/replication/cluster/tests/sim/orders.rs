@@ -190,6 +190,11 @@ impl Orders {
                 life.work.push_back(Work::Deliver(instance, value));
                 Ok(())
             }
+            Effect::Recover(instance, image) => {
+                life.next = instance;
+                life.work.push_back(Work::Recover(instance, image));
+                Ok(())
+            }
             Effect::Install(instance, image) => {
                 demand!(instance >= life.next, "node {node} goes back from {} to {instance}", life.next);
                 life.next = instance;
@@ -236,6 +241,11 @@ impl Orders {
             Work::Deliver(instance, value) => {
                 state.order.deliver(shown, instance, &value);
                 Input::Executed(instance + 1)
+            }
+            Work::Recover(instance, image) => {
+                let recovered = state.order.recover(shown, instance, &image);
+                demand!(recovered.is_ok(), "node {node}: {recovered:?}");
+                Input::Executed(instance)
             }
             Work::Install(instance, image) => {
                 let installed = state.order.install(shown, instance, &image);

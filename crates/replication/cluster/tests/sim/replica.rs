@@ -23,6 +23,7 @@ use total::Position;
 #[derive(Debug)]
 pub enum Work {
     Deliver(Instance, Value),
+    Recover(Instance, Image),
     Install(Instance, Image),
     Snapshot,
 }

@@ -207,7 +207,7 @@ impl Cluster {
             }
             Effect::Admitted => {}
             Effect::Deliver(instance, value) => self.deliver(id, instance, value),
-            Effect::Install(at, image) => {
+            Effect::Recover(at, image) | Effect::Install(at, image) => {
                 let digest = u64::from_le_bytes(image.to_vec().unwrap()[..8].try_into().unwrap());
                 self.node_mut(id).service = (at, digest);
                 self.later(Duration::ZERO, id, Input::Executed(at));

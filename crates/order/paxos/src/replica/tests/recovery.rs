@@ -96,7 +96,7 @@ fn a_replica_that_restarts_installs_its_snapshot_and_delivers_from_there() {
         Replica::recover(killed.replica.options().clone(), cluster.now, 1, killed.journal.clone()).unwrap();
     let mut effects = Vec::new();
     replica.handle(cluster.now, Input::Tick, &mut effects);
-    assert!(matches!(effects[0], Effect::Install(first, _) if first == at), "{:?}", effects[0]);
+    assert!(matches!(effects[0], Effect::Recover(first, _) if first == at), "{:?}", effects[0]);
     let delivered: Vec<_> = effects
         .iter()
         .filter_map(|effect| match effect {

@@ -183,7 +183,7 @@ impl Cluster {
                 self.judge.on_delivery(node as u64, instance, &value)?;
                 return self.give_work(node, Work::Deliver(instance, value));
             }
-            Effect::Install(instance, image) => {
+            Effect::Recover(instance, image) | Effect::Install(instance, image) => {
                 demand!(instance >= life.next, "R{node} goes back from {} to {instance}", life.next);
                 life.next = instance;
                 self.world.trace.count("installs");
