@@ -34,7 +34,7 @@ mod reader;
 pub use reader::Reader;
 
 /// The version of the protocol that this code speaks.
-pub const PROTOCOL_VERSION: u8 = 2;
+pub const PROTOCOL_VERSION: u8 = 3;
 
 /// A header's length.
 pub const HEADER_BYTES: usize = 16;

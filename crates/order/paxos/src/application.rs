@@ -144,6 +144,9 @@ pub struct NodeParts<A> {
     /// Called on the core's thread whenever who leads has changed, and so whatever was submitted and not delivered may be lost. It must
     /// not wait.
     pub on_leader: Box<dyn FnMut(Option<ReplicaId>) + Send>,
+    /// Called on the core's thread when more may be forgotten, since a majority of the voters' consumers has everything below this instance
+    /// ([`Submitter::consumer_has`]). It must not wait.
+    pub on_may_forget: Box<dyn FnMut(Instance) + Send>,
     /// Makes the server of clients, on the I/O thread. `None`: clients are refused.
     pub client_side: Option<MakeClientSide>,
     /// Called when nothing more will come of the node, perhaps more than once. Waiting callers must be woken.
@@ -180,6 +183,12 @@ impl Submitter {
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.credit.is_available()
+    }
+
+    /// Says that what stands on the application has everything below this instance on its disk. Where one voter says so, all must.
+    pub fn consumer_has(&self, below: Instance) {
+        // Closed: the node stops, and forgets nothing more.
+        let _ = self.core.force(CoreInput::Replica(Input::ConsumerHas(below)), 1);
     }
 
     /// Waits, as a task, until there is room.

@@ -15,6 +15,8 @@ pub enum PeerMessage {
     /// Number of durable records of the sender's journal, those of earlier lives included. A smaller number than before means
     /// lost records.
     Records(u64),
+    /// The sender's consumer has everything below this instance on its disk. The last report counts, even if it is lower than others were.
+    Durable(Instance),
     /// A part of the snapshot of everything below `at`: `total` bytes in all, these begin at `offset`.
     Piece {
         /// Instances below it are in the snapshot.

@@ -170,12 +170,12 @@ impl Node {
         };
         let membership = membership(&node.options, seed, directory.as_deref(), journal.as_ref());
         node.shared.board.write_records(membership.records);
-        let NodeParts { application, on_leader, client_side, close } = build(node.handle());
+        let NodeParts { application, on_leader, on_may_forget, client_side, close } = build(node.handle());
         // Nobody else has set it: the node is new.
         let _ = node.shared.close.set(close);
         let setup = node.setup(options, membership, images.clone(), client_side);
         let known_voters = KnownVoters::new(membership, directory.clone());
-        let core = CoreLoop::new(replica, journal, directory, clock, on_leader, &node.shared);
+        let core = CoreLoop::new(replica, journal, directory, clock, (on_leader, on_may_forget), &node.shared);
         let service = ServiceLoop::new(application, images, &node.options, &node.shared);
         // Dropped at an error, the node stops the threads that run already.
         let mut threads = node.threads();

@@ -12,8 +12,9 @@
 //!
 //! The replica's snapshots say where the order stands, not what its consumers made of it. So a replica's own snapshot stays behind what
 //! its consumer has made durable ([`total::TotalOrder::keep_from`], `kept.rs`): a life that starts again is delivered what follows its
-//! consumer's state. Beyond [`total::OrderLimits::kept_bytes`], or half of the span, the replica delivers no more until more is durable.
-//! Who was away longer than the others keep is told so, and goes on behind a snapshot.
+//! consumer's state. Where all consumers have disks, it stays behind what a majority of them has made durable, too
+//! ([`total::OrderLimits::forgets_by_majority`]). Beyond [`total::OrderLimits::kept_bytes`], or half of the span, the replica delivers no
+//! more until more is durable. Who was away longer than the others keep is told so, and goes on behind a snapshot.
 //!
 //! # Invariants
 //! Those of [`total`], here:
@@ -34,7 +35,7 @@ mod stepped;
 mod taken;
 mod waiters;
 
-use crate::config::Options;
+use crate::config::{MAX_KEPT_BYTES, Options};
 use kept::Kept;
 use total::{OrderLimits, Position};
 
@@ -45,10 +46,14 @@ pub use stepped::SteppedOrder;
 /// The longest payload.
 pub const MAX_PAYLOAD_BYTES: usize = crate::request::MAX_BODY_BYTES;
 
-/// The places that a replica with these options keeps: half of the span that it has, since beyond three quarters of it the replica must
-/// forget, and nothing is proposed beyond the whole.
+/// The places that a replica with these options keeps: half of the span that it has, and of the bytes, since beyond three quarters of them
+/// the replica must forget, and nothing is proposed beyond the whole. Learners forget for themselves: nobody counts on them.
 fn kept_by(options: &Options, limits: &OrderLimits, resume_after: Option<Position>) -> Kept {
-    let mut kept = Kept::new(limits.kept_bytes as u64, options.core().span / 2);
+    let most_bytes = (limits.kept_bytes as u64).min(MAX_KEPT_BYTES / 2);
+    let mut kept = Kept::new(most_bytes, options.core().span / 2);
+    if limits.forgets_by_majority && options.votes() {
+        kept = kept.for_majority();
+    }
     resume_after.into_iter().for_each(|at| kept.keep_from(at));
     kept
 }

@@ -19,6 +19,7 @@ const FORWARD: u8 = 11;
 const SUSPICION: u8 = 12;
 const PIECE: u8 = 13;
 const RECORDS: u8 = 14;
+const DURABLE: u8 = 15;
 
 /// An instance, a ballot and the length of a value: a byte each, at least.
 const MIN_VOTE_BYTES: usize = 3;
@@ -34,6 +35,7 @@ impl Wire for PeerMessage {
             Self::Core(message) => write_core(message, out),
             Self::Suspicion(ballot) => write_numbers(SUSPICION, &[*ballot], out),
             Self::Records(count) => write_numbers(RECORDS, &[*count], out),
+            Self::Durable(below) => write_numbers(DURABLE, &[*below], out),
             Self::Piece { at, offset, total, bytes: part } => {
                 write_numbers(PIECE, &[*at, *offset, *total], out);
                 put_bytes(out, part);
@@ -45,6 +47,7 @@ impl Wire for PeerMessage {
         match reader.byte()? {
             SUSPICION => Ok(Self::Suspicion(reader.number()?)),
             RECORDS => Ok(Self::Records(reader.number()?)),
+            DURABLE => Ok(Self::Durable(reader.number()?)),
             PIECE => read_piece(reader),
             tag => read_core(tag, reader).map(Self::Core),
         }

@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use testing::{Directory, Proxy};
 use total::suite::faults::under_faults;
-use total::suite::{Cluster, Faults, NODES, Partitions};
+use total::suite::{Cluster, Faults, NODES, Partitions, lag};
 use total::{Event, OrderError, OrderLimits, Position, TotalOrder, order_partitions, order_suite};
 
 /// Three replicas on loopback, each with a directory that survives it, and a proxy from each to each other one.
@@ -156,6 +156,11 @@ fn whatever_happens_all_lives_are_delivered_one_order() {
 
 order_suite!(Replicas);
 order_partitions!(Replicas);
+
+#[test]
+fn a_bare_majority_waits_for_who_is_behind() {
+    lag::a_bare_majority_waits_for_who_is_behind::<Replicas>();
+}
 
 #[test]
 fn a_stopped_order_says_so() {

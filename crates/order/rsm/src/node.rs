@@ -166,6 +166,8 @@ impl ClientSetup {
                 // If the box is closed, so is everything.
                 let _ = leads.force(Post::Leader(leader), 1);
             }),
+            // Its service has no disk of its own.
+            on_may_forget: Box::new(|_| ()),
             client_side: Some(self.client_side(handle)),
             close: Box::new(move || closes.close()),
         }

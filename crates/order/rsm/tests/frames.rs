@@ -47,7 +47,13 @@ fn peer_message() -> impl Strategy<Value = PeerMessage> {
     let piece = (number(), 0..1_000_u64, 0..1_000_u64, payload()).prop_map(|(at, offset, rest, bytes)| {
         PeerMessage::Piece { at, offset, total: offset + bytes.len() as u64 + rest, bytes }
     });
-    prop_oneof![10 => core_message().prop_map(PeerMessage::Core), 1 => number().prop_map(PeerMessage::Suspicion), 1 => number().prop_map(PeerMessage::Records), 1 => piece]
+    prop_oneof![
+        10 => core_message().prop_map(PeerMessage::Core),
+        1 => number().prop_map(PeerMessage::Suspicion),
+        1 => number().prop_map(PeerMessage::Records),
+        1 => number().prop_map(PeerMessage::Durable),
+        1 => piece,
+    ]
 }
 
 fn client_message() -> impl Strategy<Value = ClientMessage> {

@@ -19,6 +19,10 @@ pub struct OrderLimits {
     /// ([`keep_from`](crate::TotalOrder::keep_from)); beyond that the oldest are forgotten, or, in an order that keeps them on each node
     /// for itself, the node is delivered no more until it says that it needs less. Default 16 MiB.
     pub kept_bytes: usize,
+    /// An order that keeps payloads on each node for itself forgets none before a majority of the consumers has it on its disk, as they say
+    /// ([`keep_from`](crate::TotalOrder::keep_from)): the loss of a minority of the disks then loses nothing. For consumers that all have
+    /// disks: without their words it stands still. The same on all nodes. Default false.
+    pub forgets_by_majority: bool,
     /// Time after which an undelivered payload is submitted again, where it can be lost on its way. Default 1 s; at
     /// least 1 ms.
     pub retry: Duration,
@@ -32,6 +36,7 @@ impl Default for OrderLimits {
             deliveries: 1 << 16,
             delivered_bytes: 64 << 20,
             kept_bytes: 16 << 20,
+            forgets_by_majority: false,
             retry: Duration::from_secs(1),
         }
     }

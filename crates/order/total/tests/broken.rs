@@ -353,6 +353,12 @@ fn what_is_not_kept_is_noticed() {
     assert!(fails(lag::what_is_kept_is_delivered_again::<Broken<10>>));
 }
 
+/// The list of the sequencer waits for nobody's disk.
+#[test]
+fn an_order_that_does_not_wait_for_a_majority_is_noticed() {
+    assert!(fails(lag::a_bare_majority_waits_for_who_is_behind::<Broken<0>>));
+}
+
 #[test]
 fn a_life_that_begins_elsewhere_is_noticed() {
     assert!(fails(lives::a_life_resumes_where_its_state_ends::<Broken<11>>));

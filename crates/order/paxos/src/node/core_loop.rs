@@ -10,7 +10,7 @@ use net::mailbox::{Closed, Refused};
 use super::Shared;
 use super::service_loop::Job;
 use crate::board::{CoreFigures, JournalFigures, count};
-use crate::core::{Core, Message, ReplicaId};
+use crate::core::{Core, Instance, Message, ReplicaId};
 use crate::error::NodeError;
 use crate::inbox::CoreInput;
 use crate::journal::{Journal, OwnedDirectory};
@@ -49,6 +49,9 @@ impl NodeClock {
 /// Called whenever the leader has changed.
 pub(super) type OnLeader = Box<dyn FnMut(Option<ReplicaId>) + Send>;
 
+/// Called whenever more may be forgotten.
+pub(super) type OnMayForget = Box<dyn FnMut(Instance) + Send>;
+
 /// The thread's state.
 pub(super) struct CoreLoop<C: Core> {
     replica: Replica<C>,
@@ -61,6 +64,7 @@ pub(super) struct CoreLoop<C: Core> {
     effects: Vec<Effect>,
     frames: FrameCache,
     on_leader: OnLeader,
+    on_may_forget: OnMayForget,
     /// When the figures were last written.
     figures_at: Moment,
 }
@@ -71,7 +75,7 @@ impl<C: Core> CoreLoop<C> {
         journal: Option<Journal>,
         directory: Option<Arc<OwnedDirectory>>,
         clock: NodeClock,
-        on_leader: OnLeader,
+        (on_leader, on_may_forget): (OnLeader, OnMayForget),
         shared: &Arc<Shared>,
     ) -> Self {
         Self {
@@ -84,6 +88,7 @@ impl<C: Core> CoreLoop<C> {
             effects: Vec::new(),
             frames: FrameCache::default(),
             on_leader,
+            on_may_forget,
             figures_at: Moment::default(),
         }
     }
@@ -166,6 +171,8 @@ impl<C: Core> CoreLoop<C> {
                     }
                 }
                 Effect::Leader(leader, _) => (self.on_leader)(leader),
+                // At once: the application may wait for it, and take no job.
+                Effect::MayForget(below) => (self.on_may_forget)(below),
                 Effect::Journal(record) => {
                     if let Some(journal) = &mut self.journal {
                         journal.append(&record)?;

@@ -111,12 +111,6 @@ impl OrderApplication {
         self.keeping.lock().has_room(&self.now)
     }
 
-    /// The last payload that the next snapshot replaces.
-    #[cfg(feature = "sim")]
-    pub(super) fn forgotten(&self) -> Option<Position> {
-        self.keeping.lock().standing(&self.now).payload
-    }
-
     fn take(&mut self, at: Instance, batch: &Value, request: &Request<'_>) {
         let is_own = (request.origin, request.session) == self.own;
         match self.now.lives.judge(request.origin, request.session, request.sequence, at) {
@@ -167,7 +161,7 @@ impl Application for OrderApplication {
         for request in requests(batch).map_while(Result::ok).filter(|request| request.nonce.is_none()) {
             self.take(at, batch, &request);
         }
-        self.keeping.lock().add(&self.now, batch.len());
+        self.keeping.add(&self.now, batch.len());
     }
 
     /// The newest state that a life of this node may begin from.
@@ -297,7 +291,7 @@ mod tests {
             resume_after,
             on_own,
             vec![1, 2],
-            Arc::new(Keeping::new(Kept::new(1 << 20, 64), true)),
+            Arc::new(Keeping::new(Kept::new(1 << 20, 64), true, Box::new(|_| ()))),
         )
     }
 

@@ -5,6 +5,11 @@
 //! noted every now and then, and the newest that is not ahead of the consumer is handed out. Before that is so old that the replica would
 //! run out of instances or bytes, the replica delivers no more until the consumer has made more durable: if it forgot what no consumer has
 //! yet, a loss of power on all nodes would lose what was acknowledged.
+//!
+//! Where all consumers have disks, nor is it ahead of what a majority of the voters' consumers has made durable
+//! ([`total::OrderLimits::forgets_by_majority`]): so a majority of the voters has each payload at any time, in its journal or in its
+//! consumer's state, and the loss of a minority loses nothing (decision 0176). Each replica says what its consumer has, also behind
+//! barriers, which nobody needs: nodes that only read must not keep each other from forgetting.
 
 use super::lives::Lives;
 use crate::core::Instance;
@@ -61,6 +66,12 @@ pub(super) struct Kept {
     behind: Option<Position>,
     /// The consumer has gone on from a state with everything up to here.
     resumed: Option<Position>,
+    /// A majority of the voters' consumers has everything below this instance on its disk; `None`: it does not matter.
+    majority: Option<Instance>,
+    /// The instance below which this consumer has everything, as the others were told.
+    told: Option<Instance>,
+    /// The next instance, and the last payload before it.
+    delivered: (Instance, Option<Position>),
     /// Bytes delivered.
     bytes: u64,
     most_bytes: u64,
@@ -71,8 +82,25 @@ impl Kept {
     /// Keeps at most so many bytes and instances.
     pub(super) fn new(most_bytes: u64, most_instances: u64) -> Self {
         let places = VecDeque::from([Noted { standing: Standing::default(), bytes: 0 }]);
-        let (durable, awaited, behind, resumed) = (None, None, None, None);
-        Self { places, durable, awaited, behind, resumed, bytes: 0, most_bytes, most_instances }
+        Self {
+            places,
+            durable: None,
+            awaited: None,
+            behind: None,
+            resumed: None,
+            majority: None,
+            told: None,
+            delivered: (0, None),
+            bytes: 0,
+            most_bytes,
+            most_instances,
+        }
+    }
+
+    /// Keeps what is not known to be on the disks of a majority, too.
+    pub(super) fn for_majority(mut self) -> Self {
+        self.majority = Some(0);
+        self
     }
 
     /// A snapshot was installed, this replica's own or another one's, of which the payloads up to `missed` were not delivered.
@@ -81,6 +109,7 @@ impl Kept {
             *(if is_own { &mut self.awaited } else { &mut self.behind }) = Some(at);
         }
         self.places = VecDeque::from([Noted { standing: now.clone(), bytes: self.bytes }]);
+        self.delivered = (now.next, now.payload);
     }
 
     /// The consumer's state is durable up to here.
@@ -95,19 +124,18 @@ impl Kept {
         self.behind = self.behind.filter(|at| *at > after);
     }
 
-    /// Up to where the consumer's state is durable, if it says so.
-    #[cfg(feature = "sim")]
-    pub(super) fn durable(&self) -> Option<Position> {
-        self.durable
+    /// A majority of the voters' consumers has everything below this instance.
+    fn may_forget(&mut self, below: Instance) {
+        self.majority = self.majority.map(|majority| majority.max(below));
     }
 
     /// A batch of so many bytes was delivered.
     pub(super) fn add(&mut self, now: &Standing, bytes: usize) {
         self.bytes += bytes as u64;
+        self.delivered = (now.next, now.payload);
         let (instances, bytes) = (now.next, self.bytes);
         let is_due = self.places.back().is_none_or(|last| {
-            bytes - last.bytes >= self.most_bytes / PLACES
-                || instances - last.standing.next >= (self.most_instances / PLACES).max(1)
+            bytes - last.bytes >= self.most_bytes / PLACES || instances - last.standing.next >= self.step()
         });
         if is_due {
             self.places.push_back(Noted { standing: now.clone(), bytes });
@@ -115,15 +143,40 @@ impl Kept {
         self.forget();
     }
 
+    /// Instances between two places, at most.
+    fn step(&self) -> u64 {
+        (self.most_instances / PLACES).max(1)
+    }
+
+    /// The instance below which this consumer has everything on its disk. What it does not need is not what it has.
+    fn durable_below(&self) -> Option<Instance> {
+        let (at, (next, payload)) = (self.durable?, self.delivered);
+        Some(if Some(at) >= payload { at.instance.max(next) } else { at.instance })
+    }
+
+    /// What the others are to be told of this consumer now: nothing if they know about as much, but the first word of a life in any case,
+    /// since it may be less than the last one of the life before.
+    fn report(&mut self) -> Option<Instance> {
+        let below = self.durable_below().filter(|below| self.majority.is_some() && Some(*below) > self.told)?;
+        let passed = self.places.partition_point(|place| place.standing.next <= below);
+        let has_passed_a_place = |told| passed > self.places.partition_point(|place| place.standing.next <= told);
+        if self.told.is_some_and(|told| below - told < self.step() && !has_passed_a_place(told)) {
+            return None;
+        }
+        self.told = Some(below);
+        self.told
+    }
+
     /// The place behind which a life of this node needs all payloads.
     fn needed_after(&self) -> Option<Position> {
         self.durable.max(self.awaited).filter(|_| self.behind.is_none())
     }
 
-    /// Returns whether a life of this node may have to begin from the oldest place.
+    /// Returns whether a life of this node, or a majority of the voters, may have to begin from the oldest place.
     fn is_needed(&self) -> bool {
+        let Some(Noted { standing: second, .. }) = self.places.get(1) else { return false };
         let after = self.needed_after();
-        after.is_some() && self.places.get(1).is_some_and(|second| second.standing.payload > after)
+        after.is_some() && second.payload > after || self.majority.is_some_and(|majority| second.next > majority)
     }
 
     /// Forgets places before the one that is needed.
@@ -140,10 +193,11 @@ impl Kept {
         self.bytes - first.bytes <= self.most_bytes && now.next - first.standing.next < self.most_instances
     }
 
-    /// Returns the newest place that a life of this node may begin from.
+    /// Returns the newest place that a life of this node may begin from, and that a majority has reached.
     pub(super) fn standing<'a>(&'a mut self, now: &'a Standing) -> &'a Standing {
         let after = self.needed_after();
-        if after.is_none() || after >= now.payload {
+        let is_needed_here = after.is_some() && after < now.payload;
+        if !is_needed_here && self.majority.is_none_or(|majority| now.next <= majority) {
             return now;
         }
         self.forget();
@@ -151,18 +205,21 @@ impl Kept {
     }
 }
 
-/// The places that a replica's application notes, and its consumer sets free.
-#[derive(Debug)]
+/// Tells the replica the instance below which the consumer has everything on its disk. It must not wait.
+pub(super) type Tell = Box<dyn Fn(Instance) + Send + Sync>;
+
+/// The places that a replica's application notes, and its consumer and the others set free.
 pub(super) struct Keeping {
     kept: Mutex<Kept>,
     changed: Condvar,
     /// Whether the application may wait; else it asks first.
     waits: bool,
+    tell: Tell,
 }
 
 impl Keeping {
-    pub(super) fn new(kept: Kept, waits: bool) -> Self {
-        Self { kept: Mutex::new(kept), changed: Condvar::new(), waits }
+    pub(super) fn new(kept: Kept, waits: bool, tell: Tell) -> Self {
+        Self { kept: Mutex::new(kept), changed: Condvar::new(), waits, tell }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -172,7 +229,29 @@ impl Keeping {
 
     /// The consumer's state is durable up to here.
     pub(super) fn keep_from(&self, at: Position) {
-        self.lock().keep_from(at);
+        self.change(|kept| kept.keep_from(at));
+        self.changed.notify_all();
+    }
+
+    /// A batch of so many bytes was delivered.
+    pub(super) fn add(&self, now: &Standing, bytes: usize) {
+        // A consumer that has every payload has a barrier, too.
+        self.change(|kept| kept.add(now, bytes));
+    }
+
+    /// Does what may be a reason to tell the replica more, and tells it, with no latch held. Two callers may tell in the other order: the
+    /// replica knows that in one life it only grows.
+    fn change(&self, change: impl FnOnce(&mut Kept)) {
+        let mut kept = self.lock();
+        change(&mut kept);
+        let report = kept.report();
+        drop(kept);
+        report.into_iter().for_each(&self.tell);
+    }
+
+    /// A majority of the voters' consumers has everything below this instance.
+    pub(super) fn may_forget(&self, below: Instance) {
+        self.lock().may_forget(below);
         self.changed.notify_all();
     }
 
@@ -201,6 +280,7 @@ impl Keeping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::{self, Receiver};
 
     /// After so many instances of one payload each.
     fn after(instances: u64) -> Standing {
@@ -219,6 +299,19 @@ mod tests {
     fn snapshot_after(kept: &mut Kept, from: u64, instances: u64) -> Instance {
         (from + 1..=instances).for_each(|next| kept.add(&after(next), 10));
         kept.standing(&after(instances)).next
+    }
+
+    /// With what its replica is told.
+    fn telling(kept: Kept) -> (Keeping, Receiver<Instance>) {
+        let (sender, told) = mpsc::channel();
+        // Not every test listens.
+        let tell = Box::new(move |below| _ = sender.send(below));
+        (Keeping::new(kept, true, tell), told)
+    }
+
+    /// Delivers these instances.
+    fn deliver(keeping: &Keeping, instances: std::ops::Range<u64>) {
+        instances.for_each(|instance| keeping.add(&after(instance + 1), 10));
     }
 
     #[test]
@@ -273,7 +366,7 @@ mod tests {
         kept.begin(&after(1_000), Some(at(999)), true);
         assert_eq!(snapshot_after(&mut kept, 1_000, 1_064), 1_000);
         assert!(!kept.has_room(&after(1_064)));
-        let keeping = Keeping::new(kept, true);
+        let (keeping, _) = telling(kept);
         keeping.resume(at(998));
         assert!(!keeping.lock().has_room(&after(1_064)), "it is not enough");
         keeping.resume(at(999));
@@ -288,7 +381,7 @@ mod tests {
         kept.begin(&after(1_000), Some(at(999)), false);
         snapshot_after(&mut kept, 1_000, 2_000);
         assert!(kept.has_room(&after(2_000)));
-        let keeping = Keeping::new(kept, true);
+        let (keeping, _) = telling(kept);
         keeping.resume(at(1_500));
         keeping.keep_from(at(1_500));
         snapshot_after(&mut keeping.lock(), 2_000, 2_064);
@@ -321,6 +414,79 @@ mod tests {
             kept.add(&standing, 10);
         }
         assert_eq!(kept.standing(&standing), &standing);
+    }
+
+    /// Its own disk is not enough: the others may lack what it has.
+    #[test]
+    fn what_a_minority_has_is_not_forgotten() {
+        let (keeping, told) = telling(Kept::new(1_000_000, 64).for_majority());
+        keeping.keep_from(at(0));
+        deliver(&keeping, 0..64);
+        keeping.keep_from(at(63));
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [0, 1, 64]);
+        assert_eq!(keeping.lock().standing(&after(64)).next, 0);
+        assert!(!keeping.lock().has_room(&after(64)), "half of the span");
+        keeping.may_forget(40);
+        assert_eq!(keeping.lock().standing(&after(64)).next, 40);
+        keeping.wait_for_room(&after(64), || false);
+        keeping.may_forget(30);
+        assert_eq!(keeping.lock().standing(&after(64)).next, 40, "what was there once is there");
+        keeping.may_forget(64);
+        assert_eq!(keeping.lock().standing(&after(64)).next, 64);
+    }
+
+    /// Who lacks payloads that the others have forgotten needs none of these places, and is not counted as if it had what it does not
+    /// need. What it votes for may be what the others rely on.
+    #[test]
+    fn who_is_behind_reports_what_it_has() {
+        let (keeping, told) = telling(Kept::new(1_000_000, 64).for_majority());
+        keeping.keep_from(at(9));
+        keeping.lock().begin(&after(1_000), Some(at(999)), false);
+        deliver(&keeping, 1_000..1_064);
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [9]);
+        assert!(!keeping.lock().has_room(&after(1_064)));
+        keeping.may_forget(1_010);
+        assert_eq!(keeping.lock().standing(&after(1_064)).next, 1_010);
+        assert!(keeping.lock().has_room(&after(1_064)));
+        keeping.resume(at(1_500));
+        keeping.keep_from(at(1_500));
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [1_500], "its replica is not as far yet");
+    }
+
+    /// Nodes that only read tell each other, too, and not at each barrier.
+    #[test]
+    fn barriers_alone_hold_up_nothing() {
+        let (keeping, told) = telling(Kept::new(1_000_000, 640).for_majority());
+        keeping.keep_from(at(9));
+        deliver(&keeping, 0..10);
+        let (mut standing, mut words) = (after(10), 0);
+        for instance in 10..5_000 {
+            assert!(keeping.lock().has_room(&standing), "{instance}");
+            standing.next = instance + 1;
+            standing.next_position(instance);
+            keeping.add(&standing, 10);
+            // All have the same.
+            told.try_iter().for_each(|below| {
+                keeping.may_forget(below);
+                words += 1;
+            });
+        }
+        let snapshot = keeping.lock().standing(&standing).next;
+        assert!((4_980..=5_000).contains(&snapshot), "{snapshot}");
+        assert!((490..=510).contains(&words), "{words}");
+    }
+
+    /// It may be less than the life before had: its rows were lost.
+    #[test]
+    fn the_first_word_of_a_life_is_told_however_little_it_is() {
+        let (keeping, told) = telling(Kept::new(1_000_000, 640).for_majority());
+        keeping.keep_from(Position::default());
+        keeping.keep_from(Position::default());
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [0]);
+        let (silent, told) = telling(Kept::new(1_000_000, 640));
+        silent.keep_from(at(9));
+        deliver(&silent, 0..640);
+        assert_eq!(told.try_iter().count(), 0, "nobody counts on it");
     }
 
     #[test]

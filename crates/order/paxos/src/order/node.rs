@@ -220,12 +220,14 @@ impl Shared {
         let waiting = Waiting { proposals: limits.proposals, bytes: limits.proposed_bytes };
         let origin = Origin { node: handle.submitter.id(), life: Randomness::from_entropy().next_u64() };
         let retry = limits.retry.max(Duration::from_millis(1));
+        let (kept, replica) = (super::kept_by(&handle.options, limits, resume_after), handle.submitter.clone());
+        let keeping = Keeping::new(kept, true, Box::new(move |below| replica.consumer_has(below)));
         Self {
             start: Instant::now(),
             origin,
             proposer: Mutex::new(Outgoing::new(Proposer::new(origin.node, origin.life, waiting, retry))),
             changed: Condvar::new(),
-            keeping: Arc::new(Keeping::new(super::kept_by(&handle.options, limits, resume_after), true)),
+            keeping: Arc::new(keeping),
             deliveries: Arc::new(Deliveries::new(limits.deliveries, limits.delivered_bytes)),
             submitter: handle.submitter,
         }
@@ -235,6 +237,7 @@ impl Shared {
         let own = (self.origin.node, self.origin.life);
         let (leads, closes) = (Arc::clone(&self), Arc::clone(&self));
         let (deliveries, keeping) = (Arc::clone(&self.deliveries), Arc::clone(&self.keeping));
+        let forgets = Arc::clone(&self.keeping);
         let holders = (0..voters).filter(|voter| *voter != own.0).collect();
         let on_own = Box::new(move |own| self.on_own_proposal(own));
         NodeParts {
@@ -244,6 +247,7 @@ impl Shared {
                     leads.change(|outgoing, now| outgoing.proposer.lost(now));
                 }
             }),
+            on_may_forget: Box::new(move |below| forgets.may_forget(below)),
             client_side: None,
             close: Box::new(move || closes.end("its replica has stopped")),
         }

@@ -27,6 +27,8 @@ pub struct SteppedOrder {
     deliveries: Arc<Deliveries>,
     keeping: Arc<Keeping>,
     heard: Arc<Mutex<Vec<Own>>>,
+    /// What the replica is to be told of the consumer's disk.
+    report: Arc<Mutex<Option<Instance>>>,
     taken: Taken,
     /// Weight of deliveries from which on the consumer has to take some.
     limit: usize,
@@ -42,7 +44,10 @@ impl SteppedOrder {
     pub fn new(options: &Options, life: u64, limits: &OrderLimits, resume_after: Option<Position>) -> Self {
         let origin = Origin { node: options.id, life };
         let waiting = Waiting { proposals: limits.proposals, bytes: limits.proposed_bytes };
-        let keeping = Arc::new(Keeping::new(super::kept_by(options, limits, resume_after), false));
+        let report: Arc<Mutex<Option<Instance>>> = Arc::default();
+        let told = Arc::clone(&report);
+        let tell = Box::new(move |below| *lock(&told) = Some(below));
+        let keeping = Arc::new(Keeping::new(super::kept_by(options, limits, resume_after), false, tell));
         let deliveries = Arc::new(Deliveries::without_waits(limits.deliveries, limits.delivered_bytes));
         let heard: Arc<Mutex<Vec<Own>>> = Arc::default();
         let hearing = Arc::clone(&heard);
@@ -59,6 +64,7 @@ impl SteppedOrder {
             deliveries,
             keeping,
             heard,
+            report,
             taken: Taken::default(),
             limit: limits.delivered_bytes.max(1),
         }
@@ -107,16 +113,14 @@ impl SteppedOrder {
         self.keeping.keep_from(at);
     }
 
-    /// Up to where the consumer's state is durable.
-    #[must_use]
-    pub fn durable(&self) -> Option<Position> {
-        self.keeping.lock().durable()
+    /// What the replica is to be told of the consumer's disk ([`Input::ConsumerHas`](crate::replica::Input::ConsumerHas)), once.
+    pub fn take_report(&mut self) -> Option<Instance> {
+        lock(&self.report).take()
     }
 
-    /// The last payload that this replica may have forgotten.
-    #[must_use]
-    pub fn forgotten(&self) -> Option<Position> {
-        self.application.forgotten()
+    /// The replica says that a majority has everything below this instance.
+    pub fn may_forget(&mut self, below: Instance) {
+        self.keeping.may_forget(below);
     }
 
     /// Same as [`total::TotalOrder::resume`].

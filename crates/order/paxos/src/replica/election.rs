@@ -92,6 +92,7 @@ impl<C: Core> Replica<C> {
         let news = self.heartbeats.next_news <= self.now;
         if news {
             self.heartbeats.next_news = self.now + self.heartbeats.news_interval;
+            self.tell_durable(self.peers.voters(), effects);
         }
         let due = |peer: &ReplicaId| self.peers.show_at(*peer, self.now, self.heartbeats.interval) <= self.now;
         let listeners: PeerSet = match self.detector.leads() {
@@ -145,6 +146,7 @@ impl<C: Core> Replica<C> {
         self.met_by(peer, effects);
         self.catch_up.try_again(peer);
         self.show_life(PeerSet::from_iter([peer]), effects);
+        self.tell_durable(self.peers.voters().filter(|voter| *voter == peer), effects);
         if self.detector.suspects() && self.options.votes() && peer < self.options.replicas {
             effects.push(Effect::Send(peer, PeerMessage::Suspicion(self.view.promised)));
         }

@@ -23,6 +23,7 @@
 //!    proposing (batcher, forwards)    batches to propose or to forward
 //!    retransmission (round_trip)      proposals that were not answered
 //!    catch_up                         queries for what was missed
+//!    consumers                        what may be forgotten, since a majority of the consumers has it
 //!    admission                        silence, until all voters know a new one
 //!    truncation                       snapshots, what to forget, a shorter journal
 //!                 |
@@ -54,6 +55,7 @@ mod admission;
 mod ballots;
 mod batcher;
 mod catch_up;
+mod consumers;
 mod detector;
 mod drive;
 mod election;
@@ -77,6 +79,7 @@ use admission::Admission;
 use ballots::Ballots;
 use batcher::Batcher;
 use catch_up::CatchUp;
+use consumers::Consumers;
 use detector::Detector;
 use election::Heartbeats;
 use env::Moment;
@@ -126,6 +129,7 @@ pub struct Replica<C: Core = Proved> {
     heartbeats: Heartbeats,
     retransmission: Retransmission,
     catch_up: CatchUp,
+    consumers: Consumers,
     truncation: Truncation,
     compaction: Compaction,
 }
@@ -178,6 +182,7 @@ impl<C: Core> Replica<C> {
             heartbeats: Heartbeats::new(options.suspicion, now),
             retransmission: Retransmission::new(options.id, options.suspicion),
             catch_up: CatchUp::new(&options, now),
+            consumers: Consumers::new(options.replicas, options.id),
             truncation: Truncation::new(&options, config.span),
             compaction,
             core,
@@ -291,6 +296,8 @@ pub enum Input {
     Executed(Instance),
     /// The service's state after all instances below this one: the answer to [`Effect::TakeSnapshot`].
     Taken(Instance, Image),
+    /// What stands on the service has everything below this instance on its disk. Who says so once, goes on saying so.
+    ConsumerHas(Instance),
     /// The time has come that [`Replica::deadline`] named (or earlier or later: ticks do no harm).
     Tick,
 }
@@ -312,6 +319,9 @@ pub enum Effect {
     Install(Instance, Image),
     /// Ask the service for its state, after all that was delivered so far.
     TakeSnapshot,
+    /// A majority of the voters' consumers has everything below this instance on its disk, as each has said ([`Input::ConsumerHas`]): more
+    /// than the last time. A service that is asked for its state need not go back further for their sake.
+    MayForget(Instance),
     /// Every other voter knows this one: it votes from now on. To be noted durably, if there is a directory, before what follows is sent.
     Admitted,
     /// The leader has changed (`None`: unknown). Clients' requests without a reply may be lost and should be sent again.

@@ -21,6 +21,7 @@ impl<C: Core> Replica<C> {
                 self.settle(effects);
             }
             Input::Taken(at, image) => self.snapshot_taken(at, image, effects),
+            Input::ConsumerHas(below) => self.consumer_has(below, effects),
             Input::Tick => {}
         }
     }
@@ -32,6 +33,7 @@ impl<C: Core> Replica<C> {
             PeerMessage::Piece { .. } => self.catch_up.progress(from, self.now),
             // The transport's affair.
             PeerMessage::Records(_) => {}
+            PeerMessage::Durable(below) => self.peer_has(from, below, effects),
             PeerMessage::Core(Message::Forward(value)) => self.take_forward(from, value),
             PeerMessage::Core(message) => self.core_message(from, message, effects),
         }

@@ -3,6 +3,7 @@
 use super::{Cluster, Taken, payload, propose, take};
 use crate::{Event, OrderError, OrderLimits, Position, TotalOrder};
 use bytes::Bytes;
+use env::time::Duration;
 
 /// A node that takes nothing does not keep the others from their deliveries, and has its own later.
 pub fn a_slow_consumer_holds_up_nobody<C: Cluster>() {
@@ -94,4 +95,59 @@ pub fn who_is_behind_is_told_and_resumes<C: Cluster>() {
     let mut taken = Taken::default();
     taken.until::<C>(order, &[2], 1);
     assert_eq!(taken.all.iter().map(|it| it.submission).collect::<Vec<_>>(), [next], "nothing before it");
+}
+
+/// Time in which nothing comes, by which an order is taken to stand still. On a machine that is too slow for it the test sees less, and
+/// does not fail.
+const STILL: Duration = Duration::from_secs(2);
+
+/// Takes once, and says that it is on the disk.
+fn take_and_keep(taken: &mut Taken, order: &impl TotalOrder, patience: Duration) -> Option<()> {
+    taken.take(order, patience)?;
+    taken.all.last().into_iter().for_each(|last| order.keep_from(last.position));
+    Some(())
+}
+
+/// Of two nodes of three, one was told that it is behind and has no state yet. The other one stands still before it has to forget what it
+/// alone has on its disk, and goes on when that one has a state. For orders that know [`OrderLimits::forgets_by_majority`].
+pub fn a_bare_majority_waits_for_who_is_behind<C: Cluster>() {
+    let limits = OrderLimits { forgets_by_majority: true, ..OrderLimits::default() };
+    let mut cluster = C::start(limits);
+    cluster.stop(1);
+    let keep = |at| [0, 2].into_iter().for_each(|node| cluster.node(node).keep_from(at));
+    let positions = fill(&cluster, 0, &[2], MANY, keep);
+    cluster.restart(1, None);
+    let mut events = Vec::new();
+    while !matches!(events.last(), Some(Event::Behind { .. })) {
+        cluster.node(1).deliver(&mut events, 1, C::PATIENCE).expect("it is told");
+    }
+    cluster.stop(2);
+    let (order, behind) = (cluster.node(0), cluster.node(1));
+    let (mut taken, mut next) = (Taken::default(), Some(0));
+    // Whether something came.
+    let mut pump = |taken: &mut Taken, patience| {
+        while let Some(number) = next.filter(|number| order.propose(large(*number)).is_ok()) {
+            next = (number + 1 < MANY).then_some(number + 1);
+        }
+        take_and_keep(taken, order, patience).is_some()
+    };
+    while (taken.all.len() as u64) < MANY && pump(&mut taken, STILL) {}
+    let kept = taken.all.len() * LARGE;
+    assert!(kept <= limits.kept_bytes * 5 / 4, "it keeps {kept} bytes that nobody else has, or has forgotten them");
+    let state = taken.all.last().map_or(positions[positions.len() - 1], |last| last.position);
+    behind.resume(state).expect("what follows is kept");
+    behind.keep_from(state);
+    let left = MANY as usize - taken.all.len();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut taken = Taken::default();
+            while taken.all.len() < left {
+                take_and_keep(&mut taken, behind, C::PATIENCE).expect("it goes on");
+            }
+        });
+        while (taken.all.len() as u64) < MANY {
+            assert!(pump(&mut taken, C::PATIENCE), "it goes on");
+        }
+    });
+    assert!(taken.all.iter().map(|it| number_of(&it.payload)).eq(0..MANY), "O2");
 }

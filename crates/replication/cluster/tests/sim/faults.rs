@@ -19,21 +19,22 @@ enum Fault {
     Mend,
     /// A node stops, and starts again some time later.
     Crash,
-    /// A node does, and its rows are gone, but not its journal. So another node has what that one has forgotten: rows that a node loses
-    /// while it is the only one with them are in no journal any more.
+    /// A node does, and its rows are gone, but not its journal.
     LoseRows,
+    /// A node will stop for good: its rows and its journal are gone at the moment at which another one wants its state, or in the end.
+    LoseNode,
     PowerFailure,
     /// A node stands still for a while, though it lives.
     Pause,
 }
 
 fn kinds(faults: Faults) -> &'static [Fault] {
-    use Fault::{Break, Crash, CutOneWay, Isolate, LoseRows, Mend, Network, Partition, Pause, PowerFailure};
+    use Fault::{Break, Crash, CutOneWay, Isolate, LoseNode, LoseRows, Mend, Network, Partition, Pause, PowerFailure};
     match faults {
         Faults::None => &[Mend],
         Faults::Lossy => &[Network, Network, Break, Pause],
         Faults::Partitions => &[CutOneWay, CutOneWay, Partition, Isolate, Mend, Mend],
-        Faults::Crashes => &[Crash, Crash, LoseRows, Pause],
+        Faults::Crashes => &[Crash, Crash, LoseRows, LoseNode, Pause],
         Faults::PowerFailures => &[PowerFailure, Crash],
         Faults::Chaos => &[
             Network,
@@ -46,6 +47,7 @@ fn kinds(faults: Faults) -> &'static [Fault] {
             Crash,
             Crash,
             LoseRows,
+            LoseNode,
             PowerFailure,
             Pause,
             Pause,
@@ -67,6 +69,7 @@ pub fn make(sim: &Arc<Sim>, faults: Faults, until: u64) {
         cause(sim, fault);
     }
     sim.schedule.sleep_until(until);
+    nodes::lose_doomed(sim);
 }
 
 /// Everything is mended, and everybody comes back.
@@ -98,14 +101,16 @@ fn cause(sim: &Arc<Sim>, fault: Fault) {
         Fault::Mend => sim.with_orders(|orders| orders.world.network.heal()),
         Fault::Crash => nodes::stop(sim, node, survival(sim)),
         Fault::LoseRows => {
-            let voters = sim.setting.voters as usize;
-            // A minority of the voters, always the same ones: rows that a majority has lost are nowhere.
-            let minority = (voters - 1) / 2;
-            let node = if node < voters { node % minority } else { node };
-            if sim.nodes[node].is_up() && nodes::is_durable_elsewhere(sim, node, minority..voters) {
+            let node = if node < sim.setting.voters as usize { node % sim.setting.minority() } else { node };
+            if sim.nodes[node].is_up() {
                 sim.count("lost rows");
                 nodes::stop(sim, node, survival(sim));
                 nodes::lose_rows(sim, node);
+            }
+        }
+        Fault::LoseNode => {
+            if sim.setting.loses_a_node {
+                nodes::doom(sim, 0);
             }
         }
         Fault::PowerFailure => {

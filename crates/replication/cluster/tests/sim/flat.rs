@@ -93,7 +93,7 @@ fn setting(randomness: &mut Randomness, minutes: u64) -> Setting {
         voters: 3,
         learners: 0,
         replica,
-        limits: OrderLimits { kept_bytes: 64 << 10, ..OrderLimits::default() },
+        limits: OrderLimits { kept_bytes: 64 << 10, forgets_by_majority: true, ..OrderLimits::default() },
         options: seriatim_cluster::Options {
             limits: WINDOW,
             is_durable: true,
@@ -108,6 +108,7 @@ fn setting(randomness: &mut Randomness, minutes: u64) -> Setting {
         segment_bytes: 64 << 10,
         durable_ns: 20 * MILLISECOND,
         drift_ppm: 50_000,
+        loses_a_node: false,
         ..drawn
     }
 }

@@ -17,8 +17,7 @@ use sim::{DriftingClock, MILLISECOND, SECOND, Schedule, Violation};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::ops::Range;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use total::Position;
 
@@ -28,6 +27,8 @@ const AWAY_NS: u64 = 3 * SECOND;
 /// A node of the database.
 pub struct Node {
     state: Mutex<State>,
+    /// Whether it is lost for good when it is next asked for its state.
+    is_doomed: AtomicBool,
     /// Rung when it is to start or to stop.
     bell: u64,
 }
@@ -40,13 +41,16 @@ struct State {
     start_at: u64,
     /// Whether it runs, or is about to.
     is_up: bool,
+    /// Whether it never starts again.
+    is_lost: bool,
 }
 
 impl Node {
     pub fn new(schedule: &Schedule, setting: &Setting, randomness: &mut Randomness) -> Node {
         let disk = SimDisk::new(randomness.next_u64(), setting.disk);
         let start_at = randomness.in_range(0..100 * MILLISECOND);
-        Node { state: Mutex::new(State { cluster: None, disk, start_at, is_up: false }), bell: schedule.bell() }
+        let state = State { cluster: None, disk, start_at, is_up: false, is_lost: false };
+        Node { state: Mutex::new(state), is_doomed: AtomicBool::new(false), bell: schedule.bell() }
     }
 
     pub fn cluster(&self) -> Option<Arc<Cluster>> {
@@ -55,6 +59,11 @@ impl Node {
 
     pub fn is_up(&self) -> bool {
         lock(&self.state).is_up
+    }
+
+    /// Whether it was lost for good.
+    fn is_lost(&self) -> bool {
+        lock(&self.state).is_lost
     }
 
     /// Bytes of its disk.
@@ -228,13 +237,43 @@ pub fn lose_rows(sim: &Arc<Sim>, node: usize) {
     lock(&sim.nodes[node].state).disk = disk;
 }
 
-/// Returns whether one of the others has on its disk what the order's end of this node may have forgotten.
-pub fn is_durable_elsewhere(sim: &Arc<Sim>, node: usize, others: Range<usize>) -> bool {
-    sim.with_orders(|orders| {
-        let order = |node: usize| orders.hosts[node].life.as_ref().map(|life| &life.order);
-        let Some(forgotten) = order(node).map(|order| order.forgotten()) else { return false };
-        others.filter_map(order).any(|order| order.durable() >= forgotten)
-    })
+/// A node is lost for good when it is next asked for its state.
+pub fn doom(sim: &Arc<Sim>, node: usize) {
+    sim.nodes[node].is_doomed.store(true, SeqCst);
+}
+
+/// Nodes that are doomed, and were not asked, are lost now.
+pub fn lose_doomed(sim: &Arc<Sim>) {
+    let doomed = left(sim).into_iter().filter(|node| sim.nodes[*node].is_doomed.load(SeqCst));
+    doomed.for_each(|node| lose(sim, node));
+}
+
+/// A node stops for good, and nobody has what it had on its disks.
+fn lose(sim: &Arc<Sim>, node: usize) {
+    sim.count("nodes lost");
+    stop(sim, node, Survival::SyncedOnly);
+    let mut state = lock(&sim.nodes[node].state);
+    (state.is_lost, state.start_at) = (true, u64::MAX);
+}
+
+/// The nodes that were not lost for good.
+pub fn left(sim: &Arc<Sim>) -> Vec<usize> {
+    (0..sim.nodes.len()).filter(|node| !sim.nodes[*node].is_lost()).collect()
+}
+
+/// Ends the supervision of all nodes.
+pub fn close(sim: &Arc<Sim>) {
+    sim.is_closing.store(true, SeqCst);
+    for (node, own) in sim.nodes.iter().enumerate() {
+        stop(sim, node, Survival::Everything);
+        sim.schedule.ring(own.bell, true);
+    }
+}
+
+/// A node stops, and comes back when all do.
+pub fn send_away(sim: &Arc<Sim>, node: usize) {
+    stop(sim, node, Survival::SyncedOnly);
+    lock(&sim.nodes[node].state).start_at = u64::MAX;
 }
 
 /// A node stands still until a time.
@@ -247,7 +286,7 @@ pub fn pause(sim: &Arc<Sim>, node: usize, until: u64) {
 
 /// Nodes that are away start now.
 pub fn start_all(sim: &Arc<Sim>) {
-    for node in &sim.nodes {
+    for node in left(sim).into_iter().map(|node| &sim.nodes[node]) {
         let mut state = lock(&node.state);
         state.start_at = state.start_at.min(sim.schedule.now());
         drop(state);
@@ -326,6 +365,11 @@ impl States for SimStates {
             return Err(refused());
         }
         sim.count("states asked for");
+        if own.is_doomed.load(SeqCst) {
+            sim.count("nodes lost when they were asked for a state");
+            lose(sim, holder);
+            return Err(refused());
+        }
         let writing = pipe.clone();
         sim.spawn(holder, move |sim| {
             let mut out = PipeWriter { sim: sim.clone(), pipe: writing };

@@ -115,7 +115,7 @@ impl Orders {
         self.submit(node)
     }
 
-    /// Hands the proposals of a node to its replica, as far as there is room.
+    /// Hands the proposals of a node to its replica, as far as there is room, and what it says of its disk.
     pub fn submit(&mut self, node: usize) -> Result<(), Violation> {
         if self.is_paused(node) {
             return Ok(());
@@ -123,8 +123,12 @@ impl Orders {
         let shown = self.hosts[node].shown(self.world.now);
         let Some(life) = self.hosts[node].life.as_mut() else { return Ok(()) };
         let chunks = life.order.poll(shown, life.replica.room() > 0);
+        let report = life.order.take_report();
         for chunk in chunks.into_iter().filter(|chunk| !chunk.is_empty()) {
             self.feed_one(node, Input::Submit(chunk))?;
+        }
+        if let Some(below) = report {
+            self.feed_one(node, Input::ConsumerHas(below))?;
         }
         self.settle(node)
     }
@@ -204,6 +208,10 @@ impl Orders {
             }
             Effect::TakeSnapshot => {
                 life.work.push_back(Work::Snapshot);
+                Ok(())
+            }
+            Effect::MayForget(below) => {
+                life.order.may_forget(below);
                 Ok(())
             }
             Effect::Leader(leader, _) => {

@@ -7,9 +7,9 @@ use crate::orders::Orders;
 use crate::setting::Setting;
 use env::Randomness;
 use sim::cluster::{next_at, run_due};
-use sim::{Outcome, SECOND, Schedule, Trace, Violation};
+use sim::{NetworkOptions, Outcome, SECOND, Schedule, Trace, Violation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Virtual time within which everything must be as it was before, once nothing goes wrong any more.
@@ -144,7 +144,11 @@ impl Sim {
 pub fn simulate(seed: u64, trace_lines: usize) -> Outcome {
     let mut randomness = Randomness::from_seed(seed);
     let setting = Setting::draw(&mut randomness);
-    let (mut outcome, sim) = run(setting, randomness, trace_lines, direct);
+    judged(run(setting, randomness, trace_lines, direct))
+}
+
+/// With what the judges find.
+fn judged((mut outcome, sim): (Outcome, Arc<Sim>)) -> Outcome {
     if outcome.violation.is_none() {
         outcome.violation = clients::judge(&sim).err();
     }
@@ -216,28 +220,54 @@ pub fn reads_and_a_power_failure(seed: u64) -> Outcome {
     .0
 }
 
+/// Two nodes of three go on over a bad network, by few instances at a time. The one with all rows is lost when the other one has to fetch
+/// them: that one has given up its votes for what it lacks.
+pub fn a_holder_is_lost(seed: u64) -> Outcome {
+    let mut randomness = Randomness::from_seed(seed);
+    let mut setting = Setting::draw(&mut randomness);
+    (setting.faults, setting.voters, setting.learners, setting.clients) = (crate::setting::Faults::None, 3, 0, 6);
+    let replica = &mut setting.replica;
+    (replica.replicas, replica.span, replica.batch_bytes, replica.window) = (3, 24, 400, 16);
+    (replica.snapshot_bytes, replica.undone_batches) = (1_000, 256);
+    (setting.think_ns, setting.network.in_order, setting.piece_bytes) = (sim::MILLISECOND, false, 1 << 20);
+    judged(run(setting, randomness, 0, |sim| {
+        let tables = nodes::create_tables(sim);
+        clients::start(sim, tables);
+        nodes::send_away(sim, 2);
+        nodes::doom(sim, 0);
+        sim.with_orders(|orders| {
+            let usual = orders.setting.network;
+            orders.world.network.set_options(NetworkOptions { loss_ppm: 300_000, ..usual });
+        });
+        sim.schedule.sleep_until(sim.schedule.now() + 10 * SECOND);
+        nodes::lose_doomed(sim);
+        faults::heal(sim);
+        finish(sim, tables);
+    }))
+}
+
 /// All clients get their last answer; all nodes come back, have the same state, and everything that was acknowledged.
 pub fn finish(sim: &Arc<Sim>, tables: clients::Tables) {
     // States are equal only when nothing is on its way.
     clients::end(sim, PATIENCE_NS);
     let mut states = Vec::new();
-    for node in 0..sim.nodes.len() {
+    let left = nodes::left(sim);
+    for &node in &left {
         let Some(cluster) = nodes::await_current(sim, node, PATIENCE_NS) else { return };
         states.push(cluster);
     }
     // Once more: what came to a later node may not have come to an earlier one.
-    for node in 0..sim.nodes.len() {
+    for &node in &left {
         if nodes::await_current(sim, node, PATIENCE_NS).is_none() {
             return;
         }
         clients::read_all(sim, node, tables);
     }
     let states: Vec<Vec<u8>> = states.iter().map(nodes::state).collect();
-    for (node, pair) in states.windows(2).enumerate() {
+    for (nodes, pair) in left.windows(2).zip(states.windows(2)) {
         if pair[0] != pair[1] {
-            sim.fail(format!("the states of nodes {node} and {} differ", node + 1));
+            sim.fail(format!("the states of nodes {} and {} differ", nodes[0], nodes[1]));
         }
     }
-    sim.is_closing.store(true, SeqCst);
-    (0..sim.nodes.len()).for_each(|node| nodes::stop(sim, node, env::Survival::Everything));
+    nodes::close(sim);
 }

@@ -71,6 +71,8 @@ pub struct Setting {
     pub drift_ppm: u64,
     /// Keys of the registers.
     pub keys: u64,
+    /// Whether a node may be lost for good, with all that it has.
+    pub loses_a_node: bool,
 }
 
 impl Setting {
@@ -104,7 +106,13 @@ impl Setting {
             short_bytes: *one_of(randomness, &[100, 1 << 20]),
             drift_ppm: *one_of(randomness, &[0, 100, 50_000, 400_000]),
             keys: *one_of(randomness, &[4, 12, 60]),
+            loses_a_node: randomness.chance(1, 3),
         }
+    }
+
+    /// How many voters may be without what they had. They are the first ones: what a majority has lost is nowhere.
+    pub fn minority(&self) -> usize {
+        (self.voters as usize - 1) / 2
     }
 
     /// Nodes, with votes and without.
@@ -136,6 +144,7 @@ fn draw_limits(randomness: &mut Randomness) -> OrderLimits {
         proposals: *one_of(randomness, &[2, 16, 1 << 16]),
         deliveries: *one_of(randomness, &[2, 16, 1 << 16]),
         kept_bytes: *one_of(randomness, &[4 << 10, 64 << 10, 16 << 20]),
+        forgets_by_majority: true,
         retry: Duration::from_millis(*one_of(randomness, &[100, 1_000])),
         ..OrderLimits::default()
     }

@@ -39,6 +39,7 @@ fn message() -> impl Strategy<Value = PeerMessage> {
     prop_oneof![
         8 => core.prop_map(PeerMessage::Core),
         1 => number().prop_map(PeerMessage::Suspicion),
+        1 => number().prop_map(PeerMessage::Durable),
         1 => number().prop_map(|at| PeerMessage::Piece { at, offset: 0, total: 9, bytes: Value::new() }),
     ]
 }
@@ -55,6 +56,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => (0..20u64).prop_map(|n| Input::Submit(chunk(0, 1, n..n + n))),
         1 => (0..200u64).prop_map(Input::Durable),
         1 => (0..200u64).prop_map(Input::Executed),
+        1 => number().prop_map(Input::ConsumerHas),
         1 => number().prop_map(|at| Input::Taken(at, Image::from([1; 8].as_slice()))),
         4 => Just(Input::Tick),
     ]

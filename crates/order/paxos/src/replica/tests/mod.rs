@@ -2,6 +2,7 @@
 
 mod admission;
 mod batching;
+mod consumers;
 mod elections;
 mod hostility;
 mod recovery;
@@ -43,6 +44,8 @@ pub(super) struct Node {
     /// Records that this life of the node has journalled.
     records: u64,
     pub(super) leaders: Vec<Option<ReplicaId>>,
+    /// Below which instance it may forget everything, as it was told.
+    pub(super) may_forget: Vec<Instance>,
     /// Messages sent so far.
     pub(super) sent: Vec<(Moment, ReplicaId, PeerMessage)>,
     pub(super) compactions: u64,
@@ -116,6 +119,7 @@ impl Cluster {
             journal,
             records: 0,
             leaders: Vec::new(),
+            may_forget: Vec::new(),
             sent: Vec::new(),
             compactions: 0,
             service_stopped: false,
@@ -218,6 +222,7 @@ impl Cluster {
                 self.later(MS / 10, id, Input::Taken(next, image));
             }
             Effect::Leader(leader, _) => self.node_mut(id).leaders.push(leader),
+            Effect::MayForget(below) => self.node_mut(id).may_forget.push(below),
         }
     }
 

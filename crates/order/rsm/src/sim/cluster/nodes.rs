@@ -196,6 +196,7 @@ impl Cluster {
                 }
             }
             Effect::TakeSnapshot => return self.give_work(node, Work::Snapshot),
+            Effect::MayForget(_) => {}
             Effect::Leader(leader, _) => {
                 self.world.trace.count("changes of the leader");
                 let clients: Vec<usize> = life.clients.keys().copied().collect();
