@@ -63,6 +63,8 @@ impl Order {
             }
             None => {
                 let options = replica_options(cluster, key, node, directory)?;
+                // Every node has its rows on a disk.
+                let limits = OrderLimits { forgets_by_majority: true, ..limits };
                 let order = NodeOrder::start(options, limits, resume_after).map_err(Failure::trouble)?;
                 Ok(Order::Paxos(Arc::new(order)))
             }
