@@ -1,9 +1,9 @@
 //! What the voters' consumers have on their disks, as each says of its own.
 //!
-//! Whoever forgets no more than a majority of them has leaves every payload with a majority of the voters, in a journal or in a state that
-//! is durable (decision 0176). The last report of a voter counts, also while it is away: its disk is there, or it is one of the few that may
-//! be lost. It counts even if it is lower than the one before: rows were lost. Reports are lost with the connection, or where too much waits
-//! to be sent: they are repeated to who connects, and with the periodic news.
+//! Whoever forgets no more than a majority of them has leaves every payload with a majority of the voters, in a journal or in a state
+//! that is durable (decision 0176). The last report of a voter counts, also while it is away: its disk is there, or it is one of the few
+//! that may be lost. It counts even if it is lower than the one before: rows were lost. Reports are lost with the connection, or where too
+//! much waits to be sent: they are repeated to who connects, and with the periodic news.
 
 use super::{Effect, Replica};
 use crate::core::{Core, Instance, ReplicaId};
