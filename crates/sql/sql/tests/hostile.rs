@@ -12,8 +12,8 @@ use seriatim_sql::database::{Database, Options};
 use seriatim_sql::session::{Outcome, Status};
 use seriatim_sql::store::{Store, Transaction};
 use seriatim_sql::types::Encoding;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use testing::Engine;
 
@@ -323,6 +323,9 @@ struct Faults {
     conflicts: AtomicU32,
     /// Nothing becomes durable any more.
     is_stopped: AtomicBool,
+    /// Commits are late: nobody hears what becomes of them.
+    is_cut_off: AtomicBool,
+    late: Mutex<Vec<Box<dyn Transaction>>>,
     armed: AtomicBool,
     /// How often the list of all tables was asked for.
     listed: AtomicU32,
@@ -529,6 +532,10 @@ impl Finish for FaultyTransaction {
             };
             return Pending::ready(Err(conflict.into()));
         }
+        if self.wrote && self.state.is_cut_off.load(Ordering::SeqCst) {
+            self.state.late.lock().unwrap().push(self.inner);
+            return Pending::ready(Err(Fault::OutcomeUnknown { detail: "no answer".into() }.into()));
+        }
         // In memory nothing waits.
         let durable_later = |committed| Committed { log_position: LogPosition::from_raw(1), ..committed };
         self.inner.begin_commit().map(move |decided| decided.map(durable_later))
@@ -684,6 +691,21 @@ fn what_may_not_be_durable_is_never_acknowledged() {
         assert_eq!(error.code(), "08007");
         assert_eq!(client.session.wait_durable().unwrap_err().code(), "08007", "COMMIT's answer has not left yet");
     }
+}
+
+/// A definition whose COMMIT has no answer may be valid later, and needs what it names.
+#[test]
+fn what_may_commit_later_keeps_its_tables() {
+    let (database, faults) = faulty_on(subject(Engine::of_tests_with_versions()).store);
+    let mut client = Client::new(&database);
+    faults.is_cut_off.store(true, Ordering::SeqCst);
+    assert_eq!(client.fails("create table t (a int primary key)").code(), "08007");
+    faults.is_cut_off.store(false, Ordering::SeqCst);
+    for late in faults.late.lock().unwrap().drain(..) {
+        late.commit().expect("nobody in the way");
+    }
+    client.run("insert into t values (1)");
+    assert_eq!(client.show("select a from t"), "1");
 }
 
 // Transactions.

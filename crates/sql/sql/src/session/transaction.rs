@@ -310,6 +310,10 @@ impl Session {
             }
             Err(error) => {
                 self.database.channels.release(reserved);
+                if matches!(error, model::Error::Fault(model::Fault::OutcomeUnknown { .. })) {
+                    // It may still commit, and name what it has made. What is left over otherwise goes at the next opening.
+                    self.state.touched_storage.clear();
+                }
                 let error = self.explain_unless_repeated(error.into());
                 self.roll_back();
                 Err(error)
