@@ -162,6 +162,7 @@ Trials on two cores (on more there are more points):
   hyper-validation 36, hyper-aborts 36,
   bohm-stages 3, bohm-10rmw 96, bohm-2rmw8r 42, bohm-theta 84, bohm-long-readers 84, bohm-smallbank 48; all 933, two hours.
 dur-bank, dur-tpcc, dur-vacation and dur-remote run in virtual time, each point once: --repeat and --seconds have no effect on them.
+They measure this machine for half a minute a workload first: only then must it be quiet.
 paxos-order starts a cluster for each measurement, of 5 s; with --resume it is measured anew.
 Smoke scale takes seconds, and decides nothing.
 
