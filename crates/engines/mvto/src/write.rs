@@ -184,7 +184,12 @@ impl<C: Clock> Mvto<C> {
             return Ok(());
         }
         let table = catalog.get(write.table).expect("the statement has found its table");
-        self.own(view, table, write)?;
+        let claim = self.own(view, table, write)?;
+        if !write.owned {
+            // A younger transaction has it, or has read the gap: this one is passed over.
+            let owner = if let Claim::Late(_, other) = claim { other } else { view.at };
+            return Err(view.unavailable(Some((table, &write.key)), owner));
+        }
         let tuple = write.tuple.as_ref().expect("owned");
         let newest = tuple.newest().map(|version| version.begin());
         if newest.is_some_and(|newest| newest <= since) {

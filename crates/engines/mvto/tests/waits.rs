@@ -2,7 +2,9 @@
 
 mod support;
 
-use model::{Abort, Access, Begin, Columns, Error, Finish, Interactive, Key, Mode, Supervised, Supervisor, Timestamp};
+use model::{
+    Abort, Access, Begin, Columns, Error, Finish, Interactive, Key, Mode, RowBuf, Supervised, Supervisor, Timestamp,
+};
 use seriatim_mvto::Options;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -177,4 +179,21 @@ fn a_commit_waits_for_all_owners_that_execute() {
     });
     let rows = all(&mut begin(&engine), table).expect("nobody in the way");
     assert_eq!(rows, [(0, 100), (1, 101), (2, 102), (3, 103)]);
+}
+
+/// Whoever passes over what others have does not take it for its own, also where it is older and has no supervisor.
+#[test]
+fn what_a_younger_transaction_owns_is_passed_over() {
+    let (engine, _, table) = with_registers(Options::default(), &[(2, 1), (9, 1)]);
+    let (mut old, mut young) = (begin_as(&engine, Mode::OwnAtStatement), begin_as(&engine, Mode::OwnAtStatement));
+    put(&mut old, table, 9, 5).expect("nobody in the way");
+    put(&mut young, table, 2, 7).expect("nobody in the way");
+    let skips = old.skips_locked().expect("it can");
+    let since = skips.begin_skipping().expect("nobody in the way");
+    skips.skip(since, Arc::from([table]));
+    let mut row = RowBuf::new();
+    let taken = old.read_for_update(table, &Key::from_u64(2), Columns::All, &mut row);
+    assert_eq!(rule(taken), "wait-limit");
+    young.commit().expect("it is its own still");
+    assert_eq!(get(&mut begin(&engine), table, 2).expect("nobody in the way"), Some(7));
 }

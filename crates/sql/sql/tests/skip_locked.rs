@@ -134,6 +134,7 @@ fn only_what_is_passed_over_does_not_count(database: &Arc<Database>) {
         "SELECT id FROM jobs WHERE NOT EXISTS (SELECT FROM jobs o WHERE o.id < jobs.id) FOR UPDATE SKIP LOCKED",
         "SELECT j.id FROM jobs j JOIN jobs o USING (id) FOR UPDATE OF j SKIP LOCKED",
         "WITH o AS (SELECT id FROM jobs) SELECT j.id FROM jobs j, o FOR UPDATE OF j SKIP LOCKED",
+        "SELECT j.id FROM jobs j JOIN jobs o USING (id) FOR UPDATE OF j SKIP LOCKED FOR UPDATE OF o",
     ] {
         assert_eq!(b.fails(query).code(), "0A000", "{query}");
     }

@@ -338,8 +338,9 @@ impl Binder<'_, '_> {
 /// # Errors
 /// 0A000
 fn check_skipped(plan: &Plan, locks: &[RowLock]) -> Result<()> {
-    for lock in locks.iter().filter(|lock| lock.when_held == WhenHeld::Skip) {
-        let wanted = locks.iter().filter(|other| other.table.oid == lock.table.oid).count();
+    let skipped = || locks.iter().filter(|lock| lock.when_held == WhenHeld::Skip);
+    for lock in skipped() {
+        let wanted = skipped().filter(|other| other.table.oid == lock.table.oid).count();
         if reads_of(plan, lock.table.oid) > wanted {
             let what = format!(
                 "SKIP LOCKED of \"{}\" in a query that reads it elsewhere, or reads from WITH",
