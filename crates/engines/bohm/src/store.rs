@@ -102,10 +102,21 @@ impl Tables {
         log: impl FnOnce(TableId, &Schema) -> Result<()>,
     ) -> Result<TableId> {
         let mut names = self.names();
-        let id = TableId(names.next);
         if names.listed.iter().any(|(name, _)| name == schema.name()) {
             return Err(Invalid::TableExists { table: schema.name().into() }.into());
         }
+        self.place(&mut names, schema, has_small_nodes, log)
+    }
+
+    /// Gives a table the next number, once `log` has logged it.
+    fn place(
+        &self,
+        names: &mut Names,
+        schema: Schema,
+        has_small_nodes: bool,
+        log: impl FnOnce(TableId, &Schema) -> Result<()>,
+    ) -> Result<TableId> {
+        let id = TableId(names.next);
         let Some(place) = self.places.get(id.0 as usize) else {
             let (limit, actual) = (self.places.len() as u64, u64::from(id.0) + 1);
             return Err(Limit { kind: LimitKind::Tables, limit, actual }.into());
@@ -118,16 +129,16 @@ impl Tables {
         Ok(id)
     }
 
-    /// Creates a table that was logged, with its number.
+    /// Creates a table that was logged, with its number. Its name may be that of an older one: a checkpoint has both, if the drop of that
+    /// one was not executed yet, and is behind it in the log.
     ///
     /// # Errors
-    /// The number or the name is taken: [`Invalid::TableExists`]; [`LimitKind::Tables`].
+    /// The number is taken: [`Invalid::TableExists`]; [`LimitKind::Tables`].
     pub fn restore(&self, id: TableId, schema: Schema, has_small_nodes: bool) -> Result<()> {
         let mut names = self.names();
         // Numbers of tables that were dropped are not given again.
         names.next = names.next.max(id.0);
-        drop(names);
-        self.create(schema, has_small_nodes, |given, schema| {
+        self.place(&mut names, schema, has_small_nodes, |given, schema| {
             let taken = || Invalid::TableExists { table: schema.name().into() };
             if given == id { Ok(()) } else { Err(taken().into()) }
         })?;

@@ -224,6 +224,36 @@ fn drops_that_race_are_decided_alike_by_a_restart() {
     assert_eq!(table(&found, "registers"), None);
 }
 
+/// A name is free once its drop is sealed. A checkpoint of a batch before that has the table, and a new one of the same name.
+#[test]
+fn a_checkpoint_may_have_two_tables_of_one_name() {
+    let disk = disk(8);
+    let engine = reopen(&disk, Options { executors: 1, run_ahead: 4, ..many() }).expect("a healthy disk");
+    let (old, other) =
+        (create(&engine).expect("a new table"), engine.create_table(registers("other", Storage::Ordered)));
+    let step = |table, kind, to| Step { table, kind, from: to, to, by: 9 };
+    let other = other.expect("a new table");
+    assert!(submit(&engine, [step(old, Kind::Combine, 1)]).into_iter().all(|ticket| ticket.wait().is_ok()));
+    engine.settle();
+    GATE.set(true);
+    let held = submit(&engine, [step(other, Kind::Hold, 2)]);
+    GATE.wait();
+    thread::scope(|scope| {
+        let drop = scope.spawn(|| engine.drop_table("registers"));
+        while table(&engine, "registers").is_some() {
+            thread::yield_now();
+        }
+        let new = create(&engine).expect("the name is free");
+        engine.write_checkpoint(Pace::Full).expect("a healthy disk");
+        GATE.set(false);
+        drop.join().expect("no panic").expect("it was there");
+        assert!(held.into_iter().all(|ticket| ticket.wait().is_ok()));
+        let found = after_crash(&disk);
+        assert_eq!(table(&found, "registers"), Some(new));
+        assert_eq!(contents(&found, other), [(2, 9)]);
+    });
+}
+
 /// A call that is logged and durable and not executed yet when a checkpoint begins is behind its boundary: its record is neither removed
 /// nor passed over.
 #[test]
