@@ -133,10 +133,10 @@ fn read_until_aged(open: &mut Transaction, table: TableId) {
 fn transactions_of_sessions_have_a_greatest_age() {
     for kind in [Kind::Hyper, Kind::Mvto] {
         let (nodes, table) = aging(kind);
-        let [mut reads, mut writes] = [Mode::ReadOnly, Mode::ReadWrite].map(|mode| begin(nodes.node(0), mode));
+        let [mut writes, mut reads] = [Mode::ReadWrite, Mode::ReadOnly].map(|mode| begin(nodes.node(0), mode));
         put(&mut writes, table, 1, 1).expect("nobody in the way");
         read_until_aged(&mut reads, table);
-        let error = writes.commit().expect_err("it is as old");
+        let error = writes.commit().expect_err("it is older");
         assert!(aged(&error), "{error}");
         assert_eq!(nodes.node(0).status().aborts.get("age"), Some(&2));
     }
