@@ -43,11 +43,12 @@ struct FreeBlock {
     next: Option<NonNull<FreeBlock>>,
 }
 
-const RESERVE: usize = 64 << 20;
+const RESERVE: usize = 128 << 20;
 /// The smallest block, in bits of its size.
 const SMALLEST: u32 = 4;
-/// Requests up to this size are served: larger ones are tried before they are made.
-const SERVED: usize = memory::PIECE;
+/// Requests up to this size are served. Larger ones are tried before they are made, and so are some of these; but what was tried may be
+/// another thread's a moment later, and batches of long texts have some megabytes.
+const SERVED: usize = 8 * memory::PIECE;
 const SIZES: usize = (SERVED.trailing_zeros() - SMALLEST + 1) as usize;
 const ALIGNMENT: usize = align_of::<Memory>();
 

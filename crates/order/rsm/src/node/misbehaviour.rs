@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use env::Randomness;
 use net::auth::SharedKey;
-use net::frame::{Decoder, MAX_FRAME_BYTES, Wire, encode};
+use net::frame::{Decoder, Frame, MAX_FRAME_BYTES, Wire, encode};
 use net::handshake::Hello;
 use paxos::config::Options;
 use paxos::core::{Instance, Message};
@@ -63,13 +63,15 @@ fn wait_for(node: &Node, what: &str, is_so: impl Fn(&Status) -> bool) {
 struct Raw {
     stream: TcpStream,
     decoder: Decoder,
+    /// The last frame, and how many of its messages were heard: what a node says at once is in one.
+    frame: Option<(Frame, usize)>,
 }
 
 impl Raw {
     fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("the node listens");
         stream.set_read_timeout(Some(TIME_LIMIT)).expect("a duration");
-        Self { stream, decoder: Decoder::new(MAX_FRAME_BYTES) }
+        Self { stream, decoder: Decoder::new(MAX_FRAME_BYTES), frame: None }
     }
 
     fn greeted(address: SocketAddr, identity: Identity) -> Self {
@@ -101,8 +103,15 @@ impl Raw {
     /// The next message; `None`: the other end has closed.
     fn hear<M: Wire>(&mut self) -> Option<M> {
         loop {
-            if let Some(frame) = self.decoder.next_frame().expect("nodes send frames") {
-                return Some(frame.message().expect("one message of the kind"));
+            if let Some((frame, heard)) = &mut self.frame
+                && let Some(message) = frame.messages::<M>().nth(*heard)
+            {
+                *heard += 1;
+                return Some(message.expect("messages of the kind"));
+            }
+            self.frame = self.decoder.next_frame().expect("nodes send frames").map(|frame| (frame, 0));
+            if self.frame.is_some() {
+                continue;
             }
             let mut bytes = [0; 4_096];
             match self.stream.read(&mut bytes) {

@@ -85,22 +85,16 @@ impl Server {
 
     /// Bytes of memory that it has in use, as the system counts.
     pub fn resident_bytes(&self) -> u64 {
-        self.memory("VmRSS:")
-    }
-
-    /// Limits its addresses (`ulimit -v`) from now on: to as many bytes more than it has. How many it begins with depends on the machine.
-    pub fn limit_addresses(&self, more: u64) {
-        let bytes = self.memory("VmSize:") + more;
-        let mut command = Command::new("prlimit");
-        command.args(["--pid", &self.process.id().to_string(), &format!("--as={bytes}")]);
-        assert!(command.status().unwrap().success());
-    }
-
-    /// A line of what the system counts of it, in bytes.
-    fn memory(&self, line: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
-        let line = status.lines().find_map(|found| found.strip_prefix(line)).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+    }
+
+    /// Limits its addresses (`ulimit -v`) from now on, until another limit.
+    pub fn limit_addresses(&self, bytes: u64) {
+        let mut command = Command::new("prlimit");
+        command.args(["--pid", &self.process.id().to_string(), &format!("--as={bytes}:")]);
+        assert!(command.status().unwrap().success());
     }
 
     /// Kills it without warning.
