@@ -61,7 +61,6 @@ pub(crate) use data_type::{
 pub(crate) use index::{index_rules, is_immutable, row_columns};
 pub(crate) use meanings::{Meanings, literal_types, meanings, place_of, write_moment};
 pub(crate) use position::start;
-pub(crate) use select::check_width;
 pub(crate) use target::column_name;
 
 /// The types of a statement's parameters: given by the client, or found while binding.
@@ -269,6 +268,8 @@ impl<'b, 's> Binder<'b, 's> {
     fn statement(mut self, statement: &ast::Statement) -> Result<Statement> {
         let mut bound = self.rows(statement)?;
         self.parameters.check()?;
+        // Of RETURNING and VALUES, too.
+        select::check_width(bound.columns().map_or(0, <[plan::Field]>::len))?;
         record::forget_shapes(&mut bound);
         Ok(bound)
     }

@@ -49,7 +49,7 @@ const MOST_TARGETS: usize = 1664;
 
 /// # Errors
 /// 54011 for more columns than a result may have.
-pub(crate) fn check_width(columns: usize) -> Result<()> {
+pub(super) fn check_width(columns: usize) -> Result<()> {
     if columns <= MOST_TARGETS {
         return Ok(());
     }

@@ -104,7 +104,7 @@ impl Binder<'_, '_> {
                             return Err(self.not_at_top(cte));
                         }
                         let part = self.writing_with(cte.query.with.as_ref(), inner)?;
-                        let mut fields = returned_fields(&part);
+                        let mut fields = part.columns().unwrap_or_default().to_vec();
                         self.rename_fields(&mut fields, cte)?;
                         let number = self.ctes.fresh_number();
                         let body = Body::Writes { returns: !fields.is_empty() };
@@ -413,18 +413,6 @@ pub(super) fn writes(query: &Query) -> bool {
 
 fn is_writing(cte: &Cte) -> bool {
     matches!(&*cte.query.body, SetExpr::Write(_))
-}
-
-/// The columns of RETURNING.
-fn returned_fields(statement: &Statement) -> Vec<Field> {
-    let returning = match statement {
-        Statement::Insert(insert) => &insert.returning,
-        Statement::Update(update) => &update.returning,
-        Statement::Delete(delete) => &delete.returning,
-        Statement::Modifying(modifying) => return returned_fields(&modifying.body),
-        Statement::Query(_) | Statement::Merge(_) => return vec![],
-    };
-    returning.as_ref().map_or_else(Vec::new, |returning| returning.fields.clone())
 }
 
 /// Wraps the plans of a part in the queries that it reads, under their numbers.

@@ -28,7 +28,7 @@ pub fn modifying(exec: &mut Exec<'_>, statement: &Modifying) -> Result<Changed> 
     let mut intents = vec![];
     for ((number, _), part) in statement.parts.iter().zip(&mut parts) {
         give(part, &given);
-        let types = fields_of(part);
+        let types: Vec<Type> = part.columns().unwrap_or_default().iter().map(|field| field.data_type).collect();
         let (rows, intent) = prepare(exec, part, &mut preparation)?;
         given.push((*number, Arc::new(constant_rows(rows, &types))));
         intents.extend(intent);
@@ -69,17 +69,6 @@ fn prepare<'s>(
     };
     let rows = std::mem::take(&mut intent.returned);
     Ok((rows, Some(intent)))
-}
-
-fn fields_of(part: &Statement) -> Vec<Type> {
-    let returning = match part {
-        Statement::Query(query) => return query.fields.iter().map(|field| field.data_type).collect(),
-        Statement::Insert(part) => &part.returning,
-        Statement::Update(part) => &part.returning,
-        Statement::Delete(part) => &part.returning,
-        Statement::Merge(_) | Statement::Modifying(_) => return vec![],
-    };
-    returning.iter().flat_map(|returning| &returning.fields).map(|field| field.data_type).collect()
 }
 
 /// Returns computed rows as a plan, with the types of their columns even if there are none.

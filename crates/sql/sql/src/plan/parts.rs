@@ -1,10 +1,23 @@
 //! Plans inside statements.
 
-use super::{Assignment, Expr, ExprKind, MergeClause, Plan, Statement};
+use super::{Assignment, Expr, ExprKind, Field, MergeClause, Plan, Statement};
 use crate::types::{Datum, Type};
 use std::sync::Arc;
 
 impl Statement {
+    /// The columns of the rows that a statement returns: of a query, or of RETURNING.
+    pub fn columns(&self) -> Option<&[Field]> {
+        let returning = match self {
+            Statement::Query(query) => return Some(&query.fields),
+            Statement::Modifying(modifying) => return modifying.body.columns(),
+            Statement::Insert(insert) => &insert.returning,
+            Statement::Update(update) => &update.returning,
+            Statement::Delete(delete) => &delete.returning,
+            Statement::Merge(_) => return None,
+        };
+        returning.as_ref().map(|returning| returning.fields.as_slice())
+    }
+
     /// Calls `visit` with each plan of a statement: its source, and the subqueries in its other expressions, which lie one row
     /// further in.
     pub fn each_plan_mut(&mut self, visit: &mut dyn FnMut(&mut Plan, usize)) {

@@ -1,7 +1,7 @@
 //! Portals: statements in execution, with their progress.
 
 use super::cursor::Place;
-use super::prepared::{Prepared, fields_of};
+use super::prepared::Prepared;
 use super::{Outcome, Session, Sink};
 use crate::cancel::Cancel;
 use crate::context::{Exec, Memory, row_bytes};
@@ -204,7 +204,7 @@ impl Session {
             Statement::Merge(merge) => ("MERGE", dml::merge(&mut exec, merge)?),
         };
         let Changed { rows, returned } = changed;
-        debug_assert!(fields_of(&statement).is_some() || returned.is_empty());
+        debug_assert!(statement.columns().is_some() || returned.is_empty());
         // What it read is gone, what it returns stays.
         exec.memory.back_to(returned.iter().map(|row| row_bytes(row)).sum());
         portal.memory = Some(exec.memory);

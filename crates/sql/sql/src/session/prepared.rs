@@ -226,7 +226,7 @@ impl Session {
         }
         let plan = planned?;
         let parameters = known(parameters);
-        let fields = fields_of(&plan.statement);
+        let fields = plan.statement.columns().map(<[Field]>::to_vec);
         let plan = Mutex::new(Some(plan));
         let uses = AtomicU32::default();
         Ok(Arc::new(Prepared { parsed, parameters, fields, plan, uses, at, memory }))
@@ -255,7 +255,7 @@ impl Session {
         };
         let mut parameters = prepared.parameters.iter().copied().map(Some).collect();
         let plan = self.plan(text, rows, &mut parameters)?;
-        if !same_shape(&fields_of(&plan.statement), &prepared.fields) {
+        if !same_shape(plan.statement.columns(), prepared.fields.as_deref()) {
             return Ok(None);
         }
         self.show_relations(&plan);
@@ -333,8 +333,6 @@ impl Session {
         self.state.has_read_moments = false;
         let bound =
             self.exec(&[]).and_then(|mut exec| bind::statement_with_text(&mut exec.names(), text, rows, parameters));
-        // Of RETURNING and VALUES, too.
-        let bound = bound.and_then(|statement| check_width(&statement).map(|()| statement));
         let rests_on = self.state.lookups.take().unwrap_or_default().into();
         match bound {
             Ok(statement) => {
@@ -465,33 +463,11 @@ impl Prepared {
     }
 }
 
-/// The columns that a statement returns.
-pub(super) fn fields_of(statement: &Statement) -> Option<Vec<Field>> {
-    columns_of(statement).map(<[Field]>::to_vec)
-}
-
-fn columns_of(statement: &Statement) -> Option<&[Field]> {
-    let returning = match statement {
-        Statement::Query(query) => return Some(&query.fields),
-        Statement::Modifying(modifying) => return columns_of(&modifying.body),
-        Statement::Insert(insert) => &insert.returning,
-        Statement::Update(update) => &update.returning,
-        Statement::Delete(delete) => &delete.returning,
-        Statement::Merge(_) => return None,
+fn same_shape(left: Option<&[Field]>, right: Option<&[Field]>) -> bool {
+    let shapes = |fields: Option<&[Field]>| {
+        let shape = |field: &Field| (field.name.clone(), field.data_type, field.modifier);
+        fields.map(|fields| fields.iter().map(shape).collect::<Vec<_>>())
     };
-    returning.as_ref().map(|returning| returning.fields.as_slice())
-}
-
-/// # Errors
-/// 54011
-fn check_width(statement: &Statement) -> Result<()> {
-    bind::check_width(columns_of(statement).map_or(0, <[Field]>::len))
-}
-
-fn same_shape(left: &Option<Vec<Field>>, right: &Option<Vec<Field>>) -> bool {
-    let shape = |field: &Field| (field.name.clone(), field.data_type, field.modifier);
-    let shapes =
-        |fields: &Option<Vec<Field>>| fields.as_ref().map(|fields| fields.iter().map(shape).collect::<Vec<_>>());
     shapes(left) == shapes(right)
 }
 
