@@ -229,10 +229,9 @@ fn drops_that_race_are_decided_alike_by_a_restart() {
 fn a_checkpoint_may_have_two_tables_of_one_name() {
     let disk = disk(8);
     let engine = reopen(&disk, Options { executors: 1, run_ahead: 4, ..many() }).expect("a healthy disk");
-    let (old, other) =
-        (create(&engine).expect("a new table"), engine.create_table(registers("other", Storage::Ordered)));
+    let old = create(&engine).expect("a new table");
+    let other = engine.create_table(registers("other", Storage::Ordered)).expect("a new table");
     let step = |table, kind, to| Step { table, kind, from: to, to, by: 9 };
-    let other = other.expect("a new table");
     assert!(submit(&engine, [step(old, Kind::Combine, 1)]).into_iter().all(|ticket| ticket.wait().is_ok()));
     engine.settle();
     GATE.set(true);

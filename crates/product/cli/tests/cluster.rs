@@ -301,7 +301,6 @@ fn a_transaction_is_limited_by_its_bytes() {
     assert_eq!(show(&mut b, "SELECT count(*) FROM t WHERE a = 2500"), "1");
 }
 
-/// The others are a majority, and go on: what the node that is cut off shows is what it had, and only to who has asked for it.
 /// Adds rows of two kilobytes, a thousand at a time, until they are refused; the number of the first that was.
 fn fill(client: &mut postgres::Client, mut first: u32) -> u32 {
     loop {
@@ -331,6 +330,7 @@ fn clients_of_full_nodes_are_refused_and_no_node_stops() {
     assert!(show(&mut a, "SELECT count(*) FROM t").parse::<u32>().unwrap() > refused / 2);
 }
 
+/// The others are a majority, and go on: what the node that is cut off shows is what it had, and only to who has asked for it.
 #[test]
 fn a_node_that_is_cut_off_shows_old_rows_to_who_has_asked_for_them() {
     let mut nodes = Nodes::linked("stale", 3, &[]);
