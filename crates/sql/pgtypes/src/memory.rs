@@ -124,6 +124,15 @@ pub fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
     Ok(())
 }
 
+/// Makes room in a vector that may become large, as [`push`] does.
+///
+/// # Errors
+/// 53200.
+pub fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    let wanted = values.len().saturating_add(more).saturating_mul(size_of::<T>());
+    values.try_reserve(more).map_err(|_| no_room(wanted))
+}
+
 /// Makes room for one more entry of a hash table that may become large, as [`push`] does in a vector.
 ///
 /// # Errors

@@ -4,7 +4,8 @@ use crate::digits::Digits;
 use crate::texts::Texts;
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
-use pgtypes::{Datum, Numeric, Scalar, Type, value_bytes};
+use pgtypes::memory::{check_large, reserve};
+use pgtypes::{Datum, Numeric, Result, Scalar, Type, value_bytes};
 
 /// Marks a row of a [`Column::gather`] that has no source: it becomes NULL.
 pub const ABSENT: u32 = u32::MAX;
@@ -303,6 +304,33 @@ impl Column {
             (Data::Text(_), Data::Text(others)) => self.push_text(others.get(row)),
             // Numerics of one form and the other, or values as such.
             _ => self.push(&other.get(row, Type::NUMERIC)),
+        }
+    }
+
+    /// Makes room for the rows of another column of the same type, in a column that may become large: [`Column::append`] cannot fail.
+    ///
+    /// # Errors
+    /// 53200.
+    pub fn reserve(&mut self, other: &Column) -> Result<()> {
+        let (rows, more) = (self.len(), other.len());
+        match (&mut self.nulls, &other.nulls) {
+            (Some(nulls), _) => reserve(nulls, more)?,
+            (None, Some(_)) => check_large(rows + more)?,
+            (None, None) => {}
+        }
+        match (&mut self.data, &other.data) {
+            (Data::Bool(values), _) => reserve(values, more),
+            (Data::Int(values), _) => reserve(values, more),
+            (Data::Float(values), _) => reserve(values, more),
+            (Data::Decimal(values, scale), Data::Decimal(others, other_scale))
+                if scale == other_scale || values.is_empty() =>
+            {
+                values.reserve(others)
+            }
+            (Data::Text(texts), Data::Text(others)) => texts.reserve(others),
+            (Data::Datums(values), _) => reserve(values, more),
+            // Numerics of several scales become values.
+            _ => check_large((rows + more) * size_of::<Datum>()),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Digits of numerics: integers of eight bytes while all fit, else of sixteen.
 
+use pgtypes::Result;
+use pgtypes::memory::{check_large, reserve};
 use std::borrow::Cow;
 
 /// The digits of numerics of one scale.
@@ -68,6 +70,20 @@ impl Digits {
             (Digits::Short(values), Ok(value)) => values.push(value),
             (Digits::Short(_), Err(_)) => self.widen().push(value),
             (Digits::Long(values), _) => values.push(value),
+        }
+    }
+
+    /// Makes room for those of other rows.
+    ///
+    /// # Errors
+    /// 53200.
+    pub fn reserve(&mut self, other: &Digits) -> Result<()> {
+        match (&mut *self, other) {
+            (Digits::Short(values), Digits::Short(others)) => reserve(values, others.len()),
+            (Digits::Long(values), others) => reserve(values, others.len()),
+            (Digits::Short(values), Digits::Long(others)) => {
+                check_large((values.len() + others.len()) * size_of::<i128>())
+            }
         }
     }
 

@@ -19,6 +19,7 @@ pub use edge::Edge;
 use first::before;
 use merge::Runs;
 use order::order;
+use pgtypes::memory::check_large;
 use pgtypes::{Result, Type, compare_typed};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -101,7 +102,7 @@ impl Sorter {
     /// Adds the rows of a batch.
     ///
     /// # Errors
-    /// Errors of the keys.
+    /// Errors of the keys; 53200.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let keys = self.keys.iter().map(|key| Ok(key.expression.evaluate(batch)?.spread(batch.rows)));
         let keys = keys.collect::<Result<Vec<_>>>()?;
@@ -116,8 +117,8 @@ impl Sorter {
         let shown = self.shown.iter().map(|at| &batch.columns[*at]);
         for (known, column) in self.columns.iter_mut().zip(shown.chain(&keys)) {
             match &chosen {
-                Some(chosen) if count < batch.rows => known.append(&column.gather(chosen)),
-                _ => known.append(column),
+                Some(chosen) if count < batch.rows => add_rows(known, &column.gather(chosen))?,
+                _ => add_rows(known, column)?,
             }
         }
         self.rows += count;
@@ -134,7 +135,7 @@ impl Sorter {
     /// Adds the rows of another sort of the same input, behind those of this one.
     ///
     /// # Errors
-    /// 57014 and its kin; errors of temporary files.
+    /// 57014 and its kin; 53200; errors of temporary files.
     pub fn merge(&mut self, mut other: Sorter) -> Result<()> {
         if self.has_runs() || other.has_runs() {
             other.write_run()?;
@@ -143,7 +144,7 @@ impl Sorter {
             return Ok(());
         }
         for (known, column) in self.columns.iter_mut().zip(&other.columns) {
-            known.append(column);
+            add_rows(known, column)?;
         }
         (self.rows, self.worst) = (self.rows + other.rows, None);
         Ok(())
@@ -168,6 +169,7 @@ impl Sorter {
 
     fn keep_first(&mut self, bound: usize) -> Result<()> {
         let mut order = self.order(&Threads::one())?;
+        check_large(self.memory())?;
         order.truncate(bound);
         self.columns = self.columns.iter().map(|column| column.gather(&order)).collect();
         self.rows = order.len();
@@ -211,6 +213,13 @@ impl Sorter {
             |part: &[u32]| Batch::new(part.len(), self.columns[..self.shown.len()].iter().map(|of| of.gather(part)));
         Ok(Sorted::Held(order.chunks(BATCH_ROWS).map(rows).collect()))
     }
+}
+
+/// Appends rows to a column that may become large.
+fn add_rows(known: &mut Column, more: &Column) -> Result<()> {
+    known.reserve(more)?;
+    known.append(more);
+    Ok(())
 }
 
 /// Compares two rows of the same columns by their keys.

@@ -1,6 +1,8 @@
 //! Texts of a column: one behind the other, or by their numbers in a dictionary where an engine stores them so.
 
 use crate::column::ABSENT;
+use pgtypes::Result;
+use pgtypes::memory::{check_large, reserve};
 use smol_str::SmolStr;
 use std::sync::Arc;
 
@@ -122,6 +124,28 @@ impl Texts {
     /// Appends the bytes of a row, which are UTF-8.
     pub fn push(&mut self, bytes: &[u8]) {
         self.plain().push(bytes);
+    }
+
+    /// Makes room for the texts of other rows.
+    ///
+    /// # Errors
+    /// 53200.
+    pub fn reserve(&mut self, other: &Texts) -> Result<()> {
+        let Form::Plain(own) = &mut self.0 else {
+            return check_large(self.spelled_bytes() + other.spelled_bytes());
+        };
+        reserve(&mut own.ends, other.len())?;
+        reserve(&mut own.bytes, other.spelled_bytes())
+    }
+
+    /// Bytes of the rows' texts and of their ends, one behind the other.
+    fn spelled_bytes(&self) -> usize {
+        match &self.0 {
+            Form::Plain(all) => all.bytes(),
+            Form::Coded(dictionary, codes) => {
+                codes.iter().map(|&code| dictionary.get(usize::from(code)).len() + size_of::<usize>()).sum()
+            }
+        }
     }
 
     /// Appends the texts of other rows.

@@ -8,6 +8,7 @@ use crate::batch::BATCH_ROWS;
 use crate::column::{Column, Data};
 use crate::digits::Digits;
 use crate::threads::Threads;
+use pgtypes::memory::check_large;
 use pgtypes::{Result, Type, interrupt};
 use std::cmp::Ordering;
 use std::thread;
@@ -18,11 +19,15 @@ const WORTH_A_THREAD: usize = 16 * BATCH_ROWS;
 /// A row by the first bytes of its first key.
 type Prefixed = (u64, u32);
 
+/// What a row takes here, in several pieces: its prefix, alone and with its number, while half of them are merged, and its number.
+const ROW_BYTES: usize = size_of::<u64>() + 3 * size_of::<Prefixed>() / 2 + size_of::<u32>();
+
 /// The rows' numbers, sorted; equal rows stay in their order.
 ///
 /// # Errors
-/// 57014 and its kin.
+/// 57014 and its kin; 53200.
 pub fn order(keys: &[(&Column, &SortKey)], rows: usize, threads: &Threads) -> Result<Vec<u32>> {
+    check_large(rows * ROW_BYTES)?;
     let Some((column, key)) = keys.first() else { return Ok((0..rows as u32).collect()) };
     let (prefixes, is_exact) = prefixes(column, key);
     let is_decided = is_exact && keys.len() == 1;
