@@ -278,14 +278,12 @@ impl Writing<'_> {
         self.write(&mut rows)
     }
 
-    /// Waits until planners have handed over what the walk has skipped (C2). They collect before they plan a batch, so there is always
-    /// one for them; nobody waits for its execution.
+    /// Waits until planners have handed over what the walk has skipped (C2). They collect before they plan a batch, so there is one for
+    /// them whenever it helps; nobody waits for its execution.
     fn await_planners(&mut self) -> Result<()> {
         let mut marker: Option<Pending<u64>> = None;
         while !self.shared.checkpoints.have_all_collected(self.seen) {
-            if marker.as_mut().is_none_or(has_come) {
-                marker = Some(self.shared.mark());
-            }
+            self.shared.wake_planners(self.seen, &mut marker);
             self.write_handed_over()?;
             // Threads leave a batch soon after it; who reads at an old one may take long.
             env::thread::sleep(READER_PAUSE);
@@ -294,7 +292,45 @@ impl Writing<'_> {
     }
 }
 
+impl Shared {
+    /// Has planners collect up to a batch, by a batch with a marker, once the last marker has come. While somebody reads behind an older
+    /// batch they cannot, so they get none: each would be kept for as long as that reader.
+    fn wake_planners(&self, seen: u64, marker: &mut Option<Pending<u64>>) {
+        let is_read = self.pipeline.readers.oldest(seen) < seen;
+        if !is_read && marker.as_mut().is_none_or(has_come) {
+            *marker = Some(self.mark());
+        }
+    }
+}
+
 /// Returns whether a marker's batch is known. Asked until it is.
 fn has_come(marker: &mut Pending<u64>) -> bool {
     Pin::new(marker).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use crate::Options;
+
+    /// A snapshot may stay open for hours: no batches pile up behind it, and planners go on when it is closed.
+    #[test]
+    fn planners_get_no_batch_for_a_checkpoint_while_an_old_snapshot_is_open() {
+        let engine = Arc::new(Bohm::new(Options::default()));
+        let snapshot = engine.snapshot().expect("a free slot");
+        engine.settle();
+        let seen = engine.shared.pipeline.readers.complete();
+        engine.hold(); // What is submitted stays in the queue, where it is counted.
+        let mut marker = None;
+        let mut queued = || {
+            engine.shared.wake_planners(seen, &mut marker);
+            engine.queued()
+        };
+        assert_eq!([queued(), queued()], [0, 0]);
+        drop(snapshot);
+        let behind = engine.snapshot().expect("a free slot");
+        assert_eq!([queued(), queued()], [1, 1], "one at a time, and a later reader is not in the way");
+        drop(behind);
+        engine.release();
+    }
 }
