@@ -190,7 +190,7 @@ impl Bohm {
         }
         writing.await_planners()?;
         let Writing { writer, mut report, turn, .. } = writing;
-        writer.finish(batch + 1, start)?;
+        writer.finish(input.stamps.of(batch + 1), start)?;
         drop((boundary, turn));
         report.elapsed = started.elapsed();
         Ok(report)

@@ -174,6 +174,7 @@ mod record;
 mod recover;
 mod seal;
 mod snapshot;
+mod stamps;
 pub mod state;
 mod store;
 mod version;

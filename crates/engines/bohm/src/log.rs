@@ -7,7 +7,7 @@
 //! execution                          | 7 runs, its results are held | 8 runs | results of 7 and 8 are released
 //! ```
 //!
-//! A batch is one record: kind 6 of [`wal::redo`], with the number of the batch as its stamp. Behind the kind stand its entries, in
+//! A batch is one record: kind 6 of [`wal::redo`], with a stamp for the batch (`stamps.rs`). Behind the kind stand its entries, in
 //! the order of positions:
 //!
 //! | entry | bytes |
@@ -22,6 +22,7 @@
 use crate::call::Call;
 use crate::job::Job;
 use crate::pipeline::Pipeline;
+use crate::stamps::Stamps;
 use codec::put_u32;
 use model::{
     Decoder, Durability, Error, Fault, Footprint, Invalid, LogPosition, Malformed, Procedure, Registry, Result, TableId,
@@ -44,7 +45,8 @@ pub(crate) struct InputLog {
     pub log: Arc<Log>,
     registry: Registry,
     durability: Durability,
-    /// The batch from which on the ceiling is raised.
+    pub stamps: Stamps,
+    /// The stamp from which on the ceiling is raised.
     renew_at: AtomicU64,
 }
 
@@ -92,8 +94,8 @@ pub(crate) fn encode_drop(table: TableId) -> Vec<u8> {
 }
 
 impl InputLog {
-    pub fn new(log: Log, registry: Registry, durability: Durability) -> InputLog {
-        InputLog { log: Arc::new(log), registry, durability, renew_at: AtomicU64::new(0) }
+    pub fn new(log: Log, registry: Registry, durability: Durability, stamps: Stamps) -> InputLog {
+        InputLog { log: Arc::new(log), registry, durability, stamps, renew_at: AtomicU64::new(0) }
     }
 
     /// Refuses what a later start could not run again.
@@ -119,19 +121,20 @@ impl InputLog {
 
     /// Has a ceiling above a batch be durable before anybody learns of a position in it: a restart begins above it.
     pub fn cover(&self, batch: u64) -> std::result::Result<(), LogError> {
-        if batch < self.renew_at.load(Acquire) {
+        let (stamp, lease) = (self.stamps.of(batch), self.stamps.of(LEASE));
+        if stamp < self.renew_at.load(Acquire) {
             return Ok(());
         }
-        if batch >= self.log.ceiling() {
-            self.log.raise_ceiling(batch.saturating_add(LEASE))?;
+        if stamp >= self.log.ceiling() {
+            self.log.raise_ceiling(stamp.saturating_add(lease))?;
         }
         let ceiling = self.log.ceiling();
-        assert!(batch < ceiling, "B1: a position is given once, also after a restart");
-        let renew_at = ceiling.saturating_sub(LEASE / 2);
-        if batch < renew_at {
+        assert!(stamp < ceiling, "B1: a position is given once, also after a restart");
+        let renew_at = ceiling.saturating_sub(lease / 2);
+        if stamp < renew_at {
             self.renew_at.store(renew_at, Release);
         } else {
-            self.log.raise_ceiling_ahead(ceiling.saturating_add(LEASE));
+            self.log.raise_ceiling_ahead(ceiling.saturating_add(lease));
         }
         Ok(())
     }
@@ -147,14 +150,15 @@ impl InputLog {
             return Ok(self.log.appended());
         }
         let durability = if calls.iter().any(|call| call.awaits_log) { Durability::Fsync } else { self.durability };
+        let stamp = self.stamps.of(batch);
         redo::begin_calls(record);
         if bytes < self.log.part_bytes() {
             entries().for_each(|entry| record.extend_from_slice(entry));
-            return Ok(self.log.append(batch, record, durability)?);
+            return Ok(self.log.append(stamp, record, durability)?);
         }
         let largest = entries().map(|entry| entry.len() + 1).max().unwrap_or_default();
         let part_bytes = self.log.part_bytes();
-        let mut large = self.log.begin_large(batch, bytes as u64, largest.max(part_bytes))?;
+        let mut large = self.log.begin_large(stamp, bytes as u64, largest.max(part_bytes))?;
         for entry in entries() {
             if record.len() > 1 && record.len() + entry.len() > part_bytes {
                 large.append(record)?;

@@ -8,6 +8,9 @@ const INDEX_BITS: u32 = 18;
 /// Procedures of one batch, at most.
 pub(crate) const BATCH_LIMIT: usize = 1 << (INDEX_BITS - 1);
 
+/// Numbers of batches end here.
+pub(crate) const BATCHES: u64 = 1 << (u64::BITS - INDEX_BITS);
+
 /// A place in the log: the batch, and the index in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position(u64);

@@ -10,6 +10,7 @@ use crate::job::Job;
 use crate::log::InputLog;
 use crate::logged::{Found, Reader, check_calls, register_own};
 use crate::position::Position;
+use crate::stamps::Stamps;
 use crate::{Bohm, Options, Shared};
 use env::Disk;
 use model::{
@@ -91,7 +92,7 @@ impl Bohm {
         let (log, recovered) = Log::open(disk, options.log.clone())?;
         check_calls(&recovered, &registry)?;
         let found = recovered.report.clone();
-        let start = found.ceiling.max(found.max_stamp) + 1;
+        let (stamps, start) = Stamps::behind(found.ceiling.max(found.max_stamp))?;
         let durability = options.durability;
         let mut engine = Bohm::begin(options, start);
         let mut replay = Replay::new(&engine.shared, &registry, tell);
@@ -108,7 +109,7 @@ impl Bohm {
             tables: engine.tables().len(),
             start: engine.shared.pipeline.last_sealed(),
         });
-        let input = InputLog::new(log, registry, durability);
+        let input = InputLog::new(log, registry, durability, stamps);
         if input.log.refused().is_none() {
             input.cover(engine.shared.pipeline.last_sealed())?;
         }

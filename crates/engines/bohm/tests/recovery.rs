@@ -5,12 +5,14 @@
 #[path = "common/moves.rs"]
 mod moves;
 
+use conformance::registers::registers;
 use env::disk::Fault as DiskFault;
 use env::{Operation, SimDisk, Survival};
-use model::{Durability, Error, Fault, Invalid, Registry, TableId, UnknownCall};
+use model::{Durability, Error, Fault, Invalid, Key, Registry, Storage, TableId, UnknownCall};
 use moves::{Kind, Step, contents, create, disk, expected, is_acknowledged, place, reopen, small, submit, table};
 use seriatim_bohm::{Bohm, LogOptions, Options, Pace};
 use std::sync::Arc;
+use wal::{Log, redo};
 
 const STEPS: u64 = 33;
 /// Steps that are submitted together.
@@ -264,4 +266,67 @@ fn positions_rise_over_crashes() {
         }
         disk = disk.power_cut_with(Survival::SyncedOnly);
     }
+}
+
+/// Leaves what an engine leaves whose timestamps are readings of a clock: a row, and a checkpoint of it behind its record.
+fn left_by_a_clock(disk: &SimDisk, now: u64) {
+    let (log, _) = Log::open(Arc::new(disk.clone()), small().log).expect("an empty disk");
+    log.raise_ceiling(now + (1 << 37)).expect("a healthy disk");
+    let (table, schema) = (TableId(0), registers("registers", Storage::Ordered));
+    let (key, row) = (Key::from_u64(5), 55_u64.to_be_bytes());
+    let mut records: [Vec<u8>; 5] = Default::default();
+    redo::encode_create(&mut records[0], table, &schema);
+    log.append(0, &records[0], Durability::Fsync).expect("a healthy disk");
+    redo::begin_writes(&mut records[1]);
+    redo::add_write(&mut records[1], &redo::Write { table, key: &key, row: Some(&row) }, usize::MAX);
+    let end = log.append(now, &records[1], Durability::Fsync).expect("a healthy disk");
+    redo::encode_checkpoint_start(&mut records[2], TableId(1));
+    redo::encode_create(&mut records[3], table, &schema);
+    redo::encode_checkpoint_row(&mut records[4], table, now, &key, &row);
+    let mut checkpoint = log.begin_checkpoint().expect("a healthy disk");
+    records[2..].iter().for_each(|record| checkpoint.write(record).expect("a healthy disk"));
+    checkpoint.finish(now + 1, end).expect("a healthy disk");
+    log.close().expect("a healthy disk");
+}
+
+/// Such timestamps are beyond any number of a batch. The database has its rows, goes on, and is found again, from its log and from its own
+/// checkpoint; and what it leaves is above all that was there.
+#[test]
+fn a_directory_with_timestamps_of_a_clock_goes_on() {
+    for now in [1 << 45, (1 << 46) - 1, 1 << 46, 3 << 50, 1 << 60] {
+        let mut disk = disk(15);
+        left_by_a_clock(&disk, now);
+        let mut expected = vec![(5, 55)];
+        let mut last = None;
+        for round in 0..4 {
+            let engine = reopen(&disk, small()).expect("a checkpoint, which every engine reads");
+            let table = table(&engine, "registers").expect("it is in the checkpoint");
+            assert_eq!(contents(&engine, table), expected, "{now}, round {round}");
+            let step = |to: u64| Step { table, kind: Kind::Combine, from: 900, to, by: 7 };
+            let steps = (0..9).map(|n| 10 + round * 9 + n);
+            assert!(submit(&engine, steps.clone().map(step)).into_iter().all(|ticket| is_acknowledged(ticket.wait())));
+            expected.extend(steps.map(|to| (to, 7)));
+            let next = place(&engine, table);
+            assert!(last < Some(next), "{next:?} after {last:?}");
+            last = Some(next);
+            if round % 2 == 1 {
+                engine.write_checkpoint(Pace::Full).expect("a healthy disk");
+            }
+            if round == 2 {
+                engine.close().expect("a healthy disk");
+            }
+            disk = disk.power_cut_with(Survival::SyncedOnly);
+        }
+        let (log, _) = Log::open(Arc::new(disk.clone()), small().log).expect("a healthy disk");
+        assert!(log.ceiling() > now);
+    }
+}
+
+/// No engine has drawn such timestamps: refused by name, and not opened with positions that overflow.
+#[test]
+fn timestamps_beyond_those_of_any_engine_are_refused() {
+    let disk = disk(16);
+    left_by_a_clock(&disk, u64::MAX - (1 << 40));
+    let Err(refused @ Error::Fault(Fault::Corruption { .. })) = reopen(&disk, small()) else { panic!("it was opened") };
+    assert!(refused.to_string().contains("no room above: dump the database"), "{refused}");
 }
