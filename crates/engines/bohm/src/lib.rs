@@ -528,7 +528,11 @@ impl Shared {
         let mut call = Call::new(job, footprint, slots, is_guess);
         call.has_order = has_order;
         call.drops_seen = drops_seen;
-        Ok(self.prepared(call))
+        let call = self.prepared(call);
+        match self.log().map_or(Ok(()), |input| input.check_length(&call)) {
+            Ok(()) => Ok(call),
+            Err(error) => Err((call.into_job(), error)),
+        }
     }
 
     /// Makes a call of a job that only reads. Nothing is refused before it runs.

@@ -20,12 +20,14 @@
 //! entries. Created tables are records of their own (kind 2), appended before anybody knows the table.
 
 use crate::call::Call;
+use crate::check_limit;
 use crate::job::Job;
 use crate::pipeline::Pipeline;
 use crate::stamps::Stamps;
 use codec::put_u32;
 use model::{
-    Decoder, Durability, Error, Fault, Footprint, Invalid, LogPosition, Malformed, Procedure, Registry, Result, TableId,
+    Decoder, Durability, Error, Fault, Footprint, Invalid, LimitKind, LogPosition, Malformed, Procedure, Registry,
+    Result, TableId,
 };
 use parts::sync::atomic::{
     AtomicU64,
@@ -104,6 +106,14 @@ impl InputLog {
             return Ok(());
         }
         Err(Invalid::Unregistered { procedure: procedure.name().to_owned() }.into())
+    }
+
+    /// Refuses a call whose entry is longer than a record may be, before it is in a batch, all of which the log would refuse.
+    ///
+    /// # Errors
+    /// [`LimitKind::WriteSetBytes`].
+    pub fn check_length(&self, call: &Call) -> Result<()> {
+        check_limit(LimitKind::WriteSetBytes, self.log.max_payload() as u64, (1 + call.logged.len()) as u64)
     }
 
     /// Returns whether an answer waits for the log.

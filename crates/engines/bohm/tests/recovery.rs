@@ -5,10 +5,13 @@
 #[path = "common/moves.rs"]
 mod moves;
 
-use conformance::registers::registers;
+use conformance::registers::{put, registers};
 use env::disk::Fault as DiskFault;
 use env::{Operation, SimDisk, Survival};
-use model::{Durability, Error, Fault, Invalid, Key, Registry, Storage, TableId, UnknownCall};
+use model::{
+    Access, BatchEntry, Begin, Declared, Decoder, Durability, Error, Fault, Footprint, Invalid, Key, LimitKind,
+    Malformed, Procedure, Program, Registry, Storage, TableId, Touch, UnknownCall,
+};
 use moves::{Kind, Step, contents, create, disk, expected, is_acknowledged, place, reopen, small, submit, table};
 use seriatim_bohm::{Bohm, LogOptions, Options, Pace};
 use std::sync::Arc;
@@ -151,6 +154,87 @@ fn an_unregistered_procedure_is_refused() {
         matches!(&refused, Error::Invalid(Invalid::Unregistered { procedure }) if procedure == "step"),
         "{refused:?}"
     );
+}
+
+/// A step with arguments of any length.
+#[derive(Debug)]
+struct Long(TableId, u64, usize);
+
+impl Program for Long {
+    type Output = ();
+    type Error = Error;
+
+    fn run<A: Access + ?Sized>(&mut self, mut access: &mut A) -> model::Result<()> {
+        put(&mut access, self.0, self.1, 7)
+    }
+}
+
+impl Procedure for Long {
+    const NAME: &'static str = "long";
+
+    fn encode_arguments(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&u64::from(self.0.0).to_le_bytes());
+        out.extend_from_slice(&self.1.to_le_bytes());
+        out.resize(out.len() + self.2, 0);
+    }
+
+    fn decode_arguments(arguments: &[u8]) -> Result<Long, Malformed> {
+        let mut from = Decoder::new(arguments);
+        let table = TableId(u32::try_from(from.u64()?).map_err(|_| Malformed)?);
+        Ok(Long(table, from.u64()?, from.rest().len()))
+    }
+
+    /// Half of them have their footprint found when their batch is sealed.
+    fn guesses(&self) -> bool {
+        self.1.is_multiple_of(2)
+    }
+
+    fn footprint<A: Access + ?Sized>(&self, _: &mut A) -> model::Result<Footprint> {
+        Ok(Footprint::default().touches(self.0, self.1, Touch::Overwrite))
+    }
+}
+
+/// A call that no record takes is refused by itself: those that are sealed with it commit.
+#[test]
+fn a_call_that_is_longer_than_a_record_fails_alone() {
+    let disk = disk(14);
+    let open = |disk: &SimDisk| {
+        let mut registry = moves::registry();
+        registry.register::<Long>().expect("a new name");
+        Bohm::open(Arc::new(disk.clone()), registry, Options { batch: 64, ..small() }).expect("a healthy disk")
+    };
+    let engine = open(&disk);
+    let table = create(&engine).expect("a new table");
+    let most = small().log.max_payload();
+    let long = |key: u64, bytes: usize| {
+        let entry = BatchEntry {
+            procedure: Long(table, key, bytes),
+            how: Begin::default(),
+            retry: Box::new(|_: u32, _: &Error| false),
+        };
+        engine.submit_batch(vec![entry]).pop().expect("one")
+    };
+    for (first, bytes) in [(0, most), (10, 1 << 20)] {
+        engine.hold();
+        let tickets = (0..6).map(|n| long(first + n, if n == 2 || n == 3 { bytes } else { 600 }));
+        let tickets: Vec<_> = tickets.collect();
+        engine.release();
+        for (n, ticket) in tickets.into_iter().enumerate() {
+            let outcome = ticket.wait().map(drop);
+            match n {
+                2 | 3 => {
+                    let Err(Error::Limit(refused)) = outcome else { panic!("{bytes} bytes: {outcome:?}") };
+                    assert_eq!((refused.kind, refused.limit), (LimitKind::WriteSetBytes, most as u64), "{refused:?}");
+                    assert!(refused.actual > bytes as u64, "{refused:?}");
+                }
+                _ => outcome.unwrap_or_else(|error| panic!("call {n} beside one of {bytes} bytes: {error}")),
+            }
+        }
+    }
+    let expected: Vec<(u64, u64)> = [0, 1, 4, 5, 10, 11, 14, 15].map(|key| (key, 7)).to_vec();
+    assert_eq!(contents(&engine, table), expected);
+    assert_eq!(contents(&open(&disk.power_cut_with(Survival::SyncedOnly)), table), expected);
+    assert_eq!(engine.collect(), 0);
 }
 
 /// A full disk refuses what it cannot log, changes nothing, and lets go on (design, rule 4).
