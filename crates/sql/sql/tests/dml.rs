@@ -790,6 +790,16 @@ fn with_before_a_write_runs_once() {
         ),
         ("with v as (select a from t where id = 7) update t set b = (select a from v) where id = 3 returning b", "7\nUPDATE 1"),
         ("select nextval('s')", "9"),
+        // A function of FROM is as volatile as one in the target list.
+        ("delete from t where id > 2", "DELETE 4"),
+        ("with v as (select n from nextval('s') n) update t set a = (select n + t.id from v), b = 0", "UPDATE 2"),
+        ("select id, a from t order by id", "1|11\n2|12"),
+        ("with v as not materialized (select n from nextval('s') n) select p.n, q.n from v p, v q", "11|11"),
+        (
+            "with v as not materialized (select i from generate_series(1, nextval('s')) i) select count(*), max(p.i) from v p join v q using (i)",
+            "12|12",
+        ),
+        ("select nextval('s')", "13"),
     ]);
 }
 
