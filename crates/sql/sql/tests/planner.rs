@@ -319,10 +319,18 @@ fn lists_are_joins_where_null_allows_it() {
     has(&mut client, "SELECT * FROM a, c WHERE a.x = c.x AND c.a_id IN (SELECT x FROM b)", &["Join", "Semi Join"]);
     has(&mut client, "SELECT * FROM a WHERE id NOT IN (SELECT id FROM b)", &["Anti Join"]);
     has(&mut client, "SELECT * FROM a WHERE x NOT IN (SELECT c.x FROM c WHERE c.a_id = a.id)", &["Anti Join"]);
+    for null_aware in
+        ["SELECT * FROM a WHERE x NOT IN (SELECT id FROM b)", "SELECT * FROM a WHERE id NOT IN (SELECT x FROM b)"]
+    {
+        has(&mut client, null_aware, &["Hash Anti Join", "Null Aware: true"]);
+    }
+    // What is never NULL leads to the rows for which the rest is unknown.
+    let listed = "SELECT * FROM a WHERE (id, x) NOT IN (SELECT id, x FROM b)";
+    has(&mut client, listed, &["Hash Anti Join", "Hash Cond: (a.id = b.id)", "Join Filter"]);
+    has_no(&mut client, listed, "Null Aware");
     for stays in [
-        "SELECT * FROM a WHERE x NOT IN (SELECT id FROM b)",
-        "SELECT * FROM a WHERE id NOT IN (SELECT x FROM b)",
         "SELECT * FROM a WHERE x NOT IN (SELECT c.x FROM c WHERE c.a_id < a.id)",
+        "SELECT * FROM a WHERE (x, id) NOT IN (SELECT x, x FROM b)",
         "SELECT * FROM a WHERE x IN (SELECT b.x FROM b) OR x = 3",
     ] {
         has_no(&mut client, stays, "Join");

@@ -192,3 +192,59 @@ fn the_first_rows_narrow_the_scan() {
     client.run("SET enable_vectors = force");
     assert_eq!(client.fails("SELECT id FROM tops ORDER BY v DESC, 1 / (v + 11999) LIMIT 3").code(), "22012");
 }
+
+/// What NOT IN says of NULL on either side, and of no rows, is the same over batches and row by row; little memory changes nothing.
+#[test]
+fn not_in_minds_null() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        client.run(
+            "CREATE TABLE l (id int PRIMARY KEY, x int, s text); CREATE TABLE r (y int, s text, k int); \
+             INSERT INTO l SELECT g, nullif(g % 500, 7), 'text ' || nullif(g % 500, 9) FROM generate_series(1, 5000) g; \
+             INSERT INTO r SELECT g, 'text ' || g, g % 3 FROM generate_series(1, 400) g; INSERT INTO r VALUES (NULL, NULL, 9)",
+        );
+        let known = (1..=5000).filter(|id| id % 500 > 400 || id % 500 == 0).count();
+        for (of, where_, expected) in [
+            ("x", "y IS NOT NULL", known),
+            ("x", "true", 0),
+            ("x", "y IS NULL", 0),
+            ("x", "y > 1000", 5000),
+            ("x", "y = 3", 5000 - 20),
+            ("id % 500", "y IS NOT NULL", known),
+            ("coalesce(x, 1000)", "y IS NOT NULL AND y < 401", known + 10),
+        ] {
+            let of_texts = format!("SELECT count(*) FROM l WHERE s NOT IN (SELECT s FROM r WHERE {where_})");
+            let query = format!("SELECT count(*) FROM l WHERE {of} NOT IN (SELECT y FROM r WHERE {where_})");
+            for settings in ["off", "force", "force; SET work_mem = '64kB'"] {
+                client.run(&format!("SET enable_vectors = {settings}"));
+                assert_eq!(client.show(&query), expected.to_string(), "{settings}: {query}");
+                if of == "x" {
+                    assert_eq!(client.show(&of_texts), expected.to_string(), "{settings}: {of_texts}");
+                }
+                client.run("RESET work_mem");
+            }
+            let plan = client.show(&format!("EXPLAIN {query}"));
+            assert!(plan.contains("Vectors") && plan.contains("Hash Anti Join"), "{plan}");
+            assert!(!plan.contains("SubPlan"), "{plan}");
+        }
+        // Lists of which some values are known, with a correlation and without, and the same said otherwise.
+        for (listed, exists) in [
+            (
+                "l.x NOT IN (SELECT y FROM r WHERE r.k = l.id % 11)",
+                "NOT EXISTS (SELECT FROM r WHERE r.k = l.id % 11 AND (r.y = l.x) IS NOT FALSE)",
+            ),
+            (
+                "(l.id, l.x) NOT IN (SELECT id, x FROM l o WHERE o.id % 3 = 0)",
+                "NOT EXISTS (SELECT FROM l o WHERE o.id % 3 = 0 AND o.id = l.id AND (o.x = l.x) IS NOT FALSE)",
+            ),
+        ] {
+            let mut answers = Vec::new();
+            for (setting, condition) in [("off", exists), ("off", listed), ("force", exists), ("force", listed)] {
+                client.run(&format!("SET enable_vectors = {setting}"));
+                answers.push(client.show(&format!("SELECT count(*), sum(id) FROM l WHERE {condition}")));
+            }
+            answers.dedup();
+            assert_eq!(answers.len(), 1, "{listed}");
+        }
+    }
+}

@@ -272,6 +272,19 @@ fn query(random: &mut Random) -> String {
             let on = random.pick(&["k.a = t.a", "k.x = t.x", "k.a = t.a and k.q > t.p"]);
             let table = random.pick(&["k", "e k"]);
             let on = if table == "k" { on } else { "k.a = t.a" };
+            if random.one_in(2) {
+                let (value, of) = [("a", "a"), ("x", "x"), ("s", "a"), ("p", "q"), ("b", "a")][random.below(5)];
+                let of = if table == "e k" && of == "q" { "a" } else { of };
+                let few = random.pick(&[
+                    "",
+                    " where k.a > 3",
+                    " where k.a is not null and k.x is not null",
+                    " where k.a < 0",
+                ]);
+                return format!(
+                    "select count(*), sum(id) from t where {value} {not}in (select k.{of} from {table}{few})"
+                );
+            }
             format!("select count(*), sum(id) from t where {not}exists (select from {table} where {on})")
         }
         6 => {
@@ -698,7 +711,17 @@ fn subquery(random: &mut Random) -> String {
         1 => format!("select count(*), sum(t.id) from t where {few} and {scalar} > 3"),
         2 => format!("select count(*), sum(t.id) from t where {few} and (t.s = 2 or {scalar} is null)"),
         3 => format!("select t.a, sum(case when t.s < 3 then {scalar} else 0 end) from t where {few} group by 1"),
-        4 => format!("select count(*), sum(t.id) from t where {few} and {left} {not}in (select {right} from k)"),
+        4 => {
+            // Some of these have no NULL, and some no row.
+            let where_k = random.pick(&[
+                "",
+                "",
+                " where k.a > 0 and k.x > ''",
+                " where k.q > 30 and k.a <> 5",
+                " where k.q > 90",
+            ]);
+            format!("select count(*), sum(t.id) from t where {few} and {left} {not}in (select {right} from k{where_k})")
+        }
         5 => {
             let on = random.pick(&["k.a = t.a", "k.x = t.x and k.q < 30", "k.a = t.s and k.a is not null"]);
             format!(

@@ -2,12 +2,13 @@
 //!
 //! Threads build the table together (`build`), and each probes it for the rows that it takes. A side that does not fit is written away
 //! by parts of the keys' hashes, and so is the other side then (`spilled`). Where a semi-join or an anti-join has the smaller side on the
-//! left, that is built, and its rows are marked by those of the right (`mark`).
+//! left, that is built, and its rows are marked by those of the right (`mark`). NOT IN is an anti-join that minds NULL (`unknown`).
 
 mod build;
 mod mark;
 mod narrow;
 mod spilled;
+mod unknown;
 
 use crate::batch::{BATCH_ROWS, Batch};
 use crate::column::{ABSENT, Column};
@@ -33,6 +34,9 @@ pub enum JoinKind {
     Semi,
     /// Those without a partner.
     Anti,
+    /// Those that are known to equal no built row, by the one key that there is: NOT IN. NULL on either side is unknown, unless nothing was
+    /// built. The probing side is the left one.
+    NotIn,
 }
 
 /// What a join does.
@@ -184,13 +188,14 @@ impl Table {
             }
         }
         self.pairs(batch, (probing, built), &mut met, emit)?;
-        let wanted = match rule.kind {
-            JoinKind::Outer if is_decided => return Ok(()),
-            JoinKind::Inner => return Ok(()),
-            JoinKind::Semi => true,
-            JoinKind::Outer | JoinKind::Anti => false,
+        let stays = |row: usize| match rule.kind {
+            JoinKind::Inner => false,
+            JoinKind::Outer => !is_decided && !met[row],
+            JoinKind::Semi => met[row],
+            JoinKind::Anti => !met[row],
+            JoinKind::NotIn => !met[row] && !self.join.seen.is_unknown(keys.has_null(row)),
         };
-        let rows: Vec<u32> = (0..batch.rows as u32).filter(|row| met[*row as usize] == wanted).collect();
+        let rows: Vec<u32> = (0..batch.rows as u32).filter(|row| stays(*row as usize)).collect();
         if rows.is_empty() {
             return Ok(());
         }

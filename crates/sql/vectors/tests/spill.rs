@@ -12,6 +12,7 @@ use seriatim_vectors::join::{JoinKind, JoinRule};
 use seriatim_vectors::sort::SortKey;
 use seriatim_vectors::spill::{Spilling, TemporaryFile, TemporaryFiles};
 use seriatim_vectors::{Batch, Columns, Expression};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -234,6 +235,45 @@ fn joins_of_all_kinds_find_the_same_partners() {
                 same_rows(both(joined, 1, 64 << 10));
             }
         }
+    }
+}
+
+/// NOT IN over texts of the second source. `is_known`: those that are no NULL; `most`: of the rows with lesser numbers.
+fn not_in(is_known: bool, most: i64) -> Operator {
+    let few = Expression::compare(Comparison::Less, column(0), Expression::constant(&Datum::Int8(most), Type::INT8));
+    let condition = match is_known {
+        true => Expression::and(vec![few, Expression::negated(Expression::is_null(column(1)))]),
+        false => few,
+    };
+    let rule = JoinRule {
+        kind: JoinKind::NotIn,
+        probe: vec![column(1)],
+        build: vec![column(1)],
+        condition: None,
+        is_swapped: false,
+        built: TYPES.to_vec(),
+        keeps_order: false,
+    };
+    let built = Operator::new(Kind::Filter(Box::new(source(1)), condition), TYPES.to_vec());
+    Operator::new(Kind::Join(Box::new(source(0)), Box::new(built), Arc::new(rule)), TYPES.to_vec())
+}
+
+/// Each part of the keys knows whether NULL is in another, and whether another has rows.
+#[test]
+fn not_in_knows_all_parts() {
+    let is_null = |number: &usize| number * 7919 % 10_007 % 50 == 7;
+    let text = |number: usize| number * 7919 % 10_007 % 5000;
+    let listed: BTreeSet<usize> = (0..4000).filter(|number| !is_null(number)).map(text).collect();
+    let others = (0..ROWS).filter(|number| !is_null(number) && !listed.contains(&text(*number))).count();
+    assert!(others > 1000);
+    for workers in [0, 2] {
+        for (is_known, most, expected) in [(true, 4000, others), (false, 4000, 0)] {
+            let (found, held) = both(|| not_in(is_known, most), workers, 64 << 10);
+            assert_eq!((found.len(), held.len()), (expected, expected));
+            same_rows((found, held));
+        }
+        let host = Numbers { next: [0, 0], files: None, workers };
+        assert_eq!(rows(not_in(false, -1), host).expect("no error").len(), ROWS);
     }
 }
 

@@ -281,7 +281,7 @@ fn threads_build_one_table() {
                     keeps_order: false,
                 };
                 let types = match kind {
-                    JoinKind::Semi | JoinKind::Anti => TYPES.to_vec(),
+                    JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn => TYPES.to_vec(),
                     JoinKind::Inner | JoinKind::Outer => [TYPES, TYPES].concat(),
                 };
                 let join = Operator::new(Kind::Join(probing, Box::new(source(1)), Arc::new(rule)), types.clone());

@@ -47,6 +47,7 @@ fn joins_of_every_kind() {
         (JoinKind::Full, "1|| 2|2|7 2|2|7 || |3|8 ||9"),
         (JoinKind::Semi, "2 2"),
         (JoinKind::Anti, "1 "),
+        (JoinKind::NotIn, ""),
     ];
     let mut fixture = Fixture::new();
     for (kind, expected) in cases {
@@ -87,6 +88,11 @@ fn a_large_right_side_is_compared_with_what_is_held_of_the_left() {
             assert_eq!(sorted(fixture.try_rows(&plan).expect("the left side is small")), expected, "{kind:?}");
             let Plan::Join(operator) = &mut plan else { panic!("a join") };
             operator.keeps_order = true;
+            if kind.asks_only() && operator.condition.is_none() {
+                // One row of each key is held.
+                assert_eq!(sorted(fixture.try_rows(&plan).expect("few keys")), expected, "{kind:?}");
+                continue;
+            }
             let error = fixture.try_rows(&plan).expect_err("the right side is large");
             assert_eq!(error.code(), state::OUT_OF_MEMORY, "{kind:?}");
         }

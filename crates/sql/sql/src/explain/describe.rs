@@ -338,7 +338,7 @@ impl<'c> Describer<'c> {
             JoinKind::Right => " Right",
             JoinKind::Full => " Full",
             JoinKind::Semi => " Semi",
-            JoinKind::Anti => " Anti",
+            JoinKind::Anti | JoinKind::NotIn => " Anti",
         };
         let mut node = Node::new(match (hash, kind) {
             (true, kind) => format!("Hash{kind} Join"),
@@ -346,7 +346,8 @@ impl<'c> Describer<'c> {
             (false, kind) => format!("Nested Loop{kind} Join"),
         });
         let plain = if hash { "Hash Join" } else { "Nested Loop" };
-        node.parts = vec![("Node Type", plain.to_owned()), ("Join Type", format!("{:?}", join.kind))];
+        let joined = if kind.is_empty() { "Inner" } else { kind.trim_start() };
+        node.parts = vec![("Node Type", plain.to_owned()), ("Join Type", joined.to_owned())];
         let mut both = names.clone();
         both.resize(join.left_width, String::new());
         both.extend(right_names.iter().cloned());
@@ -360,6 +361,9 @@ impl<'c> Describer<'c> {
             let text = if conditions.len() > 1 { format!("({all})") } else { all };
             node.properties.push(("Hash Cond", text.into()));
         }
+        if join.kind == JoinKind::NotIn {
+            node.properties.push(("Null Aware", "true".to_owned().into()));
+        }
         if let Some(condition) = &join.condition {
             let condition = self.text(condition, &both, &mut node);
             node.add_condition("Join Filter", condition, self.removed(join, plan));
@@ -370,7 +374,7 @@ impl<'c> Describer<'c> {
             (false, true) => right,
         };
         node.inputs.splice(0..0, [left, right]);
-        if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
+        if !join.kind.asks_only() {
             names = both;
         }
         (node, names)

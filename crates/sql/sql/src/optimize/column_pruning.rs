@@ -6,7 +6,7 @@
 
 use super::Facts;
 use super::columns::{collect, is_volatile, nearest};
-use crate::plan::{AggregateCall, Expr, ExprKind, JoinKind, Plan, SetColumn, SetOperation, SubqueryKind, WindowCall};
+use crate::plan::{AggregateCall, Expr, ExprKind, Plan, SetColumn, SetOperation, SubqueryKind, WindowCall};
 use crate::stack::ensure_stack;
 use crate::types::{Datum, Modifier, Type};
 use std::collections::BTreeSet;
@@ -75,9 +75,8 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, facts: &Facts<'_>) {
             let width = join.left_width;
             let mut both = BTreeSet::new();
             join.condition.iter().for_each(|condition| collect(condition, &mut both));
-            let whole = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
             let mut left = wanted.clone();
-            let mut right = if whole { Some(BTreeSet::new()) } else { wanted };
+            let mut right = if join.kind.asks_only() { Some(BTreeSet::new()) } else { wanted };
             if let Some(left) = &mut left {
                 left.extend(&both);
                 left.retain(|column| *column < width);

@@ -1,7 +1,8 @@
 //! Correlated subqueries become joins, so that their query runs once.
 //!
 //! EXISTS is a semi-join, NOT EXISTS an anti-join. So is IN, correlated or not: as a condition of its own, an unknown result drops the
-//! row as a false one does. NOT IN keeps a row only if every comparison is false; an unknown one drops it. `grouped.rs` turns a scalar
+//! row as a false one does. NOT IN keeps a row only if every comparison is false; an unknown one drops it: a null-aware anti-join, unless
+//! nothing may be NULL. `grouped.rs` turns a scalar
 //! subquery over an aggregate into a join with groups. `null.rs` finds columns that are never NULL.
 //!
 //! A subquery's conditions may then be evaluated for rows that no outer row asks for, as SQL leaves their order open. What SQL
@@ -184,13 +185,15 @@ impl Pulled {
             return None;
         }
         let column = |at: usize| Expr::column(at, types[at], Modifier::NONE);
+        let equal = |(at, value): (usize, &Expr)| Some(equal(inward(value)?, column(at)));
+        let equal = left.iter().enumerate().map(equal).collect::<Option<Vec<_>>>()?;
         let is_known =
             |(at, value): (usize, &Expr)| is_never_null(input, value) && is_never_null(&subquery.plan, &column(at));
-        if kind == JoinKind::Anti && !left.iter().enumerate().all(is_known) {
-            return None;
-        }
-        let equal = |(at, value): (usize, &Expr)| Some(equal(inward(value)?, column(at)));
-        let conditions = left.iter().enumerate().map(equal).collect::<Option<_>>()?;
+        let known = left.iter().enumerate().map(is_known).collect::<Vec<_>>();
+        let (kind, conditions) = match kind {
+            JoinKind::Anti => not_in(equal, &known)?,
+            kind => (kind, equal),
+        };
         Some(Pulled { kind, plan: (*subquery.plan).clone(), conditions, is_correlated: false })
     }
 
@@ -238,7 +241,14 @@ impl Pulled {
 
     fn joined(self, left: Plan, facts: &Facts<'_>) -> Plan {
         let (left_width, right_width) = (left.width(facts), self.plan.width(facts));
-        let conditions = self.conditions.into_iter().map(|condition| beside(condition, left_width)).collect();
+        let mut conditions: Vec<Expr> =
+            self.conditions.into_iter().map(|condition| beside(condition, left_width)).collect();
+        let mut equalities = Vec::new();
+        if self.kind == JoinKind::NotIn
+            && let Some(pair) = conditions.first().and_then(|condition| equality(condition, left_width))
+        {
+            (equalities, conditions) = (vec![pair], Vec::new());
+        }
         Plan::Join(Box::new(Join {
             kind: self.kind,
             left,
@@ -247,11 +257,27 @@ impl Pulled {
             lateral: false,
             left_width,
             right_width,
-            equalities: Vec::new(),
+            equalities,
             keeps_order: false,
             builds_left: false,
         }))
     }
+}
+
+/// The join of NOT IN whose values are compared by these equalities, of which some are known to compare no NULL. `None`: several may be
+/// unknown, and no other leads to the rows for which they are.
+fn not_in(equal: Vec<Expr>, known: &[bool]) -> Option<(JoinKind, Vec<Expr>)> {
+    if known.iter().all(|known| *known) {
+        return Some((JoinKind::Anti, equal));
+    }
+    if let [_] = known {
+        return Some((JoinKind::NotIn, equal));
+    }
+    let mut places = known.iter();
+    let (mut known, unknown): (Vec<_>, Vec<_>) = equal.into_iter().partition(|_| places.next().is_some_and(|of| *of));
+    (!known.is_empty()).then_some(())?;
+    known.push(is_not_false(join(unknown)?));
+    Some((JoinKind::Anti, known))
 }
 
 /// Returns whether a subquery's plan refers to the current row.

@@ -2,7 +2,7 @@
 
 use super::Facts;
 use super::estimate::{cost, rows};
-use crate::plan::{Estimate, JoinKind, Plan};
+use crate::plan::{Estimate, Plan};
 use crate::types::{Scalar, Type};
 
 /// Estimated rows, costs and bytes of a row of a plan, for EXPLAIN.
@@ -25,7 +25,7 @@ fn width(plan: &Plan, facts: &Facts<'_>) -> usize {
         | Plan::Limit { input, .. }
         | Plan::Vectors { input, .. }
         | Plan::Lock { input, .. } => width(input, facts),
-        Plan::Join(join) if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) => width(&join.left, facts),
+        Plan::Join(join) if join.kind.asks_only() => width(&join.left, facts),
         Plan::Join(join) => width(&join.left, facts) + width(&join.right, facts),
         other => facts.types(other).into_iter().map(bytes).sum(),
     }

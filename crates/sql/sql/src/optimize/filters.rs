@@ -222,10 +222,10 @@ enum Side {
 
 /// Returns whether a condition on one side of a join may be decided before it: the join's own (`own`), or one on its rows.
 fn may_go(kind: JoinKind, own: bool, side: Side) -> bool {
-    use JoinKind::{Anti, Inner, Left, Right, Semi};
+    use JoinKind::{Anti, Inner, Left, NotIn, Right, Semi};
     match (side, own) {
         (Side::Left, true) => matches!(kind, Inner | Right | Semi),
-        (Side::Left, false) => matches!(kind, Inner | Left | Semi | Anti),
+        (Side::Left, false) => matches!(kind, Inner | Left | Semi | Anti | NotIn),
         (Side::Right, true) => matches!(kind, Inner | Left | Semi | Anti),
         (Side::Right, false) => matches!(kind, Inner | Right),
     }

@@ -1,6 +1,6 @@
 //! Output columns of a plan.
 
-use super::{Expr, ExprKind, JoinKind, Plan, SetColumn, WindowCall, WindowKind};
+use super::{Expr, ExprKind, Plan, SetColumn, WindowCall, WindowKind};
 use crate::functions::{Resolved, WindowFunction};
 use crate::stack::ensure_stack;
 use crate::types::Type;
@@ -27,7 +27,7 @@ impl Plan {
             }
             Plan::Join(join) => {
                 let mut types = join.left.output_types(ctes);
-                if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
+                if !join.kind.asks_only() {
                     types.extend(join.right.output_types(ctes));
                 }
                 types

@@ -304,6 +304,16 @@ pub enum JoinKind {
     Semi,
     /// Left rows without a partner, without the right's columns.
     Anti,
+    /// Left rows that are known to have no partner, without the right's columns: NOT IN. The join has one equality and no condition; that
+    /// NULL equals something is unknown.
+    NotIn,
+}
+
+impl JoinKind {
+    /// Returns whether the right side only decides which left rows stay.
+    pub fn asks_only(self) -> bool {
+        matches!(self, JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn)
+    }
 }
 
 /// Groups and aggregates.

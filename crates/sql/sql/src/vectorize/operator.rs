@@ -82,6 +82,11 @@ fn is_padded(aggregation: &Aggregation, key: &Expr) -> bool {
         && column.is_some_and(|column| column.data_type == Type::BPCHAR && column.modifier != Modifier::NONE)
 }
 
+/// Returns whether a join compares rows by one equality alone.
+fn is_one_comparison(join: &Join) -> bool {
+    join.equalities.len() == 1 && join.condition.is_none()
+}
+
 /// Operators above each other, at most.
 const DEEPEST: usize = 200;
 
@@ -226,7 +231,8 @@ impl Translator<'_, '_> {
     }
 
     fn join(&mut self, join: &Join) -> Option<Kind> {
-        if join.lateral || join.equalities.is_empty() {
+        let is_not_in = join.kind == JoinKind::NotIn;
+        if join.lateral || join.equalities.is_empty() || is_not_in && !is_one_comparison(join) {
             return None;
         }
         let kind = match join.kind {
@@ -234,6 +240,7 @@ impl Translator<'_, '_> {
             JoinKind::Left | JoinKind::Right => join::JoinKind::Outer,
             JoinKind::Semi => join::JoinKind::Semi,
             JoinKind::Anti => join::JoinKind::Anti,
+            JoinKind::NotIn => join::JoinKind::NotIn,
             JoinKind::Full => return None,
         };
         let is_swapped = match join.kind {

@@ -33,7 +33,7 @@ impl Sought {
             JoinKind::Inner => true,
             JoinKind::Semi => true,
             JoinKind::Anti => rule.marks(),
-            JoinKind::Outer => false,
+            JoinKind::Outer | JoinKind::NotIn => false,
         };
         let [key] = &rule.probe[..] else { return None };
         let is_integer = [Type::INT2, Type::INT4, Type::INT8].contains(&key.data_type());

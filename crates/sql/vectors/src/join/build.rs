@@ -54,6 +54,9 @@ impl Builder {
     /// Errors of the keys, and of temporary files.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let (mut keys, mut batch) = (Keys::of(batch, &self.join.rule.build)?, batch.clone());
+        if self.join.rule.kind == JoinKind::NotIn {
+            self.join.seen.note(&keys);
+        }
         // A row that nothing is equal to has no partner, and stays in an anti-join.
         let stays = self.join.rule.marks() && self.join.rule.kind == JoinKind::Anti;
         let kept: Vec<u32> = (0..batch.rows as u32).filter(|row| stays || !keys.has_null(*row as usize)).collect();

@@ -1,5 +1,6 @@
 //! Joins over the columns that are read: what a row needs to find its partners, and what is shown of both.
 
+use super::unknown::Seen;
 use super::{JoinKind, JoinRule};
 use crate::columns::Columns;
 
@@ -11,6 +12,8 @@ pub struct NarrowJoin {
     pub(super) shown: Sides,
     /// The columns that the condition is over.
     pub(super) compared: Sides,
+    /// What NOT IN has to know of the built rows.
+    pub(super) seen: Seen,
 }
 
 /// Columns of both sides, by their places there.
@@ -44,7 +47,7 @@ impl JoinRule {
             ..*self
         };
         let places = |of: Read| Sides { probing: probing.places(&of.probing), built: built.places(&of.built) };
-        let join = NarrowJoin { rule, shown: places(shown), compared: places(compared) };
+        let join = NarrowJoin { rule, shown: places(shown), compared: places(compared), seen: Seen::default() };
         (join, Read { probing, built })
     }
 
@@ -67,6 +70,6 @@ impl NarrowJoin {
 
     /// Returns whether only one side's columns are shown.
     pub(super) fn asks_only(&self) -> bool {
-        matches!(self.rule.kind, JoinKind::Semi | JoinKind::Anti)
+        matches!(self.rule.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn)
     }
 }

@@ -60,6 +60,10 @@ struct Hash {
     next: Vec<Option<usize>>,
     /// Bytes of the keys.
     bytes: usize,
+    /// Whether it is only asked which keys there are: one row of each is enough.
+    asks_only: bool,
+    /// Whether a row has NULL in its key.
+    has_null: bool,
 }
 
 /// Rows of the build side still to be compared with a row of the other side.
@@ -69,12 +73,21 @@ pub(super) enum Candidates {
     From(usize),
     /// This row and those after it with the same key.
     Chain(Option<usize>),
+    /// None, but whether one is equal is unknown.
+    Unknown,
 }
 
 impl Build {
     pub fn new(join: &Join, side: Side) -> Build {
         let types = join.equalities.iter().map(|equality| side.of(equality).data_type).collect();
-        let hash = Hash { keys: KeyTable::new(types), ends: Vec::new(), next: Vec::new(), bytes: 0 };
+        let hash = Hash {
+            keys: KeyTable::new(types),
+            ends: Vec::new(),
+            next: Vec::new(),
+            bytes: 0,
+            asks_only: side == Side::Right && join.kind.asks_only() && join.condition.is_none(),
+            has_null: false,
+        };
         Build {
             side,
             rows: Vec::new(),
@@ -96,7 +109,10 @@ impl Build {
             let side = self.side;
             let key =
                 join.equalities.iter().map(|equality| run.evaluate(side.of(equality), &row)).collect::<Result<_>>()?;
-            hash.add(key, self.rows.len(), run)?;
+            if !hash.add(key, self.rows.len(), run)? {
+                run.exec.memory.give_back(row_bytes(&row));
+                return Ok(());
+            }
         }
         push(&mut self.rows, row)?;
         if self.keeps_unmatched {
@@ -117,10 +133,12 @@ impl Build {
         let other = self.side.other();
         let key =
             join.equalities.iter().map(|equality| run.evaluate(other.of(equality), row)).collect::<Result<Row>>()?;
-        if key.iter().any(is_null) {
-            return Ok(Candidates::Chain(None));
+        let is_null = key.iter().any(is_null);
+        let found = if is_null { None } else { hash.keys.find(&key) };
+        if found.is_none() && join.kind == JoinKind::NotIn && hash.is_unknown(is_null) {
+            return Ok(Candidates::Unknown);
         }
-        Ok(Candidates::Chain(hash.keys.find(&key).map(|number| hash.ends[number].0)))
+        Ok(Candidates::Chain(found.map(|number| hash.ends[number].0)))
     }
 
     /// Returns the number of the next candidate.
@@ -136,19 +154,23 @@ impl Build {
                 *at = self.hash.as_ref().and_then(|hash| hash.next[number]);
                 Some(number)
             }
+            Candidates::Unknown => None,
         }
     }
 }
 
 impl Hash {
-    /// Adds a row by its key. A key with a NULL equals nothing.
-    fn add(&mut self, key: Row, number: usize, run: &mut Run<'_, '_>) -> Result<()> {
-        push(&mut self.next, None)?;
+    /// Adds a row by its key; `false` if nobody will ask for the row. A key with a NULL equals nothing.
+    fn add(&mut self, key: Row, number: usize, run: &mut Run<'_, '_>) -> Result<bool> {
         if key.iter().any(is_null) {
-            return Ok(());
+            self.has_null = true;
+            return self.keep(self.asks_only);
         }
         let bytes = row_bytes(&key);
         let (key, new) = self.keys.insert(key)?;
+        if !self.keep(self.asks_only && !new)? {
+            return Ok(false);
+        }
         if new {
             run.hold(bytes, "a join")?;
             self.bytes += bytes;
@@ -158,6 +180,19 @@ impl Hash {
             self.next[*last] = Some(number);
             *last = number;
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Makes room for the next row, unless it is not kept.
+    fn keep(&mut self, is_needless: bool) -> Result<bool> {
+        if !is_needless {
+            push(&mut self.next, None)?;
+        }
+        Ok(!is_needless)
+    }
+
+    /// Returns whether a key that equals none is not known to do so: NULL, or one beside NULL, unless there is nothing at all.
+    fn is_unknown(&self, is_null: bool) -> bool {
+        self.has_null || is_null && self.keys.len() > 0
     }
 }

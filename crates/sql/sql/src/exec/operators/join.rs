@@ -85,7 +85,8 @@ const BUILD_RIGHT_SHARE: usize = 16;
 /// Reads the right side, or the left side if it is the smaller of two large ones.
 fn read(left: &mut ReadAhead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Right> {
     let unquestioned = run.exec.memory.used() + run.exec.memory.limit() / BUILD_RIGHT_SHARE;
-    let has_choice = !join.equalities.is_empty() && !join.keeps_order;
+    // NOT IN has to know of all right rows before the first left one.
+    let has_choice = !join.equalities.is_empty() && !join.keeps_order && join.kind != JoinKind::NotIn;
     let mut build = Build::new(join, Side::Right);
     while !has_choice || run.exec.memory.used() <= unquestioned {
         let Some(row) = node.next(&join.right, run)? else { return Ok(Right::Read(Box::new(build))) };
@@ -124,7 +125,7 @@ impl JoinState {
     pub fn next(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         if let Right::Unread(node) = &mut self.right {
             // Without left rows nothing of the right side is read, so that nothing depends on it.
-            let needs_left = matches!(join.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
+            let needs_left = matches!(join.kind, JoinKind::Inner | JoinKind::Left) || join.kind.asks_only();
             if needs_left && !self.left.has_rows(&join.left, run)? {
                 self.right = Right::Read(Box::new(Build::new(join, Side::Right)));
                 self.unmatched = Some(0);
@@ -158,7 +159,8 @@ impl JoinState {
                         row.resize(join.left_width + join.right_width, Datum::Null);
                         return Ok(Some(row));
                     }
-                    if !met && join.kind == JoinKind::Anti {
+                    let is_known = !matches!(self.candidates, Candidates::Unknown);
+                    if !met && is_known && matches!(join.kind, JoinKind::Anti | JoinKind::NotIn) {
                         return Ok(Some(self.take_left(join)));
                     }
                 }
@@ -211,7 +213,7 @@ impl JoinState {
             (Candidate::Row(right), _) => self.row.extend_from_slice(right),
             (Candidate::Number(_), _) => {}
         }
-        if !run.passes(join.condition.as_ref(), &self.row)? {
+        if !self.is_partner(join, run)? {
             run.count_removed(join);
             return Ok(CandidateOutcome::No);
         }
@@ -229,10 +231,18 @@ impl JoinState {
                 self.current = None;
                 Ok(CandidateOutcome::Row(self.take_left(join)))
             }
-            JoinKind::Anti => {
+            JoinKind::Anti | JoinKind::NotIn => {
                 self.current = None;
                 Ok(CandidateOutcome::Silently)
             }
+        }
+    }
+
+    /// Returns whether the join's condition holds for the current row; of NOT IN, whether it may.
+    fn is_partner(&self, join: &Join, run: &mut Run<'_, '_>) -> Result<bool> {
+        match &join.condition {
+            Some(condition) if join.kind == JoinKind::NotIn => Ok(run.truth(condition, &self.row)? != Some(false)),
+            condition => run.passes(condition.as_ref(), &self.row),
         }
     }
 

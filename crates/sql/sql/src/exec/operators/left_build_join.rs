@@ -84,7 +84,7 @@ impl LeftBuildJoin {
             *met = true;
         }
         match join.kind {
-            JoinKind::Anti => return Ok(None),
+            JoinKind::Anti | JoinKind::NotIn => return Ok(None),
             JoinKind::Semi => row.truncate(join.left_width),
             JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => {}
         }
@@ -100,7 +100,7 @@ impl LeftBuildJoin {
         let number = *at + self.left.met.get(*at..)?.iter().position(|met| !met)?;
         *at = number + 1;
         let mut row = self.left.rows[number].clone();
-        if join.kind != JoinKind::Anti {
+        if !join.kind.asks_only() {
             row.resize(join.left_width + join.right_width, Datum::Null);
         }
         Some(row)

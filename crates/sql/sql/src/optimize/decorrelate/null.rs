@@ -35,7 +35,7 @@ fn is_column(mut plan: &Plan, mut column: usize) -> bool {
             },
             Plan::Join(join) if column < join.left_width => match join.kind {
                 JoinKind::Right | JoinKind::Full => return false,
-                JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti => &join.left,
+                _ => &join.left,
             },
             Plan::Join(join) => match join.kind {
                 JoinKind::Inner | JoinKind::Right => {

@@ -5,7 +5,7 @@ use super::{LEAST, read};
 use crate::env::Vectors;
 use crate::optimize::Facts;
 use crate::optimize::columns::renumber;
-use crate::plan::{Expr, Join, JoinKind, Plan};
+use crate::plan::{Expr, Join, Plan};
 use crate::stack::ensure_stack;
 use crate::types::{Modifier, Type};
 use crate::vectorize;
@@ -55,7 +55,7 @@ fn of_left(mut join: Join, facts: &Facts<'_>) -> Plan {
     join.left = Plan::Project { input: Box::new(input), columns };
     join.left_width += more;
     let shown = match join.kind {
-        JoinKind::Semi | JoinKind::Anti => all(&types, 0).collect(),
+        kind if kind.asks_only() => all(&types, 0).collect(),
         _ => all(&types, 0).chain(all(&facts.types(&join.right), before + more)).collect(),
     };
     Plan::Project { input: Box::new(Plan::Join(Box::new(join))), columns: shown }
