@@ -2,7 +2,11 @@
 
 mod common;
 
-use common::{Client, database};
+use common::{Client, database, engines, open};
+use model::{Begin, Mode, Scan};
+use seriatim_sql::store::Store;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// The number in the name of a temporary schema differs from run to run.
 #[track_caller]
@@ -87,4 +91,63 @@ fn other_sessions_see_that_there_are_some() {
             ),
         ],
     );
+}
+
+/// The keys of an engine table.
+fn keys(store: &dyn Store, name: &str) -> BTreeSet<Vec<u8>> {
+    let (id, _) = store.tables().into_iter().find(|(_, schema)| schema.name() == name).expect("an engine table");
+    let mut transaction = store.begin(Begin { mode: Mode::ReadOnly, ..Begin::default() }).expect("an idle engine");
+    let mut keys = BTreeSet::new();
+    let visit = &mut |item: model::Item<'_>| {
+        keys.insert(item.key.to_vec());
+        ControlFlow::Continue(())
+    };
+    transaction.scan(&Scan::table(id), visit).expect("an engine in memory");
+    keys
+}
+
+/// Sessions go on for weeks: of the temporary relations that they drop, and of relations that were rolled back, neither definitions nor
+/// states of sequences stay, however they end.
+#[test]
+fn nothing_is_left_of_temporary_relations() {
+    const MADE: &str =
+        "CREATE TEMP TABLE t (id serial PRIMARY KEY, x int); CREATE TEMP TABLE u (x int DEFAULT nextval('t_id_seq'));
+        CREATE TEMP SEQUENCE s; CREATE TEMP VIEW v AS SELECT id FROM t;
+        INSERT INTO t (x) VALUES (1); INSERT INTO u DEFAULT VALUES; SELECT nextval('s'), currval('t_id_seq')";
+    const ENDS: [&str; 6] = [
+        "DROP VIEW v; DROP TABLE u, t; DROP SEQUENCE s",
+        "TRUNCATE t RESTART IDENTITY; INSERT INTO t (x) VALUES (1); ALTER SEQUENCE s RESTART; SELECT nextval('s'); DROP SEQUENCE s;
+         DROP TABLE t CASCADE; DROP TABLE u",
+        "DISCARD TEMP",
+        "DISCARD ALL",
+        "BEGIN; CREATE TEMP TABLE w (id serial) ON COMMIT DROP; INSERT INTO w DEFAULT VALUES; COMMIT; DISCARD TEMP",
+        "BEGIN; CREATE TABLE p (id serial); INSERT INTO p DEFAULT VALUES; ROLLBACK;
+         BEGIN; DROP SEQUENCE s; ROLLBACK; SELECT nextval('s'); DISCARD ALL",
+    ];
+    for subject in engines() {
+        let database = open(subject.store.clone());
+        let left = || ["sql catalog", "sql sequences"].map(|name| keys(&*subject.store, name));
+        let mut client = Client::new(&database);
+        client.run("CREATE TABLE kept (id serial PRIMARY KEY); INSERT INTO kept DEFAULT VALUES");
+        let before = left();
+        for ends in ENDS {
+            // Each in a transaction of its own.
+            MADE.split(';').chain(ends.split(';')).for_each(|statement| _ = client.run(statement));
+            assert_eq!(left(), before, "{}: {ends}", subject.name);
+        }
+        client.run(MADE);
+        drop(client);
+        assert_eq!(left(), before, "{}: the session has ended", subject.name);
+        assert_eq!(Client::new(&database).show("INSERT INTO kept DEFAULT VALUES RETURNING id"), "2");
+    }
+}
+
+/// As in PostgreSQL: what a dropped sequence has given is not known any more.
+#[test]
+fn a_session_forgets_the_values_of_a_dropped_sequence() {
+    let mut client = Client::new(&database());
+    client.run("CREATE SEQUENCE s; SELECT nextval('s')");
+    assert_eq!(client.show("SELECT lastval()"), "1");
+    client.run("DROP SEQUENCE s");
+    assert_eq!(client.fails("SELECT lastval()").code(), "55000");
 }

@@ -7,9 +7,9 @@
 use crate::counter::Counter;
 use crate::definition::{Oid, Relation, Sequence};
 use crate::numbers::Numbers;
-use crate::transact::{find, find_or_create, transact, transact_as};
+use crate::transact::{find, find_or_create, transact, transact_as, transact_unawaited};
 use model::{Access, Begin, Durability, Key, LogPosition, Mode, Result, Scan, Store, TableId};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +48,7 @@ pub struct Sequences {
     oids: Mutex<Numbers>,
     versions: Mutex<Numbers>,
     row_numbers: Mutex<HashMap<Oid, Arc<Mutex<Numbers>>>>,
-    counters: Mutex<HashMap<CounterName, Arc<Mutex<Counter>>>>,
+    counters: Mutex<BTreeMap<CounterName, Arc<Mutex<Counter>>>>,
 }
 
 impl fmt::Debug for Sequences {
@@ -164,6 +164,32 @@ impl Sequences {
         Ok((counter.state(), counter.rests_on()))
     }
 
+    /// Forgets the states of a relation that its definition does not name: all, or those of a sequence but for `kept`. Returns their keys.
+    /// Whoever still draws by an earlier definition goes on behind what is stored.
+    pub(crate) fn forget(&self, relation: Oid, kept: Option<u64>) -> Vec<Key> {
+        let mut keys = Vec::new();
+        if kept.is_none() && lock(&self.row_numbers).remove(&relation).is_some() {
+            keys.push(rows_key(relation));
+        }
+        let mut counters = lock(&self.counters);
+        let known = counters.range((relation, 0)..=(relation, u64::MAX)).map(|(name, _)| *name);
+        let gone: Vec<CounterName> = known.filter(|(_, state)| Some(*state) != kept).collect();
+        for name in gone {
+            counters.remove(&name);
+            keys.push(counter_key(name));
+        }
+        keys
+    }
+
+    /// Removes stored states from which nobody will draw again. What a failure leaves goes when the database is opened next.
+    pub(crate) fn remove(&self, keys: &[Key]) {
+        if !keys.is_empty() {
+            let _ = transact_unawaited(&*self.engine, Mode::ReadWrite, |access| {
+                keys.iter().try_for_each(|key| access.delete(self.table, key).map(drop))
+            });
+        }
+    }
+
     /// Gives back what remains of the blocks.
     fn give_back(&self, access: &mut dyn Access) -> Result<()> {
         lock(&self.oids).give_back(access, self.table)?;
@@ -210,4 +236,66 @@ pub(crate) fn forget_all_but<T, M>(engine: &dyn Store, relations: &[Relation<T, 
         }
         gone.iter().try_for_each(|key| access.delete(table, key).map(drop))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mvto::{Mvto, Options};
+
+    fn stored(sequences: &Sequences) -> usize {
+        let rows = transact(&*sequences.engine, Mode::ReadOnly, |access| {
+            let mut rows = 0;
+            access.scan(&Scan::table(sequences.table), &mut |_| {
+                rows += 1;
+                ControlFlow::Continue(())
+            })?;
+            Ok(rows)
+        });
+        rows.expect("an engine in memory")
+    }
+
+    fn sequence(oid: Oid, state: u64) -> Sequence<()> {
+        let (min, max, start) = (1, i64::MAX, 1);
+        Sequence {
+            oid,
+            schema: String::new(),
+            name: String::new(),
+            data_type: (),
+            start,
+            increment: 1,
+            min,
+            max,
+            cycle: false,
+            cache: 1,
+            owned_by: None,
+            state,
+            restart: start,
+            comment: None,
+        }
+    }
+
+    /// In the maps nothing is left of what is forgotten, and in the table nothing of what is removed, too.
+    #[test]
+    fn forgotten_states_are_drawn_from_again_where_they_are_stored() {
+        let engine = Mvto::in_memory(Options::default()).expect("an engine in memory");
+        let sequences = Sequences::open(Arc::new(model::Engine(Arc::new(engine)))).expect("an engine in memory");
+        let draw = |oid, state| sequences.next_value(&sequence(oid, state)).expect("a number").0;
+        assert_eq!([draw(7, 0), draw(7, 4), draw(7, 9), draw(8, 0), draw(6, u64::MAX)], [1; 5]);
+        sequences.row_number(7).expect("a number");
+        let known = || (lock(&sequences.counters).len(), lock(&sequences.row_numbers).len());
+        assert_eq!((known(), stored(&sequences)), ((5, 1), 6));
+
+        let restarted = sequences.forget(7, Some(9));
+        assert_eq!((restarted.len(), known(), stored(&sequences)), (2, (3, 1), 6));
+        assert!(draw(7, 4) > 32, "behind the block that was forgotten");
+        sequences.remove(&restarted);
+        assert_eq!(stored(&sequences), 4);
+
+        let dropped = sequences.forget(7, None);
+        assert_eq!((dropped.len(), known()), (3, (2, 0)));
+        sequences.remove(&dropped);
+        assert_eq!(stored(&sequences), 2);
+        assert_eq!([draw(8, 0), draw(6, u64::MAX)], [2; 2]);
+    }
 }

@@ -9,9 +9,9 @@ use crate::definition::{KeyForm, Oid, Relation, Storage};
 use crate::sequences::{Exhausted, Sequences, forget_all_but};
 use crate::shared::{POSTGRES, SharedCatalog, catalog_of};
 use crate::transact::{is_left_over, is_shared, transact, transact_unawaited};
-use model::{ColumnType, Mode, Result, Schema, SchemaBuilder, Store, Supervisor, TableId};
+use model::{Access, ColumnType, Mode, Result, Schema, SchemaBuilder, Store, Supervisor, TableId};
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Prefix of the names of these engine tables. The relation's object identifier and a fresh number follow: `sql 16384.3`.
@@ -19,13 +19,25 @@ const PREFIX: &str = "sql ";
 /// Prefix of the schemas of temporary relations.
 pub const TEMPORARY: &str = "pg_temp_";
 
-/// An engine table that a transaction made for a relation, or took away from it.
+/// What a transaction has done to a relation: it made, changed or removed its definition, or an engine table of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TouchedStorage {
+pub struct Touched {
     /// The relation.
     pub relation: Oid,
-    /// The engine table's number.
-    pub table: u32,
+    /// The engine table that it made, or took away.
+    pub table: Option<u32>,
+    /// Whether no other session has drawn numbers of the relation that the transaction takes away: it is temporary, or made by the
+    /// transaction.
+    pub is_private: bool,
+}
+
+/// What definitions have left: they name it no longer, or never did.
+#[derive(Default)]
+struct Left {
+    /// Engine tables.
+    tables: HashSet<u32>,
+    /// Relations, each with the state that is still named, where it is a sequence, and whether it is private.
+    states: Vec<(Oid, Option<u64>, bool)>,
 }
 
 /// Makes an engine table for the rows of a table: one column for each of `columns`, all nullable. The supervisor may end its
@@ -105,11 +117,12 @@ pub fn storages<T, M>(relation: &Relation<T, M>) -> impl Iterator<Item = Storage
         .flat_map(|table| std::iter::once(table.storage).chain(table.indexes.iter().filter_map(|index| index.storage)))
 }
 
-/// Drops the touched engine tables that no definition names, now that the transaction that touched them is over. Savepoints
-/// that were rolled back need no bookkeeping of their own: the catalog says what became of each.
+/// Drops what a transaction has touched and no definition names, now that the transaction is over. Savepoints that were rolled back need
+/// no bookkeeping of their own: the catalog says what became of each.
 ///
-/// A failure leaves the tables for the next time that the database is opened.
-pub fn settle<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, touched: &[TouchedStorage])
+/// Stored states of sequences and row numbers go here if they are private. Of others a transaction may still draw that comes before the
+/// drop in the serial order, and it must not begin anew: those go when the database is opened next. So does what a failure leaves.
+pub fn settle<T, M>(engine: &dyn Store, sequences: &Sequences, catalog: &Catalog<T, M>, touched: &[Touched])
 where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
@@ -117,33 +130,51 @@ where
     if touched.is_empty() {
         return;
     }
-    let Ok(unnamed) = unnamed(engine, catalog, touched) else { return };
-    for (id, schema) in engine.tables() {
-        if unnamed.contains(&id.0) {
-            // It may be gone already, or the log may be full; the next opening looks again.
-            let _ = engine.drop_table(schema.name());
+    let Ok(left) = left_of(engine, catalog, touched) else { return };
+    if !left.tables.is_empty() {
+        for (id, schema) in engine.tables() {
+            if left.tables.contains(&id.0) {
+                // It may be gone already, or the log may be full; the next opening looks again.
+                let _ = engine.drop_table(schema.name());
+            }
         }
     }
+    let mut unused = Vec::new();
+    for (relation, kept, is_private) in left.states {
+        let keys = sequences.forget(relation, kept);
+        unused.extend(keys.into_iter().filter(|_| is_private));
+    }
+    sequences.remove(&unused);
 }
 
-/// Without a wait for the log: an engine table's end is logged after the definition that named it.
-fn unnamed<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, touched: &[TouchedStorage]) -> Result<HashSet<u32>>
+/// Without a wait for the log: what is removed is logged after the definition that named it.
+fn left_of<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, touched: &[Touched]) -> Result<Left>
 where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
 {
+    let mut relations: BTreeMap<Oid, (Vec<u32>, bool)> = BTreeMap::new();
+    for Touched { relation, table, is_private } in touched {
+        let of_relation = relations.entry(*relation).or_default();
+        of_relation.0.extend(table);
+        of_relation.1 |= is_private;
+    }
     let looked = transact_unawaited(engine, Mode::ReadOnly, |access| {
-        let mut unnamed = HashSet::new();
-        for TouchedStorage { relation, table } in touched {
+        let mut left = Left::default();
+        for (relation, (tables, is_private)) in &relations {
             let found = catalog.relation_by_oid(access, *relation)?;
-            if found.is_none() {
-                catalog.forget(*relation);
-            }
-            if !found.is_some_and(|relation| storages(&relation).any(|storage| storage.table == *table)) {
-                unnamed.insert(*table);
+            let named: Vec<u32> = found.iter().flat_map(storages).map(|storage| storage.table).collect();
+            left.tables.extend(tables.iter().filter(|table| !named.contains(table)));
+            match found {
+                None => {
+                    catalog.forget(*relation);
+                    left.states.push((*relation, None, *is_private));
+                }
+                Some(Relation::Sequence(sequence)) => left.states.push((*relation, Some(sequence.state), *is_private)),
+                Some(_) => {}
             }
         }
-        Ok(unnamed)
+        Ok(left)
     });
     Ok(looked?.0)
 }
@@ -200,7 +231,7 @@ where
         let all = catalog.relations(access)?;
         let (temporary, kept): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|it| it.schema().starts_with(TEMPORARY) && has_ended(engine, it));
-        temporary.iter().try_for_each(|relation| catalog.remove(access, relation))?;
+        temporary.iter().try_for_each(|relation| remove(access, catalog, relation))?;
         Ok(kept)
     })
 }
@@ -209,23 +240,39 @@ where
 ///
 /// # Errors
 /// Errors of the engine; what remains goes when the database is opened next.
-pub fn drop_temporary<T, M>(engine: &dyn Store, catalog: &Catalog<T, M>, schema: &str) -> Result<()>
+pub fn drop_temporary<T, M>(
+    engine: &dyn Store,
+    sequences: &Sequences,
+    catalog: &Catalog<T, M>,
+    schema: &str,
+) -> Result<()>
 where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
 {
     let dropped = transact(engine, Mode::ReadWrite, |access| {
         let relations = catalog.relations_in(access, schema)?;
-        relations.iter().try_for_each(|relation| catalog.remove(access, relation))?;
+        relations.iter().try_for_each(|relation| remove(access, catalog, relation))?;
         Ok(relations)
     })?;
-    let touched: Vec<TouchedStorage> = dropped
-        .iter()
-        .flat_map(|relation| {
-            let oid = relation.oid();
-            storages(relation).map(move |storage| TouchedStorage { relation: oid, table: storage.table })
-        })
-        .collect();
-    settle(engine, catalog, &touched);
+    let touched: Vec<Touched> = dropped.iter().flat_map(|relation| touched_by_drop(relation, true)).collect();
+    settle(engine, sequences, catalog, &touched);
     Ok(())
+}
+
+/// What the drop of a relation touches.
+pub fn touched_by_drop<T, M>(relation: &Relation<T, M>, is_private: bool) -> impl Iterator<Item = Touched> {
+    let oid = relation.oid();
+    let tables = storages(relation).map(|storage| Some(storage.table));
+    std::iter::once(None).chain(tables).map(move |table| Touched { relation: oid, table, is_private })
+}
+
+/// Removes a definition with what it depends on.
+fn remove<T, M>(access: &mut dyn Access, catalog: &Catalog<T, M>, relation: &Relation<T, M>) -> Result<()>
+where
+    T: Clone + Serialize + DeserializeOwned,
+    M: Clone + Serialize + DeserializeOwned,
+{
+    catalog.forget_dependencies(access, relation.oid())?;
+    catalog.remove(access, relation)
 }

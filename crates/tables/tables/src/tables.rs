@@ -8,7 +8,7 @@ use crate::layout::{Layout, schema_of};
 use crate::schema::Schema;
 use crate::sequences::{Exhausted, Sequences};
 use crate::shared::{POSTGRES, SharedCatalog, catalog_of};
-use crate::storage::{TouchedStorage, clean, create_index_storage, create_row_storage, settle, storages};
+use crate::storage::{Touched, clean, create_index_storage, create_row_storage, settle, touched_by_drop};
 use crate::transact::transact;
 use crate::types::{Modifier, Scalar, Type};
 use crate::widen::WiderCopy;
@@ -296,12 +296,12 @@ impl Tables {
         Ok(())
     }
 
-    /// Drops those of a table's engine tables that its definition does not name.
+    /// Drops what belongs to a table and its definition does not name.
     fn settle(&self, table: &Table) {
-        let relation = Relation::Table(Arc::new(table.clone()));
-        let touched: Vec<TouchedStorage> =
-            storages(&relation).map(|it| TouchedStorage { relation: table.oid, table: it.table }).collect();
-        settle(&*self.engine, &self.catalog, &touched);
+        let relations = std::iter::once(Relation::Table(Arc::new(table.clone()))).chain(index_entries(table));
+        let touched: Vec<Touched> =
+            relations.flat_map(|relation| touched_by_drop(&relation, false).collect::<Vec<_>>()).collect();
+        settle(&*self.engine, &self.sequences, &self.catalog, &touched);
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) fn schema(change: &mut Change<'_>, name: &str, cascade: bool, notices
 pub(crate) fn temporary(change: &mut Change<'_>) -> Result<()> {
     let Some(schema) = change.names().temporary_schema() else { return Ok(()) };
     for relation in change.names().relations_in(&schema)? {
+        change.forget_dependencies(relation.oid())?;
         change.remove(&relation)?;
         storages(&relation).for_each(|storage| change.leave_storage(relation.oid(), storage));
     }

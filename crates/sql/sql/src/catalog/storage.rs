@@ -17,7 +17,13 @@ pub fn forget_created(database: &Arc<Database>, session: &mut State) {
 }
 
 fn drop_unnamed(database: &Database, session: &mut State) {
-    settle(&*database.store, &database.cache, &std::mem::take(&mut session.touched_storage));
+    let touched = std::mem::take(&mut session.touched);
+    settle(&*database.store, &database.sequences, &database.cache, &touched);
+    // What is gone is not known any more.
+    for sequence in touched.iter().map(|touched| touched.relation).filter(|it| database.cache.last_known(*it).is_none())
+    {
+        session.last_values.remove(&sequence);
+    }
 }
 
 /// Drops the temporary relations of a session that ends.
@@ -26,5 +32,5 @@ fn drop_unnamed(database: &Database, session: &mut State) {
 /// Errors of the engine; what remains goes when the database is opened next.
 pub fn drop_temporary(database: &Arc<Database>, session: &mut State) -> Result<()> {
     let Some(schema) = session.temporary_schema.take() else { return Ok(()) };
-    Ok(tables::storage::drop_temporary(&*database.store, &database.cache, &schema)?)
+    Ok(tables::storage::drop_temporary(&*database.store, &database.sequences, &database.cache, &schema)?)
 }

@@ -8,7 +8,7 @@ use crate::storage::column_type;
 use model::Supervisor;
 use std::sync::Arc;
 use std::time::Duration;
-use tables::storage::{TEMPORARY, TouchedStorage};
+use tables::storage::{TEMPORARY, Touched};
 use tables::{DatabaseDefinition, RoleDefinition};
 
 /// The right to change the catalog, and to make and leave the engine tables that its definitions name, in the statement's
@@ -77,6 +77,7 @@ impl<'s> Change<'s> {
         self.check_type_free(&relation)?;
         let (version, name) = (self.fresh_version()?, relation.name().to_owned());
         let object = relation.oid();
+        self.touch(object, None, true);
         let is_index = matches!(relation, Relation::Index(_));
         let Exec { transaction, database, .. } = &mut self.exec;
         named(&name, database.cache.insert(*transaction, relation, version))?;
@@ -173,6 +174,9 @@ impl<'s> Change<'s> {
     /// Errors of the engine.
     pub fn replace(&mut self, relation: Relation) -> Result<()> {
         self.forget_row_type(relation.oid());
+        if matches!(relation, Relation::Sequence(_)) {
+            self.touch(relation.oid(), None, is_temporary(&relation)); // A restart leaves its state.
+        }
         let version = self.fresh_version()?;
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.replace(*transaction, relation, version)?)
@@ -196,6 +200,7 @@ impl<'s> Change<'s> {
     /// Errors of the engine.
     pub fn remove(&mut self, relation: &Relation) -> Result<()> {
         self.forget_row_type(relation.oid());
+        self.touch(relation.oid(), None, is_temporary(relation));
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.remove(*transaction, relation)?)
     }
@@ -304,7 +309,12 @@ impl<'s> Change<'s> {
 
     /// Notes that a relation's definition names this storage no longer, or does not name it yet.
     pub fn leave_storage(&mut self, relation: Oid, storage: Storage) {
-        self.exec.session.touched_storage.push(TouchedStorage { relation, table: storage.table });
+        self.touch(relation, Some(storage.table), false);
+    }
+
+    /// Notes what the end of the transaction is to look after.
+    fn touch(&mut self, relation: Oid, table: Option<u32>, is_private: bool) {
+        self.exec.session.touched.push(Touched { relation, table, is_private });
     }
 
     /// Same as [`Exec::waiting_at_most`], for work that changes the catalog.
@@ -321,6 +331,11 @@ impl<'s> Change<'s> {
         let done = work(self);
         self.exec.end_short_wait(done, unavailable)
     }
+}
+
+/// Whether only one session uses a relation.
+fn is_temporary(relation: &Relation) -> bool {
+    relation.schema().starts_with(TEMPORARY)
 }
 
 /// 42P07

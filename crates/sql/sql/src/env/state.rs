@@ -9,7 +9,7 @@ use model::LogPosition;
 use pgtypes::defined::{self, Definition, Definitions};
 use std::collections::HashMap;
 use std::sync::Arc;
-use tables::storage::TouchedStorage;
+use tables::storage::Touched;
 
 /// Session state that statements use: settings, user, times, and pending work of the transaction.
 pub struct State {
@@ -36,9 +36,9 @@ pub struct State {
     pub exports: Option<String>,
     /// Notices of a statement for its client, sent when it ends.
     pub notices: Vec<SqlError>,
-    /// Engine tables that the transaction's definitions created or abandoned: `catalog` drops those without a reference at the
-    /// end.
-    pub touched_storage: Vec<TouchedStorage>,
+    /// Relations that the transaction's definitions made, changed or removed, with engine tables that they made or left: `catalog` drops
+    /// what no definition names at the end.
+    pub touched: Vec<Touched>,
     /// Schema of the session's temporary relations, if it exists.
     pub temporary_schema: Option<String>,
     /// Temporary tables that may have ON COMMIT: all that have it, and some that are gone.
@@ -212,7 +212,7 @@ impl State {
             statement_time: 0,
             exports: None,
             notices: Vec::new(),
-            touched_storage: Vec::new(),
+            touched: Vec::new(),
             temporary_schema: None,
             on_commit: Vec::new(),
             deferred: Deferred::default(),

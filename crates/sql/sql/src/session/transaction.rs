@@ -312,7 +312,7 @@ impl Session {
                 self.database.channels.release(reserved);
                 if matches!(error, model::Error::Fault(model::Fault::OutcomeUnknown { .. })) {
                     // It may still commit, and name what it has made. What is left over otherwise goes at the next opening.
-                    self.state.touched_storage.clear();
+                    self.state.touched.clear();
                 }
                 let error = self.explain_unless_repeated(error.into());
                 self.roll_back();
