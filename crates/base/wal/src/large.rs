@@ -8,33 +8,45 @@ use crate::error::LogError;
 use crate::format::{Payload, RecordKind, SEGMENT_RESERVE, overhead};
 use crate::options::LogOptions;
 use crate::shared::{CallersWaitLimit, Shared};
+use crate::sync::Arc;
 use model::{Durability, LogPosition};
 
-/// A record that is being appended in parts. Dropped unfinished, it counts for nothing: what was appended is passed over by
-/// recovery, and goes with its segments.
-pub struct LargeRecord<'a> {
-    shared: &'a Shared,
-    caller: CallersWaitLimit<'a>,
-    stamp: u64,
-    /// Position of the first part. It identifies the record in its other parts.
-    origin: Option<u64>,
+/// Space on disk for a record in parts, taken before its place among the others is known. Dropped, it is given back.
+pub struct LargeRoom {
+    shared: Arc<Shared>,
     /// Segments that were prepared for it and not begun yet.
     promised: usize,
 }
 
-impl<'a> LargeRecord<'a> {
-    pub(crate) fn begin(
-        shared: &'a Shared,
-        stamp: u64,
+/// A record that is being appended in parts. Dropped unfinished, it counts for nothing: what was appended is passed over by
+/// recovery, and goes with its segments.
+pub struct LargeRecord<'a> {
+    room: LargeRoom,
+    caller: CallersWaitLimit<'a>,
+    stamp: u64,
+    /// Position of the first part. It identifies the record in its other parts.
+    origin: Option<u64>,
+}
+
+impl LargeRoom {
+    pub(crate) fn take(
+        shared: Arc<Shared>,
         bytes: u64,
         largest: usize,
-        caller: CallersWaitLimit<'a>,
+        caller: CallersWaitLimit<'_>,
     ) -> Result<Self, LogError> {
         shared.check_size(largest)?;
         let promised = shared.promise(Need::of(&shared.options, bytes, largest as u64), caller)?;
-        Ok(Self { shared, caller, stamp, origin: None, promised })
+        Ok(Self { shared, promised })
     }
 
+    /// Begins the record. `stamp` as for [`Log::append`](crate::Log::append); each part waits no longer than its caller does.
+    pub fn begin(self, stamp: u64, caller: CallersWaitLimit<'_>) -> LargeRecord<'_> {
+        LargeRecord { room: self, caller, stamp, origin: None }
+    }
+}
+
+impl LargeRecord<'_> {
     /// Appends a part that is not the last.
     ///
     /// # Errors
@@ -53,29 +65,36 @@ impl<'a> LargeRecord<'a> {
     }
 
     fn push(&mut self, bytes: &[u8], kind: RecordKind, durability: Durability) -> Result<u64, LogError> {
-        self.shared.check_size(bytes.len())?;
+        let LargeRoom { shared, promised } = &mut self.room;
+        shared.check_size(bytes.len())?;
         let (kind, payload) = match (self.origin, kind) {
             (Some(origin), kind) => (kind, Payload::continuing(origin, bytes)),
             (None, RecordKind::LastPart) => (RecordKind::Redo, Payload::new(bytes)),
             (None, _) => (RecordKind::FirstPart, Payload::new(bytes)),
         };
         // Half of the buffer: others find room while the disk writes this.
-        let limit = self.shared.options.buffer_bytes / 2;
-        let mut state = self.shared.make_room(payload.record_bytes(), limit, &mut self.promised, self.caller)?;
+        let limit = shared.options.buffer_bytes / 2;
+        let mut state = shared.make_room(payload.record_bytes(), limit, promised, self.caller)?;
         let place = state.buffer.push_redo(kind, self.stamp, payload);
         self.origin.get_or_insert(place.start);
         state.stats.records += u64::from(matches!(kind, RecordKind::Redo | RecordKind::LastPart));
         state.stats.payload_bytes += bytes.len() as u64;
-        self.shared.wake_for(&mut state, durability);
+        shared.wake_for(&mut state, durability);
         Ok(place.end)
     }
 }
 
-impl Drop for LargeRecord<'_> {
+impl Drop for LargeRoom {
     fn drop(&mut self) {
         if self.promised > 0 {
             self.shared.give_back(self.promised);
         }
+    }
+}
+
+impl std::fmt::Debug for LargeRoom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LargeRoom").field("promised", &self.promised).finish_non_exhaustive()
     }
 }
 

@@ -120,7 +120,7 @@ mod window;
 pub use checkpoint::{CheckpointInfo, CheckpointReader, CheckpointWriter};
 pub use error::{Damage, DamageKind, LogError};
 pub use format::FORMAT_VERSION;
-pub use large::LargeRecord;
+pub use large::{LargeRecord, LargeRoom};
 pub use log::{LOG_THREAD, Log};
 pub use model::{Durability, LogPosition};
 pub use options::{Driver, LogOptions};

@@ -3,7 +3,7 @@
 use crate::checkpoint::CheckpointWriter;
 use crate::error::LogError;
 use crate::group::Writer;
-use crate::large::LargeRecord;
+use crate::large::{LargeRecord, LargeRoom};
 use crate::options::{Driver, LogOptions};
 use crate::recover::{Continuation, Recovered, Resumed, resume};
 use crate::segment::Segment;
@@ -148,7 +148,21 @@ impl Log {
         largest: usize,
         caller: CallersWaitLimit<'a>,
     ) -> Result<LargeRecord<'a>, LogError> {
-        LargeRecord::begin(&self.shared, stamp, bytes, largest, caller)
+        Ok(self.reserve_large(bytes, largest, caller)?.begin(stamp, caller))
+    }
+
+    /// Reserves the space for a record in parts that is begun later, as [`begin_large`](Self::begin_large) does. For those whom others
+    /// await as soon as they have their stamp.
+    ///
+    /// # Errors
+    /// Same as [`append_within`](Self::append_within).
+    pub fn reserve_large(
+        &self,
+        bytes: u64,
+        largest: usize,
+        caller: CallersWaitLimit<'_>,
+    ) -> Result<LargeRoom, LogError> {
+        LargeRoom::take(Arc::clone(&self.shared), bytes, largest, caller)
     }
 
     /// Returns the position at which the last record ends.

@@ -66,7 +66,7 @@ impl Hyper {
         let rests_on = AtomicU64::new(0);
         for table in tables {
             for block in 0..table.blocks.count() {
-                write_block(&table, block, &rests_on, &mut writer, &mut report)?;
+                write_block(self, &table, block, &rests_on, &mut writer, &mut report)?;
                 turn.rest();
             }
         }
@@ -83,6 +83,7 @@ impl Hyper {
 
 /// Copies what is committed in a block, and writes it without the latch.
 fn write_block(
+    engine: &Hyper,
     table: &Table,
     number: u32,
     rests_on: &AtomicU64,
@@ -90,7 +91,7 @@ fn write_block(
     report: &mut CheckpointReport,
 ) -> Result<()> {
     let Some(block) = table.blocks.get(number) else { return Ok(()) };
-    let view = View { rests_on: Some(rests_on), ..View::newest() };
+    let view = View { rests_on: Some(rests_on), ..View::newest(engine) };
     let (mut rows, mut ends, mut row, mut slot) = (Vec::new(), Vec::new(), RowBuf::new(), 0);
     loop {
         let undecided = {
@@ -116,7 +117,7 @@ fn write_block(
             undecided
         };
         let Some(undecided) = undecided else { break };
-        undecided.0.status.decided();
+        engine.never().await_decision(&undecided.0)?;
     }
     let mut start = 0;
     for end in ends {

@@ -9,7 +9,7 @@ mod select;
 use crate::block::{Block, Rows, Version};
 use crate::read::View;
 use crate::scan::Walk;
-use crate::stop::{FETCHES_BETWEEN_LOOKS, PARTS_BETWEEN_LOOKS, Stop};
+use crate::stop::{FETCHES_BETWEEN_LOOKS, PARTS_BETWEEN_LOOKS};
 use crate::store::{Column, Data, Words};
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
@@ -36,7 +36,6 @@ pub(crate) struct BlockScan<'v> {
     table: &'v Table,
     view: View<'v>,
     scan: Scan<'v>,
-    stop: Stop<'v>,
     columns: Vec<u16>,
     types: Vec<ColumnType>,
     /// The next part of a block that nobody has taken.
@@ -50,7 +49,7 @@ pub(crate) struct BlockScan<'v> {
 
 impl<'v> BlockScan<'v> {
     /// Begins a scan: rows of blocks that are added later are not the snapshot's.
-    pub fn new(table: &'v Table, view: View<'v>, scan: Scan<'v>, stop: Stop<'v>) -> BlockScan<'v> {
+    pub fn new(table: &'v Table, view: View<'v>, scan: Scan<'v>) -> BlockScan<'v> {
         let all = table.schema().columns();
         let columns: Vec<u16> = match scan.columns {
             Columns::All => (0..all.len() as u16).collect(),
@@ -62,7 +61,7 @@ impl<'v> BlockScan<'v> {
         let walk = (!is_whole || table.layout.by_row).then(|| Mutex::new(Walk::new(&scan)));
         let parts = u64::from(table.blocks.count()) * parts_of_block(table);
         let sifted = scan.sieves.iter().map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
-        BlockScan { table, view, scan, stop, columns, types, next: AtomicU64::new(0), parts, sifted, walk }
+        BlockScan { table, view, scan, columns, types, next: AtomicU64::new(0), parts, sifted, walk }
     }
 
     /// Returns whether it takes block after block, and not the keys of a range.
@@ -71,22 +70,22 @@ impl<'v> BlockScan<'v> {
     }
 
     /// Copies the rows of a part of a block.
-    fn fill(&self, part: u64, batch: &mut Batch) {
+    fn fill(&self, part: u64, batch: &mut Batch) -> Result<()> {
         let per_block = parts_of_block(self.table);
-        let Some(block) = self.table.blocks.get((part / per_block) as u32) else { return };
+        let Some(block) = self.table.blocks.get((part / per_block) as u32) else { return Ok(()) };
         loop {
             let rows = block.read();
             let first = (part % per_block) as usize * BATCH_ROWS;
             let range = first..rows.slots().min(first + BATCH_ROWS);
             if range.is_empty() {
-                return;
+                return Ok(());
             }
             match self.copy(&rows, range, batch) {
-                Ok(()) => return,
+                Ok(()) => return Ok(()),
                 Err(undecided) => {
                     drop(rows);
                     batch.restart(&self.types);
-                    undecided.0.status.decided();
+                    self.view.stop.await_decision(&undecided.0)?;
                 }
             }
         }
@@ -208,7 +207,7 @@ impl<'v> BlockScan<'v> {
     fn walk(&self, walk: &Mutex<Walk>, batch: &mut Batch) -> Result<()> {
         let (mut row, mut shown) = (RowBuf::new(), RowBuf::new());
         let mut walk = walk.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut steps = self.stop.every(FETCHES_BETWEEN_LOOKS);
+        let mut steps = self.view.stop.every(FETCHES_BETWEEN_LOOKS);
         while walk.goes_on && batch.len() + crate::scan::MOST_FETCHED <= BATCH_ROWS {
             steps.step()?;
             walk.fetch(self.table);
@@ -347,14 +346,14 @@ impl Batches for BlockScan<'_> {
             return Ok(!batch.is_empty());
         }
         // The caller looks between two batches; a filter may leave none.
-        let mut steps = self.stop.every(PARTS_BETWEEN_LOOKS);
+        let mut steps = self.view.stop.every(PARTS_BETWEEN_LOOKS);
         while batch.is_empty() {
             steps.step()?;
             let part = self.next.fetch_add(1, Relaxed);
             if part >= self.parts {
                 return Ok(false);
             }
-            self.fill(part, batch);
+            self.fill(part, batch)?;
             self.look_ahead(part);
         }
         Ok(true)

@@ -42,9 +42,10 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if self.core.changed_rows == 0 {
             return self.finish_reader(start);
         }
-        if let Err(error) = self.engine.prepare_record(&mut self.core) {
-            return Err(self.fail_with(error));
-        }
+        let room = match self.engine.prepare_record(&mut self.core) {
+            Ok(room) => room,
+            Err(error) => return Err(self.fail_with(error)),
+        };
         let writer = self.core.writer.take().expect("whoever has changed a row has a writer");
         let worker = self.core.worker();
         let (writes, validated) = (std::mem::take(&mut worker.writes), worker.validated);
@@ -55,11 +56,13 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         if is_awaited {
             self.engine.sleepers.wake(status.address());
         }
-        if let Some(conflict) = self.engine.validate(&mut self.core, others, commit.at) {
-            return Err(self.take_back(&commit, |open| open.fail(conflict)));
+        match self.engine.validate(&mut self.core, others, commit.at) {
+            Ok(None) => {}
+            Ok(Some(conflict)) => return Err(self.take_back(&commit, |open| open.fail(conflict))),
+            Err(error) => return Err(self.take_back(&commit, |open| open.fail_with(error))),
         }
         let logged = self.engine.check_ceiling(&self.core, commit.at);
-        let position = match logged.and_then(|()| self.engine.append(&mut self.core, &commit)) {
+        let position = match logged.and_then(|()| self.engine.append(&mut self.core, &commit, room)) {
             Ok(position) => position,
             Err(error) => return Err(self.take_back(&commit, |open| open.fail_with(error))),
         };
@@ -117,11 +120,6 @@ impl Core {
     pub fn rests_on(&self) -> LogPosition {
         LogPosition::from_raw(self.rests_on.load(Relaxed))
     }
-
-    /// The worker of a transaction that has not ended.
-    pub fn worker_ref(&self) -> &crate::worker::Worker {
-        self.worker.as_ref().expect("it is open")
-    }
 }
 
 impl Hyper {
@@ -131,24 +129,28 @@ impl Hyper {
 
     /// Tests the writes of those who have drawn a timestamp below `end` against what a transaction has read by; `others` are
     /// the first of those that matter. Returns the conflict, if there is one.
-    pub(super) fn validate(&self, core: &mut Core, others: Vec<Arc<Commit>>, end: u64) -> Option<Conflict> {
+    ///
+    /// # Errors
+    /// The statement must stop.
+    pub(super) fn validate(&self, core: &mut Core, others: Vec<Arc<Commit>>, end: u64) -> Result<Option<Conflict>> {
         let log = &core.worker.as_ref().expect("it is open").log;
         if others.is_empty() || log.is_empty() {
-            return None;
+            return Ok(None);
         }
-        let (tree, mut tested, mut conflict) = (Tree::build(log), 0, None);
+        let (tree, mut tested, mut validated) = (Tree::build(log), 0, Ok(None));
         self.order.between(others, end, |commit| {
             tested += commit.writes.len() as u64;
             let met = commit.writes.iter().find(|write| self.is_met(&tree, &commit.writer, write));
-            if let Some(write) = met
-                && matches!(commit.writer.status.decided(), Status::Committed(_))
-            {
-                conflict = Some(self.predicate_met(log, &commit.writer, write));
+            if let Some(write) = met {
+                validated = core.stop(self).await_decision(&commit.writer).map(|status| {
+                    let has_committed = matches!(status, Status::Committed(_));
+                    has_committed.then(|| self.predicate_met(log, &commit.writer, write))
+                });
             }
-            conflict.is_none()
+            matches!(validated, Ok(None))
         });
         count(&core.worker().counts.tested, tested);
-        conflict
+        validated
     }
 
     /// Returns whether a write meets a tree.

@@ -8,14 +8,14 @@
 use crate::begin::{Core, Transaction};
 use crate::redo;
 use crate::wait::Watched;
-use crate::writer::{Commit, Write};
+use crate::writer::Commit;
 use crate::{Hyper, Reason};
 use model::{Durability, Error, Fault, LogPosition, Result, Supervisor, Timestamp};
 use parts::sync::atomic::Ordering::{Acquire, Release};
 use std::cell::OnceCell;
 use std::ops::Deref;
 use std::time::Duration;
-use wal::{CallersWaitLimit, Log, LogError};
+use wal::{CallersWaitLimit, LargeRecord, LargeRoom, Log, LogError};
 
 /// Timestamps that one durable ceiling covers. Two small syncs for each of it; so many are lost in a crash.
 const LEASE: u64 = 1 << 22;
@@ -81,54 +81,59 @@ impl Hyper {
         Ok(())
     }
 
-    /// Waits until the log has room for the transaction's record, which is encoded if it is no large one. Before the commit timestamp
-    /// is drawn, since readers wait for whoever has drawn it.
-    pub(super) fn prepare_record(&self, core: &mut Core) -> Result<()> {
-        let Some(log) = &self.log else { return Ok(()) };
+    /// Waits until the log has room for the transaction's record, which is encoded if it is no large one; a large one's is returned.
+    /// Before the commit timestamp is drawn, since readers wait for whoever has drawn it.
+    pub(super) fn prepare_record(&self, core: &mut Core) -> Result<Option<LargeRoom>> {
+        let Some(log) = &self.log else { return Ok(None) };
         self.check_log()?;
         let worker = core.worker();
         let mut record = std::mem::take(&mut worker.record);
         let next = redo::encode_writes(self, &mut record, &worker.writes, 0, log.part_bytes());
         worker.record = record;
         worker.next_part = next;
-        core.log_wait(log, |caller| log.await_room(core.worker_ref().record.len(), caller))
+        if next.is_none() {
+            let bytes = worker.record.len();
+            return core.log_wait(log, |caller| log.await_room(bytes, caller)).map(|()| None);
+        }
+        let (size, least) = (redo::encoded_size(self, &worker.writes), log.part_bytes());
+        core.log_wait(log, |caller| log.reserve_large(size.all, size.largest.max(least), caller)).map(Some)
     }
 
-    /// Appends the record of a transaction that is validated.
+    /// Appends the record of a transaction that is validated, a large one where it has room.
     ///
     /// # Errors
     /// Nothing was appended.
-    pub(super) fn append(&self, core: &mut Core, commit: &Commit) -> Result<LogPosition> {
+    pub(super) fn append(&self, core: &mut Core, commit: &Commit, room: Option<LargeRoom>) -> Result<LogPosition> {
         let Some(log) = &self.log else { return Ok(LogPosition::ZERO) };
         let mut record = std::mem::take(&mut core.worker().record);
         let (next, durability) = (core.worker().next_part, core.durability(self));
-        let appended = core.log_wait(log, |caller| match next {
+        let appended = core.log_wait(log, |caller| match room.zip(next) {
             None => log.append_within(commit.at, &record, durability, caller),
-            Some(next) => self.append_parts(log, commit, &mut record, next, durability, caller),
+            Some((room, next)) => {
+                let mut large = room.begin(commit.at, caller);
+                self.append_parts(&mut large, commit, &mut record, next, log.part_bytes())?;
+                large.finish(&record, durability)
+            }
         });
         core.worker().record = record;
         appended
     }
 
-    /// Appends the first part, which is in `record`, and all that follow from a write on.
+    /// Appends the first part, which is in `record`, and those that follow from a write on; leaves the last part in `record`.
     fn append_parts(
         &self,
-        log: &Log,
+        large: &mut LargeRecord<'_>,
         commit: &Commit,
         record: &mut Vec<u8>,
         next: usize,
-        durability: Durability,
-        caller: CallersWaitLimit<'_>,
-    ) -> std::result::Result<LogPosition, LogError> {
-        let writes: &[Write] = &commit.writes;
-        let size = redo::encoded_size(self, writes);
-        let mut large = log.begin_large_within(commit.at, size.all, size.largest.max(log.part_bytes()), caller)?;
+        part_bytes: usize,
+    ) -> std::result::Result<(), LogError> {
         let mut next = Some(next);
         while let Some(from) = next {
             large.append(record)?;
-            next = redo::encode_writes(self, record, writes, from, log.part_bytes());
+            next = redo::encode_writes(self, record, &commit.writes, from, part_bytes);
         }
-        large.finish(record, durability)
+        Ok(())
     }
 }
 

@@ -12,7 +12,6 @@ use crate::block::{Rows, Version};
 use crate::column_scan::BlockScan;
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
-use crate::stop::Stop;
 use crate::store::{Column, Data, of_each_width};
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
@@ -77,16 +76,15 @@ impl<'v> View<'v> {
         scan: &Scan<'v>,
         of: Extreme,
         row: &mut RowBuf,
-        stop: Stop<'v>,
     ) -> std::result::Result<Found, Ended> {
-        let blocks = BlockScan::new(table, *self, scan.clone(), stop);
+        let blocks = BlockScan::new(table, *self, scan.clone());
         if !blocks.is_by_block() {
-            return of.find_by_scan(scan, row, |scan, visit| self.scan_piecewise(table, scan, visit, stop));
+            return of.find_by_scan(scan, row, |scan, visit| self.scan_piecewise(table, scan, visit));
         }
         row.clear();
         let kind = table.schema().columns()[usize::from(of.column)].kind;
         let mut search = Search { of, kind, table, view: *self, scan, blocks: &blocks, found: None, row };
-        let mut steps = stop.every(BLOCKS_BETWEEN_LOOKS);
+        let mut steps = self.stop.every(BLOCKS_BETWEEN_LOOKS);
         for block in (0..table.blocks.count()).filter_map(|number| table.blocks.get(number)) {
             steps.step().map_err(Ended::Stopped)?;
             loop {
@@ -94,7 +92,9 @@ impl<'v> View<'v> {
                 match looked {
                     Ok(()) => break,
                     // What was found so far is the snapshot's all the same.
-                    Err(Stopped::Undecided(undecided)) => drop(undecided.0.status.decided()),
+                    Err(Stopped::Undecided(undecided)) => {
+                        self.stop.await_decision(&undecided.0).map_err(Ended::Stopped)?;
+                    }
                     Err(Stopped::Refused(refusal, key)) => return Err(Ended::Refused(refusal, key)),
                 }
             }
@@ -108,10 +108,9 @@ impl<'v> View<'v> {
         table: &Table,
         scan: &Scan<'_>,
         visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
-        stop: Stop<'_>,
     ) -> std::result::Result<ScanEnd, Ended> {
         let mut rest = scan.clone().examine(ROWS_BETWEEN_LOOKS);
-        let mut pieces = stop.every(1);
+        let mut pieces = self.stop.every(1);
         loop {
             let ended = self.scan(table, &rest, visit).map_err(|(refusal, key)| Ended::Refused(refusal, key))?;
             let ScanEnd::Stopped(key) = ended else { return Ok(ended) };
@@ -126,7 +125,7 @@ impl Ended {
     pub fn statement(self) -> Error {
         match self {
             Ended::Stopped(error) => error,
-            Ended::Refused(refusal, key) => unreachable!("a view stops at no row: {refusal:?}, {key:?}"),
+            Ended::Refused(refusal, _) => refusal.statement(),
         }
     }
 }
@@ -247,9 +246,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             let Transaction { engine, core } = self;
             let table = engine.table(scan.table)?;
             check(table, scan, of)?;
-            let supervisor = core.supervisor.clone();
-            let stop = Stop { supervisor: supervisor.as_deref(), name: core.name };
-            let (refusal, key) = match (View { stops, ..core.view() }).extreme(table, scan, of, row, stop) {
+            let (refusal, key) = match (View { stops, ..core.view(engine) }).extreme(table, scan, of, row) {
                 Ok(found) => {
                     if engine.logs(core) && !is_skipping {
                         engine.log_extreme(&mut core.worker().log, scan, of, &found);

@@ -5,7 +5,7 @@ use crate::tables::{Probe, Tables};
 use crate::undo::Undo;
 use crate::writer::Writer;
 use model::Timestamp;
-use parts::sync::Mutex;
+use parts::sync::{Mutex, thread};
 use std::sync::{Arc, PoisonError};
 
 /// What an engine's transactions share beside rows.
@@ -111,8 +111,12 @@ impl Version {
         loop {
             match self.0.is_visible(start, None) {
                 Ok(is_visible) => return is_visible,
-                Err(undecided) => undecided.0.status.decided(),
-            };
+                Err(undecided) => {
+                    while undecided.0.status.is_deciding() {
+                        thread::yield_now();
+                    }
+                }
+            }
         }
     }
 }

@@ -557,7 +557,7 @@ impl Hyper {
             logged: 0,
             logged_bytes: 0,
             open: self.shelves.open(),
-            asleep: self.waits.len() as u64,
+            asleep: self.sleepers.sleepers() as u64,
             rows: 0,
             versioned: 0,
             garbage: self.shelves.garbage(),

@@ -83,7 +83,7 @@ impl Hyper {
 
     /// Returns whether a row will be longer than it is now.
     fn grows(&self, core: &Core, table: &Table, key: &[u8], wanted: Wanted<'_>) -> bool {
-        let view = View { own: core.writer.as_ref(), ..View::newest() };
+        let view = View { own: core.writer.as_ref(), ..View::newest(self) };
         let (mut before, mut after) = (RowBuf::new(), RowBuf::new());
         let is_there = view.read(table, key, Columns::All, &mut before).is_ok_and(|read| read.found);
         let after = match wanted {

@@ -4,6 +4,7 @@ use crate::begin::{Core, Transaction};
 use crate::block::{Rows, Version};
 use crate::node::NodeRef;
 use crate::predicates::looked_at;
+use crate::stop::Stop;
 use crate::table::Table;
 use crate::tables::unknown;
 use crate::undo::{ColumnSet, Undecided};
@@ -27,13 +28,16 @@ pub(crate) struct View<'t> {
     pub rests_on: Option<&'t AtomicU64>,
     /// Whether it stops at rows that it could not change now ([`Core::reads_wait`]).
     pub stops: bool,
+    /// Who ends its waits for writers that decide.
+    pub stop: Stop<'t>,
 }
 
 impl Core {
     /// What it sees now.
     #[inline]
-    pub fn view(&self) -> View<'_> {
-        View { start: self.start(), own: self.writer.as_ref(), rests_on: Some(&self.rests_on), stops: self.reads_wait }
+    pub fn view<'c>(&'c self, engine: &'c Hyper) -> View<'c> {
+        let (own, stop) = (self.writer.as_ref(), self.stop(engine));
+        View { start: self.start(), own, rests_on: Some(&self.rests_on), stops: self.reads_wait, stop }
     }
 }
 
@@ -50,8 +54,8 @@ enum Unread {
 
 impl View<'_> {
     /// What is committed at the moment of each look.
-    pub fn newest() -> View<'static> {
-        View { start: u64::MAX, own: None, rests_on: None, stops: false }
+    pub fn newest(engine: &Hyper) -> View<'_> {
+        View { start: u64::MAX, own: None, rests_on: None, stops: false, stop: engine.never() }
     }
 
     /// The version of a row that it sees.
@@ -72,7 +76,7 @@ impl View<'_> {
     /// A row's index entry is looked at again under the latch: it may have left the index since it was found (Y6).
     ///
     /// # Errors
-    /// It stops at the row.
+    /// It stops at the row, or its statement must.
     #[inline]
     pub fn read(
         &self,
@@ -87,7 +91,7 @@ impl View<'_> {
             match read {
                 Ok(read) => return Ok(read),
                 Err(Unread::Moved) => backoff.pause(),
-                Err(Unread::Undecided(undecided)) => drop(undecided.0.status.decided()),
+                Err(Unread::Undecided(undecided)) => drop(self.stop.await_decision(&undecided.0)?),
                 Err(Unread::Refused(refusal)) => return Err(refusal),
             }
         }
@@ -148,7 +152,7 @@ impl Hyper {
         row: &mut RowBuf,
         rests_on: &AtomicU64,
     ) -> Result<Read> {
-        let view = View { rests_on: Some(rests_on), ..View::newest() };
+        let view = View { rests_on: Some(rests_on), ..View::newest(self) };
         let mut backoff = Backoff::new();
         loop {
             let guard = epoch::pin();
@@ -160,7 +164,7 @@ impl Hyper {
             match read {
                 Ok(read) => return Ok(read),
                 Err(Unread::Moved) => backoff.pause(),
-                Err(Unread::Undecided(undecided)) => drop(undecided.0.status.decided()),
+                Err(Unread::Undecided(undecided)) => drop(view.stop.await_decision(&undecided.0)?),
                 Err(Unread::Refused(_)) => unreachable!("it stops nowhere"),
             }
         }
@@ -183,7 +187,7 @@ impl Hyper {
         keys.dedup();
         for key in keys {
             let guard = epoch::pin();
-            let read = View::newest().read_once(&table, &key, Columns::All, &mut row, &guard);
+            let read = View::newest(self).read_once(&table, &key, Columns::All, &mut row, &guard);
             drop(guard);
             if read.is_ok_and(|read| read.found) && visit(row.row()).is_break() {
                 return;
@@ -231,7 +235,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             let table = engine.table(table)?;
             table.schema().check_key(key)?;
             table.schema().check_columns(columns)?;
-            match (View { stops, ..core.view() }).read(table, key, columns, row) {
+            match (View { stops, ..core.view(engine) }).read(table, key, columns, row) {
                 Ok(read) => {
                     if !read.is_own {
                         engine.log_point(core, table.id, key, looked_at(columns, None));

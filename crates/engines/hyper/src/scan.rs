@@ -49,7 +49,7 @@ impl View<'_> {
     /// now had no row for anybody who is open.
     ///
     /// # Errors
-    /// It stops at the row.
+    /// It stops at the row, or its statement must.
     pub fn read_at(
         &self,
         table: &Table,
@@ -80,14 +80,14 @@ impl View<'_> {
                 Err(undecided) => undecided,
             };
             drop(rows);
-            undecided.0.status.decided();
+            self.stop.await_decision(&undecided.0)?;
         }
     }
 
     /// Visits the rows of a range; see [`model::Access::scan`].
     ///
     /// # Errors
-    /// It stops at a row, which has not been shown.
+    /// It stops at a row, which has not been shown, or its statement must.
     pub fn scan(
         &self,
         table: &Table,
@@ -146,7 +146,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             let Transaction { engine, core } = self;
             let table = engine.table(scan.table)?;
             table.schema().check_scan(scan)?;
-            let ended = View { stops, ..core.view() }.scan(table, &rest, visit);
+            let ended = View { stops, ..core.view(engine) }.scan(table, &rest, visit);
             let seen = match &ended {
                 Ok(end) => rest.seen(end),
                 Err((_, key)) => up_to(&rest, key),

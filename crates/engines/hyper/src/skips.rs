@@ -60,7 +60,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     pub(super) fn passes_over(&self, refusal: &Refusal, table: TableId, key: &[u8]) -> Option<Error> {
         self.core.skips(table)?;
         let other = match refusal {
-            Refusal::Ending(_) => return None,
+            Refusal::Ending(_) | Refusal::Stopped(_) => return None,
             Refusal::Owned(owner, _) if self.engine.take_if_old(owner) => return None,
             Refusal::Owned(other, _) | Refusal::Newer(other) => other,
         };

@@ -7,7 +7,7 @@ use crate::extreme::{self, Ended};
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
 use crate::skips::Skips;
-use crate::stop::Stop;
+use crate::wait::Refusal;
 use model::columns::{Batches, ColumnReads};
 use model::{Columns, Extreme, Extremes, Item, Key, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
 use parts::sync::Mutex;
@@ -19,7 +19,6 @@ use std::sync::PoisonError;
 pub(crate) struct SharedView<'t> {
     pub engine: &'t Hyper,
     pub view: View<'t>,
-    pub stop: Stop<'t>,
     log: Option<Mutex<&'t mut PredicateLog>>,
     /// The transaction's place, if it is to be left: a view is one statement.
     slot: Option<u64>,
@@ -43,11 +42,11 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         let is_logged = self.engine.logs(&self.core);
         let start = self.core.start();
         let crate::begin::Core { worker, writer, rests_on, skips, supervisor, name, .. } = &mut self.core;
+        let stop = self.engine.never().of(supervisor.as_deref(), *name);
         let log = &mut worker.as_mut().expect("it is open").log;
         Ok(SharedView {
             engine: &self.engine,
-            view: View { start, own: writer.as_ref(), rests_on: Some(rests_on), stops: false },
-            stop: Stop { supervisor: supervisor.as_deref(), name: *name },
+            view: View { start, own: writer.as_ref(), rests_on: Some(rests_on), stops: false, stop },
             log: is_logged.then(|| Mutex::new(log)),
             slot,
             skips: skips.as_ref(),
@@ -76,7 +75,7 @@ impl ReadView for SharedView<'_> {
         let table = self.engine.table(table)?;
         table.schema().check_key(key)?;
         table.schema().check_columns(columns)?;
-        let read = self.view.read(table, key, columns, row).expect("it stops nowhere");
+        let read = self.view.read(table, key, columns, row).map_err(Refusal::statement)?;
         if !read.is_own {
             let (columns, most) = (self.engine.counted(looked_at(columns, None)), self.engine.options.predicates);
             self.logged(table.id, |log| log.point(table.id, key, columns, most as usize));
@@ -87,7 +86,7 @@ impl ReadView for SharedView<'_> {
     fn scan(&self, scan: &Scan<'_>, visit: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>) -> Result<ScanEnd> {
         let table = self.engine.table(scan.table)?;
         table.schema().check_scan(scan)?;
-        let end = self.view.scan(table, scan, visit).expect("it stops nowhere");
+        let end = self.view.scan(table, scan, visit).map_err(|(refusal, _)| refusal.statement())?;
         self.logged(table.id, |log| self.engine.log_scan(log, scan, scan.seen(&end)));
         Ok(end)
     }
@@ -109,7 +108,7 @@ impl Extremes for SharedView<'_> {
     fn extreme(&self, scan: &Scan<'_>, of: Extreme, row: &mut RowBuf) -> Result<Option<Key>> {
         let table = self.engine.table(scan.table)?;
         extreme::check(table, scan, of)?;
-        let found = self.view.extreme(table, scan, of, row, self.stop);
+        let found = self.view.extreme(table, scan, of, row);
         let found = found.map_err(Ended::statement)?;
         self.logged(table.id, |log| self.engine.log_extreme(log, scan, of, &found));
         Ok(found.map(|(key, _)| key))
@@ -121,6 +120,6 @@ impl ColumnReads for SharedView<'_> {
         let table = self.engine.table(scan.table)?;
         table.schema().check_scan(&scan)?;
         self.logged(table.id, |log| self.engine.log_scan(log, &scan, scan.seen(&ScanEnd::Finished)));
-        Ok(Box::new(BlockScan::new(table, self.view, scan, self.stop)))
+        Ok(Box::new(BlockScan::new(table, self.view, scan)))
     }
 }

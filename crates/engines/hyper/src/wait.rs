@@ -31,6 +31,24 @@ pub(crate) enum Refusal {
     Ending(Arc<Writer>),
     /// It was changed since the transaction started.
     Newer(Arc<Writer>),
+    /// None of the row: the statement must stop.
+    Stopped(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Stopped(error)
+    }
+}
+
+impl Refusal {
+    /// The error of a statement whose reads stop at no row.
+    pub fn statement(self) -> Error {
+        match self {
+            Refusal::Stopped(error) => error,
+            refusal => unreachable!("it stops at no row: {refusal:?}"),
+        }
+    }
 }
 
 /// What a sleep ends with.
@@ -98,11 +116,6 @@ impl Waits {
         }
     }
 
-    /// Returns how many transactions wait.
-    pub fn len(&self) -> usize {
-        self.edges().others.len()
-    }
-
     fn edges(&self) -> MutexGuard<'_, Edges> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +149,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
             Refusal::Ending(writer) if self.engine.take_back(table, key, &writer) => Ok(()),
             Refusal::Owned(writer, _) if self.engine.take_if_old(&writer) => Ok(()),
             Refusal::Ending(writer) => {
-                writer.status.decided();
+                self.core.stop(&self.engine).await_decision(&writer)?;
                 // What was aborted is undone row by row.
                 thread::yield_now();
                 Ok(())
@@ -151,6 +164,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
                 self.wait_for(&writer, seen, table, key)
             }
             Refusal::Owned(writer, _) => Err(self.fail(Self::conflict(Reason::RowOwned, table, key, &writer))),
+            Refusal::Stopped(error) => Err(error),
         }
     }
 
@@ -232,7 +246,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
     /// Moves the start to the present, if everything that was read holds there.
     ///
     /// # Errors
-    /// The log could not raise its ceiling above the present: the start has not moved.
+    /// The log could not raise its ceiling above the present, or the statement must stop: the start has not moved.
     pub(super) fn advance(&mut self) -> Result<Advance> {
         // Without a log of reads nobody can say whether they hold now: a snapshot must stay one.
         if !self.engine.options.moves_starts || self.engine.options.validation == Validation::Snapshots {
@@ -243,7 +257,7 @@ impl<H: Deref<Target = Hyper>> Transaction<H> {
         let now = if engine.options.claims { engine.order.draw() } else { engine.order.now() };
         // It may be answered as a place in the serial order, like the one before.
         engine.check_ceiling(core, now)?;
-        if let Some(conflict) = engine.validate(core, engine.order.since(start), now + 1) {
+        if let Some(conflict) = engine.validate(core, engine.order.since(start), now + 1)? {
             return Ok(Advance::Met(Box::new(conflict)));
         }
         core.start = Some(now);

@@ -214,11 +214,11 @@ impl Hyper {
             return Err(Obstacle::Moved);
         }
         let start = core.skips(table.id).map_or(core.start(), |since| since.min(core.start()));
-        let view = View { start, ..core.view() };
+        let view = View { start, ..core.view(self) };
         view.check_free(&rows, place.slot as usize).map_err(Obstacle::Refused)?;
         if rows.head(place.slot as usize).is_some() {
             // What the statement finds, and perhaps answers, rests on the version in place.
-            let seen = core.view().of(&rows, place.slot as usize).map(drop);
+            let seen = core.view(self).of(&rows, place.slot as usize).map(drop);
             assert!(seen.is_ok(), "Y7: below an own entry, and in a free row, all is decided");
         }
         self.change(core, &mut Claimed { table, rows: &mut rows, place, key }, wanted)

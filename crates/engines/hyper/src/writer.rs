@@ -12,7 +12,6 @@
 use crate::order::Seat;
 use crate::undo::ColumnSet;
 use model::{Key, LogPosition, TableId, Timestamp};
-use parts::spin::Backoff;
 use parts::sync::atomic::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
@@ -99,15 +98,15 @@ impl StatusWord {
         self.0.fetch_update(AcqRel, Acquire, give_up).is_ok_and(|before| before & AWAITED != 0)
     }
 
-    /// The status once it is decided, of a writer that has drawn its timestamp. It waits for nobody who could ask.
-    pub fn decided(&self) -> Status {
-        let mut backoff = Backoff::new();
-        loop {
-            match self.load() {
-                Status::Deciding(_) => backoff.pause(),
-                status => return status,
-            }
-        }
+    /// Says that somebody is about to sleep until a writer that has drawn its timestamp has decided; false if it has.
+    pub fn await_decision(&self) -> bool {
+        let wait = |word| (word & STATE == DECIDING).then_some(word | AWAITED);
+        self.0.fetch_update(AcqRel, Acquire, wait).is_ok()
+    }
+
+    /// Returns whether it has drawn its timestamp, and not decided yet.
+    pub fn is_deciding(&self) -> bool {
+        self.0.load(Acquire) & STATE == DECIDING
     }
 
     /// The word now. Whoever sleeps for a row looks at it under the latch under which the row was found owned: a row that is given back

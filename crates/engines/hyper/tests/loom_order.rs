@@ -143,6 +143,38 @@ fn a_table_is_not_freed_while_it_is_used() {
     }
 }
 
+/// Whoever meets a writer that decides sleeps until it has, beside somebody who has slept since it was open.
+#[test]
+fn whoever_sleeps_for_a_decision_is_woken() {
+    for commits in [true, false] {
+        loom::model(move || {
+            let shared = Arc::new((StatusWord::default(), WaitTable::new(1)));
+            let (status, sleepers) = &*shared;
+            assert!(!status.await_decision(), "it is open");
+            let seen = status.seen();
+            assert!(status.await_change(seen) && status.decides(7));
+            let sleeper = thread::spawn({
+                let shared = shared.clone();
+                move || {
+                    let (status, sleepers) = &*shared;
+                    if status.await_decision() {
+                        let waited = sleepers.wait(status.address(), || None, || status.is_deciding());
+                        assert_eq!(waited, Waited::Released);
+                    }
+                    status.load()
+                }
+            });
+            let is_awaited = if commits { status.commits() } else { status.aborts() };
+            if is_awaited {
+                sleepers.wake(status.address());
+            }
+            let decided = if commits { Status::Committed(7) } else { Status::Aborted };
+            assert_eq!(sleeper.join().unwrap(), decided);
+            assert!(!status.await_decision() && !status.is_deciding());
+        });
+    }
+}
+
 /// A sleeper sleeps until the writer goes on, whichever way it does, or gives rows back. A lost wake-up is a deadlock, which loom reports.
 #[test]
 fn a_sleeper_is_woken() {

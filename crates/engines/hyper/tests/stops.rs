@@ -1,15 +1,17 @@
-//! Scans and searches that find nothing end when their supervisor says so, and the transaction goes on.
+//! Scans and searches that find nothing, and whatever waits behind a commit, end when their supervisor says so, and the transaction goes on.
 
+use env::{Operation, SimDisk, SimDiskOptions, WatchedDisk};
 use model::columns::{Batch, batches};
 use model::{
-    Abort, AbortClass, Access, Begin, ColumnType, Columns, Comparison, Error, Extreme, Finish, Interactive, Key, Mode,
-    Predicate, Result, RowBuf, Scan, Schema, Supervisor, TableId, Timestamp, Value, ValueRef,
+    Abort, AbortClass, Access, Begin, ColumnType, Columns, Comparison, Durability, Error, Extreme, Finish, Interactive,
+    Key, Mode, Predicate, Result, RowBuf, Scan, Schema, Supervisor, TableId, Timestamp, Value, ValueRef,
 };
-use seriatim_hyper::{Hyper, Options, Transaction};
-use std::ops::Bound;
-use std::sync::Arc;
+use seriatim_hyper::{Hyper, LogOptions, Options, Transaction};
+use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::Waker;
+use std::thread;
 use std::time::Duration;
 
 /// Rows: 5,000 blocks of four.
@@ -134,4 +136,187 @@ fn scans_that_find_nothing_look_whether_they_must_stop() {
             }
         }
     }
+}
+
+/// What meets a row of a commit that is not decided.
+#[derive(Clone, Copy, Debug)]
+enum Meets {
+    Point,
+    Range,
+    Batches,
+    Extreme,
+    PointOfView,
+    RangeOfView,
+    ExtremeOfView,
+    Write,
+}
+
+const ALL_MEET: [Meets; 8] = {
+    use Meets::*;
+    [Point, Range, Batches, Extreme, PointOfView, RangeOfView, ExtremeOfView, Write]
+};
+
+/// Rows of a commit whose record is longer than the log's buffer, in parts that are shorter.
+const LONG_ROWS: i64 = 400;
+
+/// An engine whose log, once it is told to, stops at its next write, says so, and goes on when it may.
+struct Stopping {
+    engine: Hyper,
+    table: TableId,
+    stop: Arc<Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>>,
+}
+
+impl Stopping {
+    fn new() -> Stopping {
+        let stop = Arc::new(Mutex::new(None::<(mpsc::Sender<()>, mpsc::Receiver<()>)>));
+        let disk = WatchedDisk::new(SimDisk::new(1, SimDiskOptions::default()), {
+            let stop = Arc::clone(&stop);
+            move |operation, path| {
+                if matches!(operation, Operation::Write | Operation::WriteDurable) && path.ends_with(".log") {
+                    let stop = stop.lock().expect("no test has failed").take();
+                    if let Some((stopped, go_on)) = stop {
+                        stopped.send(()).expect("it is awaited");
+                        go_on.recv().expect("it is told to go on");
+                    }
+                }
+            }
+        });
+        let log = LogOptions { part_bytes: 1 << 12, buffer_bytes: 1 << 16, ..LogOptions::default() };
+        let options = Options { log, durability: Durability::None, ..Options::default() };
+        let engine = Hyper::open(Arc::new(disk), options).expect("a new database");
+        let schema = Schema::table("t").column("id", ColumnType::Int).column("v", ColumnType::Text).key(["id"]);
+        let table = engine.create_table(schema.build().expect("a good schema")).expect("a new table");
+        Stopping { engine, table, stop }
+    }
+
+    fn begin(&self, mode: Mode, after: &Arc<After>) -> Transaction<&Hyper> {
+        let mut open = self.engine.begin(Begin { mode, ..Begin::default() }).expect("room for one more");
+        after.pass(u64::MAX);
+        open.supervised().expect("its waits can be watched").set_supervisor(after.clone());
+        open
+    }
+
+    /// Commits long rows, and has the log stop in the midst of that, when their timestamp is drawn. Calls `beside`, then lets it go on.
+    fn beside_a_long_commit(&self, beside: impl FnOnce()) {
+        let ((stopped, is_stopped), (go_on, gate)) = (mpsc::channel(), mpsc::channel());
+        let mut long = self.engine.begin(Begin::default()).expect("room for one more");
+        let text = "long ".repeat(200);
+        for id in 0..LONG_ROWS {
+            let row = RowBuf::from_values(&[ValueRef::Int(id), ValueRef::Text(&text)]);
+            long.put(self.table, &key(id), row.row()).expect("nobody in the way");
+        }
+        *self.stop.lock().expect("no test has failed") = Some((stopped, gate));
+        thread::scope(|scope| {
+            let committer = scope.spawn(|| long.commit().expect("it conflicts with nobody"));
+            is_stopped.recv().expect("it writes");
+            beside();
+            go_on.send(()).expect("it waits");
+            committer.join().expect("it commits");
+        });
+    }
+
+    /// Returns how many of the rows it has met.
+    fn meet(&self, open: &mut Transaction<&Hyper>, meets: Meets) -> Result<usize> {
+        let (scan, of) = (Scan::table(self.table).columns(Columns::Some(&[0])), Extreme::least(0));
+        let (mut row, mut rows) = (RowBuf::new(), 0);
+        let mut count = |_: model::Item<'_>| {
+            rows += 1;
+            ControlFlow::Continue(())
+        };
+        match meets {
+            Meets::Point => Ok(usize::from(open.read(self.table, &key(7), Columns::All, &mut row)?)),
+            Meets::Range => open.scan(&scan, &mut count).map(|_| rows),
+            Meets::Extreme => Ok(usize::from(open.extreme(&scan, of, &mut row)?.is_some())),
+            Meets::Write => {
+                let row = RowBuf::from_values(&[ValueRef::Int(7), ValueRef::Text("short")]);
+                open.put(self.table, &key(7), row.row()).map(|()| 1)
+            }
+            Meets::PointOfView => {
+                let view = open.shared_reads().expect("it shares reads").read_view()?;
+                Ok(usize::from(view.read(self.table, &key(7), Columns::All, &mut row)?))
+            }
+            Meets::RangeOfView => {
+                let view = open.shared_reads().expect("it shares reads").read_view()?;
+                view.scan(&scan, &mut count).map(|_| rows)
+            }
+            Meets::ExtremeOfView => {
+                let view = open.shared_reads().expect("it shares reads").read_view()?;
+                let extremes = view.extremes().expect("it protects them");
+                Ok(usize::from(extremes.extreme(&scan, of, &mut row)?.is_some()))
+            }
+            Meets::Batches => {
+                let schema = self.engine.tables()[0].1.clone();
+                let view = open.shared_reads().expect("it shares reads").read_view()?;
+                let (scan, mut batch) = (batches(&*view, &schema, scan)?, Batch::default());
+                while scan.next(&mut batch)? {
+                    rows += batch.len();
+                }
+                Ok(rows)
+            }
+        }
+    }
+}
+
+fn assert_interrupted<T: std::fmt::Debug>(ended: Result<T>, what: &str) {
+    match ended {
+        Err(Error::Unavailable(abort) | Error::Aborted(abort)) => {
+            assert_eq!(abort.class, AbortClass::Interrupted, "{what}");
+        }
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+#[test]
+fn whatever_waits_behind_a_commit_looks_whether_it_must_stop() {
+    for mode in [Mode::ReadOnly, Mode::ReadWrite, Mode::OwnAtStatement] {
+        for meets in ALL_MEET.into_iter().filter(|meets| mode != Mode::ReadOnly || !matches!(meets, Meets::Write)) {
+            let (stopping, what, after) = (Stopping::new(), format!("{meets:?}, {mode:?}"), Arc::new(After::default()));
+            let mut open = stopping.begin(mode, &after);
+            stopping.beside_a_long_commit(|| {
+                after.pass(3);
+                assert_interrupted(stopping.meet(&mut open, meets), &what);
+                assert!(after.pass(u64::MAX) > 3, "{what}: it has looked");
+                assert!(open.poison().is_none(), "{what}: only the statement has failed");
+            });
+            let all = if matches!(meets, Meets::Range | Meets::RangeOfView | Meets::Batches) { LONG_ROWS } else { 1 };
+            assert_eq!(stopping.meet(&mut open, meets).expect("it may go on"), all as usize, "{what}");
+            open.commit().expect("nobody in the way");
+        }
+    }
+}
+
+#[test]
+fn a_validation_behind_a_commit_looks_whether_it_must_stop() {
+    let (stopping, after) = (Stopping::new(), Arc::new(After::default()));
+    let mut open = stopping.begin(Mode::ReadWrite, &after);
+    assert_eq!(stopping.meet(&mut open, Meets::Range).expect("nobody in the way"), 0);
+    let row = RowBuf::from_values(&[ValueRef::Int(-1), ValueRef::Text("short")]);
+    open.put(stopping.table, &key(-1), row.row()).expect("nobody in the way");
+    stopping.beside_a_long_commit(|| {
+        after.pass(3);
+        assert_interrupted(open.commit(), "a commit");
+    });
+    let mut later = stopping.begin(Mode::ReadOnly, &after);
+    let rows = stopping.meet(&mut later, Meets::Range).expect("nobody in the way");
+    assert_eq!(rows, LONG_ROWS as usize, "what was interrupted has committed nothing");
+}
+
+/// Readers sleep, and are woken by the decision.
+#[test]
+fn readers_behind_a_commit_sleep_until_it_is_decided() {
+    let stopping = Stopping::new();
+    thread::scope(|scope| {
+        let reader = || {
+            let mut open = stopping.engine.begin(Begin::default()).expect("room for one more");
+            stopping.meet(&mut open, Meets::Range).expect("it waits")
+        };
+        let mut readers = Vec::new();
+        stopping.beside_a_long_commit(|| {
+            readers.extend((0..3).map(|_| scope.spawn(reader)));
+            while stopping.engine.stats().asleep < 3 {
+                thread::yield_now();
+            }
+        });
+        readers.into_iter().for_each(|reader| assert_eq!(reader.join().expect("it reads"), LONG_ROWS as usize));
+    });
 }
