@@ -66,6 +66,9 @@ pub fn busy_time() -> Option<Duration> {
     Some(ticks_long(user + nice + system + interrupts + soft_interrupts))
 }
 
+/// From so many processors that other programs used on, figures say as much about those as about what was measured.
+pub const DISTURBED: f64 = 0.1;
+
 /// Observes how much of the machine programs other than this one use.
 #[derive(Clone, Copy, Debug)]
 pub struct OtherPrograms {

@@ -8,7 +8,7 @@ use crate::cli::{RunArguments, Scale};
 use crate::driver::Extent;
 use crate::engines::DoorName;
 use crate::failure::Failure;
-use crate::machine;
+use crate::machine::{self, DISTURBED};
 use crate::options::Format;
 use crate::report::{Row, counts, grouped, latency, or_dash, rates, write_cells};
 use crate::trial::{DurabilityName, Plan, WorkloadPlan};
@@ -238,7 +238,9 @@ impl Run {
         let Run { experiment, sweep, points, plans } = self;
         eprintln!("{}: {} points, {} repeat(s)", experiment.name, plans.len(), size.repeats);
         let space = Space::prepare(None, DurabilityName::None)?;
-        let taken = turns::take_what_is_missing(&plans, size.repeats, &space, kept, progress)?;
+        // Smoke scale decides nothing. On a machine that is never quiet a run takes half as long again, and no longer.
+        let again = if size.scale == Scale::Full { plans.len() as u32 * size.repeats / 2 } else { 0 };
+        let taken = turns::take_what_is_missing(&plans, size.repeats, &space, kept, progress, again)?;
         let (commit, cores) = (machine::commit(), machine::cores());
         let measured = points.points.iter().zip(&plans).zip(&taken.measured).filter(|(_, repeats)| !repeats.is_empty());
         let figures: Vec<Figure> = measured
@@ -261,9 +263,6 @@ impl Run {
         })
     }
 }
-
-/// From so many processors that other programs used on, figures say as much about those as about the engines.
-const DISTURBED: f64 = 0.1;
 
 /// Which trial failed, and why.
 fn in_words(point: &Point, failed: &Failed) -> String {

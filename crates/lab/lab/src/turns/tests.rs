@@ -78,6 +78,38 @@ fn a_trial_that_fails_ends_itself_alone() {
     assert_eq!(failures(&taken), [(1, 0, "it was killed")]);
 }
 
+/// What is measured beside other programs that use so many processors, one trial after another; and how many there were.
+fn disturbed_by(cores: &[f64], mut again: u32) -> (Option<f64>, u32, usize) {
+    let (plan, mut left) = (plan(1), cores.iter());
+    let measured = undisturbed(&mut again, || {
+        let other_cores = left.next().copied();
+        Ok(Ok(Measurement { other_cores, ..measurement(&plan) }))
+    });
+    let measured = measured.expect("no trial fails").expect("no trial fails");
+    (measured.other_cores, again, cores.len() - left.len())
+}
+
+#[test]
+fn what_other_programs_disturb_is_measured_again() {
+    assert_eq!(disturbed_by(&[0.05, 0.0], 9), (Some(0.05), 9, 1), "that much is noise");
+    assert_eq!(disturbed_by(&[0.5, 0.3, 0.1, 0.0], 9), (Some(0.1), 7, 3));
+    assert_eq!(disturbed_by(&[0.5, 0.3, 0.4, 0.0], 9), (Some(0.3), 7, 3), "the least disturbed of three");
+    assert_eq!(disturbed_by(&[0.5, 0.3, 0.0], 1), (Some(0.3), 0, 2));
+    assert_eq!(disturbed_by(&[0.5, 0.0], 0), (Some(0.5), 0, 1));
+}
+
+/// The first measurement is worth more than a failure of the second.
+#[test]
+fn a_failure_of_another_try_loses_no_measurement() {
+    let (plan, mut tries, mut again) = (plan(1), 0, 1);
+    let measured = undisturbed(&mut again, || {
+        tries += 1;
+        let first = Measurement { other_cores: Some(0.5), ..measurement(&plan) };
+        Ok(if tries == 1 { Ok(first) } else { Err("it was killed".to_owned()) })
+    });
+    assert_eq!((measured.expect("no failure").expect("the first").other_cores, tries), (Some(0.5), 2));
+}
+
 #[test]
 fn what_failed_is_tried_once_more_when_the_run_goes_on() {
     let directory = Directory::made("kept-failures");

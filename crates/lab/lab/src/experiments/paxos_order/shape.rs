@@ -5,6 +5,7 @@
 
 use super::arguments::{Durability, Engine};
 use super::row::Row;
+use crate::machine::DISTURBED;
 use crate::plot::{self, Labels, Point, Series};
 use crate::report::write_cells;
 use std::io::{self, Write};
@@ -16,9 +17,6 @@ pub(super) const PAPER: [(f64, f64); 7] =
 
 /// Bar: minimum throughput of the proved core, as a share of the plain core's.
 const BAR: f64 = 0.9;
-
-/// From so many processors that other programs used on, the shares say as much about those as about the cores.
-const DISTURBED: f64 = 0.1;
 
 /// Compares the figures with the paper's, in one line.
 pub fn outcome(rows: &[Row]) -> String {
