@@ -96,7 +96,7 @@ pub enum Event {
     /// All up to this position, which is that of a barrier of this node, was delivered.
     Barrier(Position),
     /// What this node missed is not kept any more. It must fetch a state that has everything up to `earliest`, or more,
-    /// and say so by [`TotalOrder::resume`]; until then nothing is delivered.
+    /// and say so by [`TotalOrder::resume`], or first by [`TotalOrder::follow`]; until then nothing is delivered.
     Behind {
         /// The last position that is not kept.
         earliest: Position,
@@ -169,11 +169,22 @@ pub trait TotalOrder: Send + Sync {
     fn keep_from(&self, at: Position);
 
     /// Says that this node's state has everything up to `after`: what comes next is behind it. For a state that was
-    /// fetched from another node; where a life begins is told when it is started.
+    /// fetched from another node; where a life begins is told when it is started. Who follows says it again when its own state has come so
+    /// far; what it was delivered is not delivered again.
     ///
     /// # Errors
     /// [`OrderError::Missed`]: what follows this position is not kept any more.
     fn resume(&self, after: Position) -> Result<(), OrderError>;
+
+    /// Says that this node fetches a state that has everything up to `after`. What comes behind it is delivered meanwhile, for the node to
+    /// keep until the state is there: a state takes longer than payloads are kept. The node resumes when it has applied what it kept.
+    /// Until then an order may take it for one that is behind, for which nothing is kept and nobody waits.
+    ///
+    /// # Errors
+    /// Same as [`TotalOrder::resume`].
+    fn follow(&self, after: Position) -> Result<(), OrderError> {
+        self.resume(after)
+    }
 
     /// Returns a position at or behind every payload that was delivered anywhere before the call. The consumer has reached it
     /// when it has been delivered [`Event::Barrier`] with this position or a greater one: a state after that is not

@@ -189,6 +189,7 @@ macro_rules! order_suite {
             lag::a_slow_consumer_holds_up_nobody,
             lag::what_is_kept_is_delivered_again,
             lag::who_is_behind_is_told_and_resumes,
+            lag::who_follows_a_state_misses_nothing,
             barriers::a_barrier_is_behind_what_was_delivered_anywhere,
             barriers::barriers_and_payloads_come_in_one_order,
         }

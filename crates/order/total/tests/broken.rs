@@ -259,6 +259,10 @@ impl TotalOrder for BrokenOrder {
         self.end.resume(after)
     }
 
+    fn follow(&self, after: Position) -> Result<(), OrderError> {
+        self.end.follow(after)
+    }
+
     fn barrier(&self, patience: Duration) -> Result<Position, OrderError> {
         let at = self.end.barrier(patience)?;
         Ok(if self.fault == Fault::EarlyBarrier { Position::default() } else { at })

@@ -204,6 +204,12 @@ impl TotalOrder for NodeOrder {
         Ok(())
     }
 
+    /// For the replica the consumer is behind until it resumes: else it would deliver no more than half of its span of what the consumer
+    /// has on no disk yet, and fall behind again.
+    fn follow(&self, after: Position) -> Result<(), OrderError> {
+        self.lock_taken().resume(after)
+    }
+
     /// It waits until an own payload is ordered: `patience` should be some round trips.
     fn barrier(&self, patience: Duration) -> Result<Position, OrderError> {
         let submission = self.submit(Outgoing::begin_barrier)?;

@@ -133,6 +133,14 @@ impl SteppedOrder {
         Ok(())
     }
 
+    /// Same as [`total::TotalOrder::follow`].
+    ///
+    /// # Errors
+    /// Same as there.
+    pub fn follow(&mut self, after: Position) -> Result<(), OrderError> {
+        self.taken.resume(after)
+    }
+
     /// Adds at most so many events to be delivered, none if there are none.
     ///
     /// # Errors

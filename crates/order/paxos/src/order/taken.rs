@@ -35,7 +35,7 @@ impl Taken {
         }
     }
 
-    /// The consumer goes on from a state that has everything up to `after`.
+    /// The consumer goes on from a state that has everything up to `after`, or will have it.
     ///
     /// # Errors
     /// The state is too old.

@@ -97,6 +97,30 @@ pub fn who_is_behind_is_told_and_resumes<C: Cluster>() {
     assert_eq!(taken.all.iter().map(|it| it.submission).collect::<Vec<_>>(), [next], "nothing before it");
 }
 
+/// A node that fetches a state for longer than payloads are kept misses nothing: what follows the state is delivered meanwhile, though it
+/// has nothing on its disk. Once it has the state, it goes on as all do.
+pub fn who_follows_a_state_misses_nothing<C: Cluster>() {
+    let mut cluster = C::start(OrderLimits::default());
+    cluster.stop(2);
+    let positions = fill(&cluster, 0, &[1], MANY, |_| ());
+    cluster.restart(2, None);
+    let order = cluster.node(2);
+    order.keep_from(Position::default());
+    let mut events = Vec::new();
+    while !matches!(events.last(), Some(Event::Behind { .. })) {
+        order.deliver(&mut events, 1, C::PATIENCE).expect("it is told");
+    }
+    assert_eq!(order.follow(positions[0]), Err(OrderError::Missed), "a state that is too old");
+    order.follow(*positions.last().expect("many were ordered")).expect("what follows is kept");
+    let meanwhile = fill(&cluster, 0, &[1, 2], MANY, |_| ());
+    let state = *meanwhile.last().expect("many were ordered");
+    order.resume(state).expect("it has taken everything up to there");
+    order.keep_from(state);
+    propose::<C>(cluster.node(0), payload(0, 0));
+    let next = take::<C>(order, &[0], 1).all;
+    assert!(next.len() == 1 && next[0].position > state, "nothing comes twice: {next:?}");
+}
+
 /// Time in which nothing comes, by which an order is taken to stand still. On a machine that is too slow for it the test sees less, and
 /// does not fail.
 const STILL: Duration = Duration::from_secs(2);
