@@ -13,8 +13,9 @@ use crate::payload::{self, Payload, Proposal, VERSION};
 use crate::read_set::ReadSet;
 use crate::replica::{self, Generation, LIVES, Life, PARTS, TABLES, Table, state_key, window_key};
 use crate::root::Root;
+use crate::spool::Spool;
 use crate::states::States;
-use crate::status::{Doing, Member};
+use crate::status::Member;
 use crate::window::{Entry, Window, put_entry};
 use crate::writes::Row;
 use env::time::Duration;
@@ -32,7 +33,7 @@ use std::sync::atomic::{
 use total::{Delivered, Event, OrderError, Origin, Position};
 
 /// Events that are taken at a time.
-const EVENTS: usize = 256;
+pub(crate) const EVENTS: usize = 256;
 /// How long the thread waits before it looks whether the node is closing.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Rows and bytes from which on a batch is applied.
@@ -65,6 +66,12 @@ pub(crate) struct Deliverer {
     has_begun_with_state: bool,
     /// The first payload of this life found no room.
     is_unannounced: bool,
+    /// Up to where the order keeps nothing for this node any more, and who may have a state: to be fetched.
+    pub behind: Option<(Position, Vec<u64>)>,
+    /// What was delivered behind the place that is followed, and is not applied.
+    pub spool: Spool,
+    /// Deliveries go through the spool, which has everything behind this place: there is, or will be, a state that has what is before.
+    pub followed: Option<Position>,
 }
 
 /// What was decided and is not applied yet.
@@ -89,6 +96,7 @@ impl Deliverer {
         lives: BTreeMap<u64, Life>,
         parts: BTreeMap<u64, Vec<(u64, u64)>>,
         window_rows: VecDeque<Position>,
+        spool: Spool,
     ) -> Deliverer {
         let generation = core.generation();
         Deliverer {
@@ -106,6 +114,9 @@ impl Deliverer {
             undurable: 0,
             has_begun_with_state: root.position.is_some(),
             is_unannounced: false,
+            behind: None,
+            spool,
+            followed: None,
         }
     }
 
@@ -113,22 +124,44 @@ impl Deliverer {
     pub fn run(mut self) {
         let mut events = Vec::new();
         while self.core.progress.failure().is_none() {
-            match self.core.order.deliver(&mut events, EVENTS, PATIENCE) {
-                Ok(()) | Err(OrderError::TimedOut) => {}
-                Err(error) => return self.stop(&order_failed(&error)),
-            }
-            if let Err(error) = self.take_all(&mut events) {
+            if let Err(error) = self.go_on(&mut events) {
                 return self.stop(&error);
             }
-            if self.is_unannounced
-                && let Err(error) = self.announce()
-            {
-                return self.stop(&error);
-            }
-            // Else the order would keep what was delivered before a quiet time.
-            self.unasked.take().into_iter().for_each(|log_position| self.ask(log_position));
             self.core.tick();
         }
+    }
+
+    /// Takes what comes next, and does what it asks for.
+    fn go_on(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        if let Some((earliest, holders)) = self.behind.take() {
+            install::fetch(self, earliest, &holders)?;
+        } else if self.followed.is_some() {
+            self.apply_kept(events)?;
+        } else {
+            self.deliver(events)?;
+        }
+        if self.is_unannounced {
+            self.announce()?;
+        }
+        // Else the order would keep what was delivered before a quiet time.
+        self.unasked.take().into_iter().for_each(|log_position| self.ask(log_position));
+        Ok(())
+    }
+
+    fn deliver(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        match self.core.order.deliver(events, EVENTS, PATIENCE) {
+            Ok(()) | Err(OrderError::TimedOut) => self.take_all(events),
+            Err(error) => Err(order_failed(&error)),
+        }
+    }
+
+    /// Notes how far the order is known to have come.
+    pub fn note_known(&self, events: &[Event]) {
+        let furthest = events.iter().rev().find_map(|event| match event {
+            Event::Ordered(delivered) => Some(delivered.position),
+            _ => None,
+        });
+        furthest.inspect(|at| self.core.progress.set_known(*at));
     }
 
     /// Stops the node. Of what was decided and is not applied nobody here knows the outcome.
@@ -139,12 +172,8 @@ impl Deliverer {
         }
     }
 
-    fn take_all(&mut self, events: &mut Vec<Event>) -> Result<()> {
-        let furthest = events.iter().rev().find_map(|event| match event {
-            Event::Ordered(delivered) => Some(delivered.position),
-            _ => None,
-        });
-        furthest.inspect(|at| self.core.progress.set_known(*at));
+    pub fn take_all(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        self.note_known(events);
         for event in events.drain(..) {
             match event {
                 Event::Ordered(delivered) => self.take(&delivered)?,
@@ -154,7 +183,7 @@ impl Deliverer {
                 }
                 Event::Behind { earliest, holders } => {
                     self.flush()?;
-                    install::fetch(self, earliest, &holders)?;
+                    self.behind = Some((earliest, holders));
                 }
                 _ => return Err(Fault::NewerFormat { detail: "an unknown event of the order".into() }.into()),
             }
@@ -233,7 +262,7 @@ impl Deliverer {
         }
         self.flush()?;
         if origin == own {
-            self.core.progress.set_doing(Doing::Serving);
+            self.show_doing();
         }
         Ok(())
     }

@@ -2,6 +2,9 @@
 //!
 //! It is written into tables of the next generation, beside those that count. One local transaction makes the root name it, once all of
 //! it is there; a stop before that leaves tables that nothing names, and the next life begins again (C5).
+//!
+//! Where a state ends is the first thing that is known of it. From then on the order's deliveries behind that place are kept in a spool, so
+//! that it does not matter how long the state takes. A state that breaks off is replaced by one of any holder that ends there or behind.
 
 use crate::core::{Core, Waiting};
 use crate::deliver::Deliverer;
@@ -43,10 +46,11 @@ fn of_store(error: Error) -> Failed {
     if matches!(error, Error::Invalid(_)) { Failed::Sent(error) } else { Failed::Own(error) }
 }
 
-/// Fetches a state that has everything up to `earliest`, and resumes behind it.
+/// Fetches a state that has everything up to `earliest`. What follows it is in the spool then. Ends without one if the order has forgotten
+/// what follows meanwhile, since a younger one is needed.
 ///
 /// # Errors
-/// The local store failed; the node has stopped, or its order.
+/// The local store failed; the spool has no room; the node has stopped, or its order.
 pub(crate) fn fetch(deliverer: &mut Deliverer, earliest: Position, holders: &[u64]) -> Result<()> {
     let core = deliverer.core.clone();
     core.progress.set_doing(Doing::FetchingState);
@@ -57,33 +61,31 @@ pub(crate) fn fetch(deliverer: &mut Deliverer, earliest: Position, holders: &[u6
     let mut again = AGAIN;
     loop {
         for holder in asked {
-            go_on(&core)?;
-            let fetched = match receive(deliverer, *holder, earliest) {
-                Ok(fetched) => fetched,
-                Err(Failed::Own(error)) => return Err(error),
-                Err(Failed::Sent(error)) => {
-                    core.progress.set_trouble(error.to_string());
-                    continue;
-                }
-            };
-            match core.order.resume(fetched) {
+            go_on(deliverer)?;
+            if deliverer.behind.is_some() {
+                return Ok(());
+            }
+            match receive(deliverer, *holder, earliest) {
                 Ok(()) => return Ok(()),
-                // The order has forgotten more meanwhile: a younger state is needed.
-                Err(OrderError::Missed) => {}
-                Err(error) => return Err(order_failed(&error)),
+                Err(Failed::Own(error)) => return Err(error),
+                Err(Failed::Sent(error)) => core.progress.set_trouble(error.to_string()),
             }
         }
-        go_on(&core)?;
+        go_on(deliverer)?;
         core.progress.wait_stopped(again);
         again = (again * 2).min(AGAIN_AT_MOST);
     }
 }
 
-/// Between two steps of a fetch, which may last for minutes: ends what has lasted too long.
+/// Between two steps of a fetch, which may last for hours: ends what has lasted too long, and keeps what is delivered.
 ///
 /// # Errors
-/// The node has stopped, or its order: nothing of it is delivered meanwhile that would say so.
-fn go_on(core: &Core) -> Result<()> {
+/// The spool has no room; the node has stopped, or its order: before a place is followed nothing is delivered that would say so.
+fn go_on(deliverer: &mut Deliverer) -> Result<()> {
+    if deliverer.followed.is_some() {
+        deliverer.follow()?;
+    }
+    let core = &deliverer.core;
     core.tick();
     if let Some(failure) = core.progress.failure() {
         return Err(failure);
@@ -94,16 +96,31 @@ fn go_on(core: &Core) -> Result<()> {
     }
 }
 
-/// Receives a state and makes it the one that counts. Returns the position up to which it has everything.
-fn receive(deliverer: &mut Deliverer, holder: u64, earliest: Position) -> std::result::Result<Position, Failed> {
-    let (mut pieces, complete_to, root) = begin(deliverer, holder, earliest).map_err(Failed::Sent)?;
+/// Receives a state, and makes it the one that counts.
+fn receive(deliverer: &mut Deliverer, holder: u64, earliest: Position) -> std::result::Result<(), Failed> {
     let core = deliverer.core.clone();
+    // What is kept for a state that has broken off serves this one, too, if it ends there or behind.
+    let earliest = deliverer.followed.unwrap_or(earliest);
+    let (mut pieces, complete_to, root) = begin(deliverer, holder, earliest).map_err(Failed::Sent)?;
+    follow(deliverer, complete_to)?;
     // What an earlier attempt has left.
     replica::drop_others(&*core.local, deliverer.root.generation, |_| true).map_err(Failed::Own)?;
-    write_tables(&core, &root, &mut pieces)?;
+    write_tables(deliverer, &root, &mut pieces)?;
     let loaded = load::load(&*core.local, root, core.options.limits).map_err(of_load)?;
-    publish(deliverer, loaded, complete_to).map_err(Failed::Own)?;
-    Ok(complete_to)
+    publish(deliverer, loaded, complete_to).map_err(Failed::Own)
+}
+
+/// From here on, what is delivered behind this place is kept, unless it is already.
+fn follow(deliverer: &mut Deliverer, after: Position) -> std::result::Result<(), Failed> {
+    if deliverer.followed.is_some() {
+        return Ok(());
+    }
+    match deliverer.core.order.follow(after) {
+        Ok(()) => deliverer.followed = Some(after),
+        Err(OrderError::Missed) => return Err(Failed::Sent(behind("the state that is sent is too old".to_owned()))),
+        Err(error) => return Err(Failed::Own(order_failed(&error))),
+    }
+    Ok(())
 }
 
 /// Reads the head of a state that another node sends: its pieces, up to where it has everything, and the root that it will have here.
@@ -128,14 +145,20 @@ fn of_load(error: Error) -> Failed {
 }
 
 /// Writes what comes into tables of the next generation, to its end.
-fn write_tables(core: &Core, root: &Root, pieces: &mut Pieces) -> std::result::Result<(), Failed> {
-    let store = &*core.local;
+fn write_tables(deliverer: &mut Deliverer, root: &Root, pieces: &mut Pieces) -> std::result::Result<(), Failed> {
+    let local = deliverer.core.local.clone();
+    let store = &*local;
     let schema = Schema::bytes(state_name(root.generation)).build().map_err(|error| of_store(error.into()))?;
     let state = store.create_table(schema).map_err(of_store)?;
     let mut tables = BTreeMap::new();
     let mut total = 0;
     loop {
-        go_on(core).map_err(Failed::Own)?;
+        go_on(deliverer).map_err(Failed::Own)?;
+        if deliverer.behind.is_some() {
+            return Err(Failed::Sent(behind(
+                "the others have forgotten what follows the state that was sent".to_owned(),
+            )));
+        }
         match pieces.read_next().map_err(Failed::Sent)? {
             Piece::Head(_) => return Err(Failed::Sent(damaged("what was sent has two heads"))),
             Piece::Rows(table, rows) => {
@@ -197,7 +220,7 @@ fn publish(deliverer: &mut Deliverer, loaded: Loaded, complete_to: Position) -> 
     }
     let origin = core.order.origin();
     let own = deliverer.lives.get(&origin.node).copied().filter(|life| life.life == origin.life);
-    core.progress.set_doing(if own.is_some() { Doing::Serving } else { Doing::CatchingUp });
+    deliverer.show_doing();
     match own {
         Some(own) => answer_passed(&core, own.submission),
         // The first payload of this life may have been refused where the state comes from.

@@ -39,7 +39,8 @@
 //!   local store.
 //! - **C3** Places are applied in their order.
 //! - **C4** The window forgets by a rule that looks at its entries alone, and who has read before it is refused.
-//! - **C5** A state that is fetched counts once all of it is there, for all readers at once.
+//! - **C5** A state that is fetched counts once all of it is there, for all readers at once. What is delivered behind its end meanwhile is
+//!   applied behind it.
 //! - **C6** A reader's barrier is begun after the reader asked.
 //! - **C7** A payload of a life counts from its first payload on until that of a later life of its node. What an earlier life of
 //!   *this* node has left is removed, and nothing of others.
@@ -55,7 +56,7 @@
 //! | C2 | by `deliver.rs` `certify` | `histories`, `predicates`; `certify_nothing`, `forget_absent_points`, `forget_ranges` |
 //! | C3 | `window.rs` `push`, `progress.rs` `set_applied` | `histories`; `apply_out_of_order` |
 //! | C4 | `window.rs` `restore` | `restarts`, `window.rs`; `trim_by_restart` |
-//! | C5 | `core.rs` `snapshot` | `states`; `install_half` |
+//! | C5 | `core.rs` `snapshot` | `states`, `following`; `install_half`, `follow_whatever_state_comes_next` |
 //! | C6 | by `barrier.rs` `ask` | `strictness`, `barrier.rs`; `share_a_barrier_under_way` |
 //! | C7 | by `deliver.rs` `begin_life` | `restarts`, `sql`; `drop_tables_of_others` |
 //! | C8 | `locks.rs` `release` | `conformance`, `locks.rs` |
@@ -90,6 +91,7 @@ mod deliver;
 mod doors;
 mod error;
 mod filter;
+mod follow;
 mod host;
 mod install;
 mod load;
@@ -101,6 +103,7 @@ mod progress;
 mod read_set;
 mod replica;
 mod root;
+mod spool;
 mod states;
 mod status;
 mod transaction;
@@ -119,6 +122,7 @@ use crate::core::Core;
 use crate::deliver::Deliverer;
 use crate::host::{Hosted, Thread};
 use crate::load::Loaded;
+use crate::spool::Spool;
 use env::time::Duration;
 use model::{Result, Store, Timestamp};
 use std::io::Write;
@@ -186,12 +190,13 @@ impl Cluster {
         replica::drop_others(&*local, root.generation, |id| {
             id == generation.state || tables.values().any(|table| table.local == id)
         })?;
+        let spool = Spool::open(states.spool(), options.spool_bytes)?;
         let core = Arc::new(Core::new((local, order), host, options, root_table, root, generation, window));
         if core.options.is_durable {
             // Before the first delivery: an order keeps nothing for a node that has said nothing.
             core.order.keep_from(root.base());
         }
-        let mut deliverer = Deliverer::new(core.clone(), states, root, lives, parts, window_rows);
+        let mut deliverer = Deliverer::new(core.clone(), states, root, lives, parts, window_rows, spool);
         deliverer.announce()?;
         let thread = core.host.spawn("deliver", move || stop_on_panic(|| deliverer.run()));
         let thread =

@@ -39,6 +39,9 @@ pub struct Options {
     pub is_durable: bool,
     /// Bytes of payloads that may be applied before they are durable in the local store. Default 4 MiB.
     pub undurable_bytes: u64,
+    /// Bytes of deliveries that are kept while a state is fetched, until the node has applied them; a node with more of them stops
+    /// ([`model::Fault::DiskFull`]). Default: none; on a disk ([`crate::States::spool`]) as much as fits, in memory 256 MiB.
+    pub spool_bytes: Option<u64>,
     /// Longest payload that is proposed; a longer transaction is proposed in parts. At most what the order takes, and at most the
     /// local store's longest row. Default 1 MiB.
     pub part_bytes: usize,
@@ -79,6 +82,7 @@ impl Default for Options {
             staleness: Duration::ZERO,
             is_durable: false,
             undurable_bytes: 4 << 20,
+            spool_bytes: None,
             part_bytes: 1 << 20,
         }
     }

@@ -14,10 +14,12 @@ use crate::replica::{self, WINDOW};
 use crate::root::Root;
 use crate::window;
 use codec::{put_bytes, put_number};
+use env::Disk;
 use env::time::Duration;
 use model::{Access, Error, Fault, Finish, Key, Result, Scan, ScanEnd, TableId};
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use total::Position;
 
 /// Where a node gets the states of others.
@@ -28,6 +30,11 @@ pub trait States: Send + Sync {
     /// # Errors
     /// The holder cannot be reached, or has no such state now; another one is asked.
     fn fetch(&self, holder: u64, at_least: Position) -> io::Result<Box<dyn Read + Send>>;
+
+    /// Where to keep what is delivered while a state is fetched: a directory that nobody else uses. None: in memory.
+    fn spool(&self) -> Option<Arc<dyn Disk>> {
+        None
+    }
 }
 
 /// No node has a state: for a cluster of one, and for tests.

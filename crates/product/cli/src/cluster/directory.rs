@@ -4,6 +4,7 @@
 //! DIR/NODE        cluster, number, order, whether it has its vote
 //! DIR/database    the rows
 //! DIR/order       what the order's replica has promised (Paxos)
+//! DIR/spool       what the others commit while this node fetches a state
 //! ```
 
 use super::file::ClusterFile;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 const NODE: &str = "NODE";
 const DATABASE: &str = "database";
 const ORDER: &str = "order";
+const SPOOL: &str = "spool";
 /// Version of the directory.
 const FORMAT: u32 = 1;
 
@@ -71,6 +73,11 @@ impl Directory {
     /// The directory of the order's replica.
     pub fn order(&self) -> PathBuf {
         self.path.join(ORDER)
+    }
+
+    /// The directory of what is delivered while a state is fetched.
+    pub fn spool(&self) -> PathBuf {
+        self.path.join(SPOOL)
     }
 
     /// Whether its node has lost an earlier directory.

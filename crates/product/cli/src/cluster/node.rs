@@ -135,7 +135,7 @@ impl Node {
         let Some(order) = start_order(&cluster, key.clone(), node, &mut directory, &database, (waiting, stop))? else {
             return Ok(None);
         };
-        let transfer = Transfer::new(&cluster, node, key);
+        let transfer = Transfer::new(&cluster, node, key, directory.spool());
         let store = Cluster::open(database.store(), order.total(), transfer.clone(), options(&limits));
         let store = store.map_err(Failure::trouble)?;
         let states = transfer.serve(address, &store)?;

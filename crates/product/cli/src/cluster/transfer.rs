@@ -4,10 +4,12 @@ use super::file::ClusterFile;
 use super::order::node_of;
 use crate::failure::{Failure, Outcome};
 use ::cluster::{Cluster, States};
+use env::{Disk, RealDisk};
 use net::auth::SharedKey;
 use states::{Holder, Limits, Member, Server, Source};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use total::Position;
@@ -25,12 +27,15 @@ pub struct Transfer {
     key: Option<SharedKey>,
     /// Where each node hands over its state.
     addresses: Vec<String>,
+    /// The directory for what is delivered while a state comes.
+    spool: PathBuf,
 }
 
 impl Transfer {
-    pub fn new(cluster: &ClusterFile, node: u64, key: Option<SharedKey>) -> Arc<Transfer> {
+    pub fn new(cluster: &ClusterFile, node: u64, key: Option<SharedKey>, spool: PathBuf) -> Arc<Transfer> {
         let own = Member { cluster: cluster.name.clone(), node, format: FORMAT };
-        Arc::new(Transfer { own, key, addresses: cluster.nodes.iter().map(|node| node.state.clone()).collect() })
+        let addresses = cluster.nodes.iter().map(|node| node.state.clone()).collect();
+        Arc::new(Transfer { own, key, addresses, spool })
     }
 
     /// Hands this node's state to others.
@@ -42,6 +47,10 @@ impl Transfer {
 }
 
 impl States for Transfer {
+    fn spool(&self) -> Option<Arc<dyn Disk>> {
+        Some(Arc::new(RealDisk::new(self.spool.clone())))
+    }
+
     fn fetch(&self, holder: u64, at_least: Position) -> io::Result<Box<dyn Read + Send>> {
         let node = node_of(holder);
         let address = usize::try_from(node).ok().and_then(|node| self.addresses.get(node));

@@ -10,7 +10,7 @@ use crate::setting::Setting;
 use crate::store::SimStore;
 use conformance::registers::registers;
 use env::time::Duration;
-use env::{Moment, Randomness, SimDisk, Survival};
+use env::{Disk, Moment, Randomness, SimDisk, SimDiskOptions, Survival};
 use model::{Engine, Result, Storage, Store, Tables};
 use seriatim_cluster::{Cluster, Host, States, Threads, position_of_start};
 use sim::{DriftingClock, MILLISECOND, SECOND, Schedule, Violation};
@@ -37,6 +37,8 @@ struct State {
     /// While it runs.
     cluster: Option<Arc<Cluster>>,
     disk: SimDisk,
+    /// Where deliveries are kept while a state is fetched. It always has room.
+    spool: SimDisk,
     /// When it starts.
     start_at: u64,
     /// Whether it runs, or is about to.
@@ -49,7 +51,8 @@ impl Node {
     pub fn new(schedule: &Schedule, setting: &Setting, randomness: &mut Randomness) -> Node {
         let disk = SimDisk::new(randomness.next_u64(), setting.disk);
         let start_at = randomness.in_range(0..100 * MILLISECOND);
-        let state = State { cluster: None, disk, start_at, is_up: false, is_lost: false };
+        let spool = SimDisk::new(0, SimDiskOptions::default());
+        let state = State { cluster: None, disk, spool, start_at, is_up: false, is_lost: false };
         Node { state: Mutex::new(state), is_doomed: AtomicBool::new(false), bell: schedule.bell() }
     }
 
@@ -75,7 +78,6 @@ impl Node {
 
 /// Bytes of all files of a disk.
 pub fn bytes_of(disk: &SimDisk) -> u64 {
-    use env::Disk;
     let names = disk.list("").unwrap_or_default();
     names.iter().filter_map(|name| disk.open(name).ok()?.len().ok()).sum()
 }
@@ -160,7 +162,10 @@ impl FilterStopped for Result<()> {
 /// One life of a node.
 fn live(sim: &Arc<Sim>, node: usize) -> Result<()> {
     let own = &sim.nodes[node];
-    let disk = lock(&own.state).disk.clone();
+    let (disk, spool) = {
+        let state = lock(&own.state);
+        (state.disk.clone(), state.spool.clone())
+    };
     let log = wal::LogOptions {
         segment_bytes: sim.setting.segment_bytes,
         part_bytes: 1024,
@@ -185,7 +190,7 @@ fn live(sim: &Arc<Sim>, node: usize) -> Result<()> {
     let local: Arc<dyn Store> = Arc::new(SimStore::new(engine.clone(), sim, (node, life)));
     let order = Arc::new(SimOrder::new(sim, node, life));
     let machine = Arc::new(Machine { schedule: sim.schedule.clone(), node, clock });
-    let states = Arc::new(SimStates { sim: sim.clone(), node, life });
+    let states = Arc::new(SimStates { sim: sim.clone(), node, life, spool });
     let cluster = Cluster::open_on(machine, local, order, states, sim.setting.options.clone())?;
     lock(&own.state).cluster = Some(cluster.clone());
     while is_alive(sim, node, life) {
@@ -220,6 +225,7 @@ pub fn stop(sim: &Arc<Sim>, node: usize, survival: Survival) {
         state.is_up = false;
         state.cluster = None;
         state.disk = state.disk.power_cut_with(survival);
+        state.spool = state.spool.power_cut_with(survival);
         state.start_at = away;
     }
     sim.schedule.freeze(node, 0);
@@ -345,9 +351,14 @@ struct SimStates {
     sim: Arc<Sim>,
     node: usize,
     life: u64,
+    spool: SimDisk,
 }
 
 impl States for SimStates {
+    fn spool(&self) -> Option<Arc<dyn Disk>> {
+        Some(Arc::new(self.spool.clone()))
+    }
+
     fn fetch(&self, holder: u64, at_least: Position) -> io::Result<Box<dyn Read + Send>> {
         let sim = &self.sim;
         let holder = holder as usize;
@@ -448,6 +459,9 @@ struct PipeWriter {
 impl Write for PipeWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let schedule = &self.sim.schedule;
+        if self.sim.setting.line_ns > 0 {
+            schedule.sleep_until(schedule.now() + self.sim.setting.line_ns);
+        }
         loop {
             if lock(&self.pipe.state).is_closed {
                 return Err(io::ErrorKind::BrokenPipe.into());

@@ -108,6 +108,10 @@ impl TotalOrder for SimOrder {
         self.with(|life| life.order.resume(after))
     }
 
+    fn follow(&self, after: Position) -> Result<(), OrderError> {
+        self.with(|life| life.order.follow(after))
+    }
+
     fn barrier(&self, patience: Duration) -> Result<Position, OrderError> {
         let submission = self.with(|life| life.order.begin_barrier())?;
         let placed = self.wait(patience, |life| life.changed, |life| Ok(life.order.take_barrier(submission)));

@@ -6,6 +6,7 @@ use crate::nodes::{self, Node};
 use crate::orders::Orders;
 use crate::setting::Setting;
 use env::Randomness;
+use env::time::Duration;
 use sim::cluster::{next_at, run_due};
 use sim::{NetworkOptions, Outcome, SECOND, Schedule, Trace, Violation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -218,6 +219,30 @@ pub fn reads_and_a_power_failure(seed: u64) -> Outcome {
         finish(sim, tables);
     })
     .0
+}
+
+/// A node comes back to two others that serve their clients without a pause, and keep little. It gets a state in a time in which they
+/// forget many times over what they have ordered, and serves.
+pub fn a_state_takes_long_under_load(seed: u64) -> Outcome {
+    let mut randomness = Randomness::from_seed(seed);
+    let mut setting = Setting::draw(&mut randomness);
+    (setting.faults, setting.voters, setting.learners, setting.clients) = (crate::setting::Faults::None, 3, 0, 6);
+    let replica = &mut setting.replica;
+    (replica.replicas, replica.span, replica.batch_bytes, replica.window) = (3, 64, 400, 16);
+    (replica.snapshot_bytes, replica.undone_batches) = (1_000, 256);
+    setting.limits.kept_bytes = 4 << 10;
+    // Clients that come to the node do not wait there for long.
+    setting.options.catch_up = Duration::from_secs(1);
+    (setting.think_ns, setting.network.in_order, setting.line_ns) = (sim::MILLISECOND, true, 200 * sim::MILLISECOND);
+    judged(run(setting, randomness, 0, |sim| {
+        let tables = nodes::create_tables(sim);
+        clients::start(sim, tables);
+        nodes::send_away(sim, 2);
+        sim.schedule.sleep_until(sim.schedule.now() + 2 * SECOND);
+        nodes::start_all(sim);
+        let _ = nodes::await_current(sim, 2, 20 * SECOND);
+        finish(sim, tables);
+    }))
 }
 
 /// Two nodes of three go on over a bad network, by few instances at a time. The one with all rows is lost when the other one has to fetch

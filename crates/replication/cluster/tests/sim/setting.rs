@@ -67,6 +67,8 @@ pub struct Setting {
     pub segment_bytes: u64,
     pub piece_bytes: usize,
     pub short_bytes: u64,
+    /// How long a holder of a state takes for each line that it sends; drawn by no run.
+    pub line_ns: u64,
     /// By how many parts in a million clocks run fast or slow, at most. Each life of a node has another clock.
     pub drift_ppm: u64,
     /// Keys of the registers.
@@ -104,6 +106,7 @@ impl Setting {
             // Only a stream keeps pieces in order.
             piece_bytes: if in_order { *one_of(randomness, &[16, 100, 1 << 20]) } else { 1 << 20 },
             short_bytes: *one_of(randomness, &[100, 1 << 20]),
+            line_ns: 0,
             drift_ppm: *one_of(randomness, &[0, 100, 50_000, 400_000]),
             keys: *one_of(randomness, &[4, 12, 60]),
             loses_a_node: randomness.chance(1, 3),
