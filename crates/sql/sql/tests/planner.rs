@@ -331,10 +331,51 @@ fn lists_are_joins_where_null_allows_it() {
     for stays in [
         "SELECT * FROM a WHERE x NOT IN (SELECT c.x FROM c WHERE c.a_id < a.id)",
         "SELECT * FROM a WHERE (x, id) NOT IN (SELECT x, x FROM b)",
-        "SELECT * FROM a WHERE x IN (SELECT b.x FROM b) OR x = 3",
+        "SELECT (x, id) IN (SELECT x, x FROM b) FROM a",
+        "SELECT coalesce(x IN (SELECT x FROM b), true) FROM a",
+        "SELECT 10 / x IN (SELECT x FROM b) FROM a",
+        "SELECT EXISTS (SELECT FROM b) FROM a",
+        "SELECT EXISTS (SELECT FROM c WHERE c.x < a.x) FROM a",
+        "SELECT EXISTS (SELECT FROM c WHERE c.a_id = a.id AND c.x = 10 / a.x) FROM a",
+        "SELECT CASE WHEN x > 1 THEN 1 WHEN x IN (SELECT x FROM b) THEN 2 END FROM a",
+        "SELECT x IN (SELECT x FROM b) FROM a WHERE id = 3",
+        "SELECT EXISTS (SELECT FROM c WHERE c.b_id = a.id) FROM a WHERE id < 3",
     ] {
         has_no(&mut client, stays, "Join");
     }
+}
+
+/// Below OR, and in a select list, the answer of EXISTS or IN is a column that a join makes.
+#[test]
+fn answers_of_subqueries_are_marks() {
+    let mut client = client();
+    let marks = ["Hash Mark Join", "Null Aware: true"];
+    has(
+        &mut client,
+        "SELECT * FROM a WHERE x IN (SELECT b.x FROM b) OR x = 3",
+        &[marks[0], "Filter: (mark1 OR (a.x = 3))"],
+    );
+    has(&mut client, "SELECT x IN (SELECT b.x FROM b) FROM a", &marks);
+    has(&mut client, "SELECT * FROM a WHERE x NOT IN (SELECT b.x FROM b) OR x = 3", &marks);
+    for query in [
+        "SELECT * FROM a WHERE x IN (SELECT b.x FROM b) OR x = 3",
+        "SELECT * FROM a WHERE id NOT IN (SELECT b.id FROM b) OR x = 3",
+        "SELECT EXISTS (SELECT FROM c WHERE c.a_id = a.id AND c.x > a.x) FROM a",
+        "SELECT CASE WHEN x IN (SELECT x FROM b) THEN 2 END FROM a",
+        "SELECT x IN (SELECT c.x FROM c WHERE c.a_id = a.id) FROM a",
+        "SELECT (id, x) IN (SELECT id, id FROM b) FROM a WHERE x = 3 OR (id, x) IN (SELECT id, x FROM b)",
+    ] {
+        has(&mut client, query, &[marks[0]]);
+        has_no(&mut client, query, "SubPlan");
+        has_no(&mut client, query, marks[1]);
+    }
+    // A row of its own order keeps it.
+    let ordered = "SELECT id, EXISTS (SELECT FROM c WHERE c.a_id = a.id) FROM a ORDER BY id";
+    has(&mut client, ordered, &[marks[0], "Index Scan using a_pkey"]);
+    has_no(&mut client, ordered, "Sort");
+    client.run("UPDATE a SET x = -1 WHERE x = 3 OR id IN (SELECT id FROM b WHERE b.x < 3)");
+    client.run("DELETE FROM a WHERE x = 5 OR EXISTS (SELECT FROM b WHERE b.id = a.id AND b.x BETWEEN 7 AND 9)");
+    assert_eq!(client.show("SELECT count(*), sum(x) FROM a"), format!("296|{}", 300 * 301 / 2 - 3 - 5 - 24 - 6));
 }
 
 /// What a subquery computes behind its conditions is not computed for rows that they exclude.

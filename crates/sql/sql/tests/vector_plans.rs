@@ -248,3 +248,49 @@ fn not_in_minds_null() {
         }
     }
 }
+
+/// EXISTS and IN whose answer is a part of an expression are true, false or NULL as in PostgreSQL, over batches and row by row, with much
+/// memory and with little.
+#[test]
+fn marks_are_the_answers_of_subqueries() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        client.run(
+            "CREATE TABLE l (id int PRIMARY KEY, x int, k int); CREATE TABLE r (y int, k int); \
+             INSERT INTO l SELECT g, nullif(g % 500, 7), g % 5 FROM generate_series(1, 5000) g; \
+             INSERT INTO r SELECT g, g % 4 FROM generate_series(1, 400) g; INSERT INTO r VALUES (NULL, 0), (3, NULL)",
+        );
+        // Of 5,000 rows ten have NULL, and 990 a value that is not listed.
+        for (mark, expected) in [
+            ("x IN (SELECT y FROM r WHERE y IS NOT NULL)", [4000 - 10, 1000, 10]),
+            ("x IN (SELECT y FROM r)", [3990, 0, 1010]),
+            ("x NOT IN (SELECT y FROM r)", [0, 3990, 1010]),
+            ("x IN (SELECT y FROM r WHERE y > 1000)", [0, 5000, 0]),
+            ("x IN (SELECT y FROM r WHERE y IS NULL)", [0, 0, 5000]),
+            ("EXISTS (SELECT FROM r WHERE r.y = l.x)", [3990, 1010, 0]),
+            ("NOT EXISTS (SELECT FROM r WHERE r.y = l.x)", [1010, 3990, 0]),
+            ("EXISTS (SELECT FROM r WHERE r.y = l.x AND r.k < l.k)", [2000, 3000, 0]),
+            // By 4 as by 5 four of twenty leave the same. NULL is in the list of 0, and that of 4 is empty.
+            ("x IN (SELECT y FROM r WHERE r.k = l.k)", [800, 3390, 810]),
+            ("(x IN (SELECT y FROM r)) IS NULL", [1010, 3990, 0]),
+        ] {
+            let counts = "count(*) FILTER (WHERE m), count(*) FILTER (WHERE NOT m), count(*) FILTER (WHERE m IS NULL)";
+            let query = format!("SELECT {counts} FROM (SELECT {mark} AS m FROM l) q");
+            let below_or = format!("SELECT count(*) FROM l WHERE id = 0 OR {mark}");
+            for settings in ["off", "force", "force; SET work_mem = '64kB'"] {
+                client.run(&format!("SET enable_vectors = {settings}"));
+                assert_eq!(
+                    client.show(&query),
+                    expected.map(|count| count.to_string()).join("|"),
+                    "{settings}: {query}"
+                );
+                assert_eq!(client.show(&below_or), expected[0].to_string(), "{settings}: {below_or}");
+                client.run("RESET work_mem");
+            }
+            for query in [&query, &below_or] {
+                let plan = client.show(&format!("EXPLAIN {query}"));
+                assert!(plan.contains("Vectors") && plan.contains("Hash Mark Join"), "{query}: {plan}");
+            }
+        }
+    }
+}

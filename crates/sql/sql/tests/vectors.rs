@@ -285,7 +285,15 @@ fn query(random: &mut Random) -> String {
                     "select count(*), sum(id) from t where {value} {not}in (select k.{of} from {table}{few})"
                 );
             }
-            format!("select count(*), sum(id) from t where {not}exists (select from {table} where {on})")
+            match random.below(3) {
+                0 => format!(
+                    "select s, {not}exists (select from {table} where {on}) as m, count(*) from t{condition} group by 1, 2"
+                ),
+                1 => format!(
+                    "select count(*), sum(id) from t where s = 3 or {not}exists (select from {table} where {on})"
+                ),
+                _ => format!("select count(*), sum(id) from t where {not}exists (select from {table} where {on})"),
+            }
         }
         6 => {
             let window = random.pick(&[
@@ -706,7 +714,22 @@ fn subquery(random: &mut Random) -> String {
     let few = random.pick(&["t.id < 900", "t.id % 3 = 0", "t.a > 30", "t.x is not null"]);
     let not = random.pick(&["", "not "]);
     let (left, right) = [("t.a", "k.a"), ("t.x", "k.x"), ("(t.a, t.x)", "k.a, k.x"), ("t.s", "k.a")][random.below(4)];
-    match random.below(9) {
+    let listed = {
+        let where_k =
+            random.pick(&["", " where k.a > 0 and k.x > ''", " where k.q > 30 and k.a <> 5", " where k.q > 90"]);
+        format!("{left} {not}in (select {right} from k{where_k})")
+    };
+    let asked = {
+        let on =
+            random.pick(&["k.a = t.a", "k.x = t.x and k.q < 30", "k.a = t.s and k.a > 1", "k.a = t.a and k.q > t.p"]);
+        let by_list = format!("{left} {not}in (select {right} from k where {on})");
+        if random.one_in(2) { by_list } else { format!("{not}exists (select from k where {on})") }
+    };
+    match random.below(13) {
+        9 => format!("select count(*), sum(t.id) from t where {few} and (t.s = 2 or {listed})"),
+        10 => format!("select count(*), sum(t.id) from t where {few} and (t.s = 2 and {listed} or not {asked})"),
+        11 => format!("select t.id, {listed}, {asked} from t where {few} order by 1"),
+        12 => format!("select t.a, count(*), sum(case when {asked} then 1 else 2 end) from t where {few} group by 1"),
         0 => format!("select t.id, {scalar} from t where {few} order by 1"),
         1 => format!("select count(*), sum(t.id) from t where {few} and {scalar} > 3"),
         2 => format!("select count(*), sum(t.id) from t where {few} and (t.s = 2 or {scalar} is null)"),
@@ -753,7 +776,7 @@ fn random_subqueries_have_one_answer() {
             client
         });
         let mut joined = 0;
-        for _ in 0..40 {
+        for _ in 0..60 {
             let query = subquery(&mut random);
             let expected = answer(&mut off, &query);
             assert!(answer(&mut force, &query) == expected, "seed {seed}: {query}");
@@ -761,7 +784,7 @@ fn random_subqueries_have_one_answer() {
             joined += usize::from(plan.contains("Join") && !plan.contains("SubPlan"));
             answered.push((query, expected));
         }
-        assert!(joined > 10, "only {joined} of 40 queries are joins");
+        assert!(joined > 10, "only {joined} of 60 queries are joins");
     }
     compare_with_postgresql(&answered, rows, seed as usize);
 }

@@ -18,6 +18,7 @@ use mark::Marks;
 use narrow::Sides;
 use pgtypes::Type;
 use std::sync::Arc;
+use unknown::Found;
 
 pub use build::{Builder, Built};
 pub use narrow::{NarrowJoin, Read};
@@ -37,6 +38,23 @@ pub enum JoinKind {
     /// Those that are known to equal no built row, by the one key that there is: NOT IN. NULL on either side is unknown, unless nothing was
     /// built. The probing side is the left one.
     NotIn,
+    /// All, each with whether it has a partner, behind its columns: whether the condition is true for a built row with its keys, or else
+    /// unknown for one. The probing side is the left one.
+    Mark,
+    /// The same of IN: by the one key that there is, where NULL counts as it does in [`JoinKind::NotIn`].
+    MarkIn,
+}
+
+impl JoinKind {
+    /// Returns whether a key that equals none is not known to, where one of both is NULL.
+    pub fn is_null_aware(self) -> bool {
+        matches!(self, JoinKind::NotIn | JoinKind::MarkIn)
+    }
+
+    /// Returns whether all rows of the probing side stay, with a mark.
+    pub fn is_mark(self) -> bool {
+        matches!(self, JoinKind::Mark | JoinKind::MarkIn)
+    }
 }
 
 /// What a join does.
@@ -154,7 +172,7 @@ impl Table {
         // Without a further condition, rows without a partner come between those that have one.
         let is_decided = rule.condition.is_none();
         let asks_only = self.join.asks_only();
-        let mut met = vec![false; if rule.kind == JoinKind::Inner { 0 } else { batch.rows }];
+        let mut found = Found::new(rule, batch.rows);
         let (mut probing, mut built) = (Vec::new(), Vec::new());
         if !(is_decided && asks_only) {
             (probing, built) = (Vec::with_capacity(batch.rows), Vec::with_capacity(batch.rows));
@@ -168,7 +186,7 @@ impl Table {
                 continue;
             };
             if is_decided && asks_only {
-                met[row] = true;
+                found.met[row] = true;
                 continue;
             }
             let Some(chains) = &part.chains else {
@@ -182,14 +200,18 @@ impl Table {
                 built.push(part.place(partner));
                 partner = chains.next[partner as usize];
                 if probing.len() >= 4 * BATCH_ROWS {
-                    self.pairs(batch, (probing, built), &mut met, emit)?;
+                    self.pairs(batch, (probing, built), &mut found, emit)?;
                     (probing, built) = (Vec::new(), Vec::new());
                 }
             }
         }
-        self.pairs(batch, (probing, built), &mut met, emit)?;
+        self.pairs(batch, (probing, built), &mut found, emit)?;
+        if rule.kind.is_mark() {
+            return emit(self.marked(batch, &keys, found));
+        }
+        let met = &found.met;
         let stays = |row: usize| match rule.kind {
-            JoinKind::Inner => false,
+            JoinKind::Inner | JoinKind::Mark | JoinKind::MarkIn => false,
             JoinKind::Outer => !is_decided && !met[row],
             JoinKind::Semi => met[row],
             JoinKind::Anti => !met[row],
@@ -224,21 +246,25 @@ impl Table {
         &self,
         batch: &Batch,
         (mut probing, mut built): (Vec<u32>, Vec<u32>),
-        met: &mut [bool],
+        found: &mut Found,
         emit: &mut dyn FnMut(Batch) -> Result<(), E>,
     ) -> Result<(), E> {
         if probing.is_empty() {
             return Ok(());
         }
         if let Some(condition) = &self.join.rule.condition {
-            let selected = condition.selected(&self.joined(batch, (&probing, &built), &self.join.compared))?;
+            let compared = self.joined(batch, (&probing, &built), &self.join.compared);
+            if self.join.rule.kind == JoinKind::Mark {
+                return Ok(found.note(condition, &compared, &probing)?);
+            }
+            let selected = condition.selected(&compared)?;
             let chosen = |rows: &[u32]| selected.iter().map(|at| rows[*at as usize]).collect::<Vec<u32>>();
             if selected.len() < probing.len() {
                 (probing, built) = (chosen(&probing), chosen(&built));
             }
         }
-        if !met.is_empty() {
-            probing.iter().for_each(|row| met[*row as usize] = true);
+        if !found.met.is_empty() {
+            probing.iter().for_each(|row| found.met[*row as usize] = true);
         }
         if self.join.asks_only() || probing.is_empty() {
             return Ok(());

@@ -255,6 +255,7 @@ fn joins_keep_what_their_kind_says() {
         let types = match kind {
             JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn => vec![Type::INT8; 2],
             JoinKind::Inner | JoinKind::Outer => vec![Type::INT8; 4],
+            JoinKind::Mark | JoinKind::MarkIn => vec![Type::INT8, Type::INT8, Type::BOOL],
         };
         // Both sides read the one source: the built one first, to its end.
         let mut host = Twice(numbers(None));
@@ -266,9 +267,10 @@ fn joins_keep_what_their_kind_says() {
         }
         rows
     };
-    let found = [JoinKind::Inner, JoinKind::Outer, JoinKind::Semi, JoinKind::Anti, JoinKind::NotIn].map(joined);
+    let found =
+        [JoinKind::Inner, JoinKind::Outer, JoinKind::Semi, JoinKind::Anti, JoinKind::NotIn, JoinKind::Mark].map(joined);
     // One of the groups is that of NULL.
-    assert_eq!(found, [9, 10, 9, 1, 0]);
+    assert_eq!(found, [9, 10, 9, 1, 0, 10]);
 }
 
 /// Starts again behind its end.

@@ -222,13 +222,18 @@ fn joined(kind: JoinKind, has_condition: bool, is_swapped: bool) -> Operator {
         keeps_order: false,
     };
     let width = if matches!(kind, JoinKind::Inner | JoinKind::Outer) { 2 } else { 1 };
-    Operator::new(Kind::Join(Box::new(source(0)), Box::new(source(1)), Arc::new(rule)), TYPES.repeat(width))
+    let mut types = TYPES.repeat(width);
+    types.extend(kind.is_mark().then_some(Type::BOOL));
+    Operator::new(Kind::Join(Box::new(source(0)), Box::new(source(1)), Arc::new(rule)), types)
 }
 
 #[test]
 fn joins_of_all_kinds_find_the_same_partners() {
-    for kind in [JoinKind::Inner, JoinKind::Outer, JoinKind::Semi, JoinKind::Anti] {
+    for kind in [JoinKind::Inner, JoinKind::Outer, JoinKind::Semi, JoinKind::Anti, JoinKind::Mark] {
         for (has_condition, is_swapped) in [(false, false), (true, false), (true, true)] {
+            if kind.is_mark() && is_swapped {
+                continue;
+            }
             let joined = || joined(kind, has_condition, is_swapped);
             same_rows(both(joined, 1, 512 << 10));
             if !has_condition {
@@ -238,15 +243,15 @@ fn joins_of_all_kinds_find_the_same_partners() {
     }
 }
 
-/// NOT IN over texts of the second source. `is_known`: those that are no NULL; `most`: of the rows with lesser numbers.
-fn not_in(is_known: bool, most: i64) -> Operator {
+/// IN or NOT IN over texts of the second source. `is_known`: those that are no NULL; `most`: of the rows with lesser numbers.
+fn listed(kind: JoinKind, is_known: bool, most: i64) -> Operator {
     let few = Expression::compare(Comparison::Less, column(0), Expression::constant(&Datum::Int8(most), Type::INT8));
     let condition = match is_known {
         true => Expression::and(vec![few, Expression::negated(Expression::is_null(column(1)))]),
         false => few,
     };
     let rule = JoinRule {
-        kind: JoinKind::NotIn,
+        kind,
         probe: vec![column(1)],
         build: vec![column(1)],
         condition: None,
@@ -255,25 +260,43 @@ fn not_in(is_known: bool, most: i64) -> Operator {
         keeps_order: false,
     };
     let built = Operator::new(Kind::Filter(Box::new(source(1)), condition), TYPES.to_vec());
-    Operator::new(Kind::Join(Box::new(source(0)), Box::new(built), Arc::new(rule)), TYPES.to_vec())
+    let types = TYPES.into_iter().chain(kind.is_mark().then_some(Type::BOOL)).collect();
+    Operator::new(Kind::Join(Box::new(source(0)), Box::new(built), Arc::new(rule)), types)
 }
 
 /// Each part of the keys knows whether NULL is in another, and whether another has rows.
 #[test]
-fn not_in_knows_all_parts() {
+fn lists_know_all_parts() {
     let is_null = |number: &usize| number * 7919 % 10_007 % 50 == 7;
     let text = |number: usize| number * 7919 % 10_007 % 5000;
-    let listed: BTreeSet<usize> = (0..4000).filter(|number| !is_null(number)).map(text).collect();
-    let others = (0..ROWS).filter(|number| !is_null(number) && !listed.contains(&text(*number))).count();
-    assert!(others > 1000);
+    let of_list: BTreeSet<usize> = (0..4000).filter(|number| !is_null(number)).map(text).collect();
+    let others = (0..ROWS).filter(|number| !is_null(number) && !of_list.contains(&text(*number))).count();
+    let nulls = (0..ROWS).filter(is_null).count();
+    assert!(others > 1000 && nulls > 100);
     for workers in [0, 2] {
         for (is_known, most, expected) in [(true, 4000, others), (false, 4000, 0)] {
-            let (found, held) = both(|| not_in(is_known, most), workers, 64 << 10);
+            let (found, held) = both(|| listed(JoinKind::NotIn, is_known, most), workers, 64 << 10);
             assert_eq!((found.len(), held.len()), (expected, expected));
             same_rows((found, held));
         }
-        let host = Numbers { next: [0, 0], files: None, workers };
-        assert_eq!(rows(not_in(false, -1), host).expect("no error").len(), ROWS);
+        let host = || Numbers { next: [0, 0], files: None, workers };
+        assert_eq!(rows(listed(JoinKind::NotIn, false, -1), host()).expect("no error").len(), ROWS);
+        // The marks: in the list, not in it, unknown.
+        let equal = ROWS - others - nulls;
+        for (is_known, most, expected) in
+            [(true, 4000, [equal, others, nulls]), (false, 4000, [equal, 0, others + nulls]), (false, -1, [0, ROWS, 0])]
+        {
+            let count = |rows: &[String]| {
+                ["Bool(true)]", "Bool(false)]", "Null]"].map(|end| rows.iter().filter(|row| row.ends_with(end)).count())
+            };
+            let marked = || listed(JoinKind::MarkIn, is_known, most);
+            assert_eq!(count(&rows(marked(), host()).expect("no error")), expected);
+            if most > 0 {
+                let (found, held) = both(marked, workers, 64 << 10);
+                assert_eq!(count(&found), expected);
+                same_rows((found, held));
+            }
+        }
     }
 }
 
@@ -287,13 +310,15 @@ fn columns_that_nobody_reads_change_no_others() {
     let types = || made().iter().map(Expression::data_type).collect();
     let projected = || Operator::new(Kind::Project(Box::new(filtered()), made()), types());
     let numbers = || grouped(vec![column(1), column(0)], vec![call("max", &[column(3)]), call("count", &[])]);
-    let operators: [&dyn Fn() -> Operator; 9] = [
+    let operators: [&dyn Fn() -> Operator; 11] = [
         &|| joined(JoinKind::Inner, false, false),
         &|| joined(JoinKind::Inner, true, true),
         &|| joined(JoinKind::Outer, true, false),
         &|| joined(JoinKind::Outer, false, true),
         &|| joined(JoinKind::Semi, true, false),
         &|| joined(JoinKind::Anti, false, false),
+        &|| joined(JoinKind::Mark, true, false),
+        &|| listed(JoinKind::MarkIn, false, 4000),
         &filtered,
         &projected,
         &numbers,

@@ -281,8 +281,8 @@ fn threads_build_one_table() {
                     keeps_order: false,
                 };
                 let types = match kind {
-                    JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn => TYPES.to_vec(),
                     JoinKind::Inner | JoinKind::Outer => [TYPES, TYPES].concat(),
+                    _ => TYPES.to_vec(),
                 };
                 let join = Operator::new(Kind::Join(probing, Box::new(source(1)), Arc::new(rule)), types.clone());
                 // A sort on top leaves the order free.

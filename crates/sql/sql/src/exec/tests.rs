@@ -48,6 +48,7 @@ fn joins_of_every_kind() {
         (JoinKind::Semi, "2 2"),
         (JoinKind::Anti, "1 "),
         (JoinKind::NotIn, ""),
+        (JoinKind::MarkIn, "1| 2|t 2|t |"),
     ];
     let mut fixture = Fixture::new();
     for (kind, expected) in cases {
@@ -63,6 +64,21 @@ fn joins_of_every_kind() {
         };
         assert_eq!(fixture.show(&hashed), expected, "{kind:?} by hash");
     }
+}
+
+/// The condition of a mark join decides among the rows of equal keys; the keys themselves are equal or not.
+#[test]
+fn marks_are_true_false_or_unknown() {
+    let left =
+        values(&[&[Some(1), Some(5)], &[Some(1), None], &[Some(2), Some(5)], &[Some(3), None], &[None, Some(5)]]);
+    let right = values(&[&[Some(1), Some(5)], &[Some(2), Some(6)], &[Some(2), None], &[None, Some(5)]]);
+    let mut plan = join(JoinKind::Mark, left, right, Some(equal(column(1), column(3))));
+    let Plan::Join(operator) = &mut plan else { panic!("a join") };
+    operator.equalities = vec![(column(0), column(0))];
+    assert_eq!(Fixture::new().show(&plan), "1|5|t 1|| 2|5| 3||f |5|f");
+    let Plan::Join(operator) = &mut plan else { panic!("a join") };
+    operator.condition = None;
+    assert_eq!(Fixture::new().show(&plan), "1|5|t 1||t 2|5|t 3||f |5|f");
 }
 
 /// The right side does not fit into the statement's memory, the left side does: it becomes the build side.
@@ -105,7 +121,12 @@ fn lateral_joins_see_the_left_row() {
     let right =
         filter(values(&[&[Some(1)], &[Some(2)], &[Some(3)]]), compare(Comparison::Less, column(0), outer(1, 0)));
     let left = values(&[&[Some(1)], &[Some(3)]]);
-    for (kind, expected) in [(JoinKind::Inner, "3|1 3|2"), (JoinKind::Left, "1| 3|1 3|2"), (JoinKind::Anti, "1")] {
+    for (kind, expected) in [
+        (JoinKind::Inner, "3|1 3|2"),
+        (JoinKind::Left, "1| 3|1 3|2"),
+        (JoinKind::Anti, "1"),
+        (JoinKind::Mark, "1|f 3|t"),
+    ] {
         let mut plan = join(kind, left.clone(), right.clone(), None);
         if let Plan::Join(join) = &mut plan {
             join.lateral = true;

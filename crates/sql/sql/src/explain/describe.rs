@@ -339,6 +339,7 @@ impl<'c> Describer<'c> {
             JoinKind::Full => " Full",
             JoinKind::Semi => " Semi",
             JoinKind::Anti | JoinKind::NotIn => " Anti",
+            JoinKind::Mark | JoinKind::MarkIn => " Mark",
         };
         let mut node = Node::new(match (hash, kind) {
             (true, kind) => format!("Hash{kind} Join"),
@@ -361,7 +362,7 @@ impl<'c> Describer<'c> {
             let text = if conditions.len() > 1 { format!("({all})") } else { all };
             node.properties.push(("Hash Cond", text.into()));
         }
-        if join.kind == JoinKind::NotIn {
+        if join.kind.is_null_aware() {
             node.properties.push(("Null Aware", "true".to_owned().into()));
         }
         if let Some(condition) = &join.condition {
@@ -374,8 +375,12 @@ impl<'c> Describer<'c> {
             (false, true) => right,
         };
         node.inputs.splice(0..0, [left, right]);
-        if !join.kind.asks_only() {
+        if join.kind.shows_right() {
             names = both;
+        } else if join.kind.is_mark() {
+            names.resize(join.left_width, String::new());
+            let before = names.iter().filter(|name| name.starts_with("mark")).count();
+            names.push(format!("mark{}", before + 1));
         }
         (node, names)
     }

@@ -367,7 +367,8 @@ impl Range {
 fn with_searches(mut operator: Join, goal: Option<f64>, facts: &Facts<'_>) -> Join {
     // Sorts below a join are asked for everything; the rows of its left side are asked for as its own are.
     operator.left = choose(operator.left, goal, facts);
-    let kind = matches!(operator.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Semi | JoinKind::Anti);
+    use JoinKind::{Anti, Inner, Left, Mark, Semi};
+    let kind = matches!(operator.kind, Inner | Left | Semi | Anti | Mark);
     if kind && !operator.lateral && !operator.equalities.is_empty() && is_search_cheaper(&operator, goal, facts) {
         match searched(operator, facts) {
             Ok(operator) => return operator,

@@ -76,7 +76,7 @@ fn step(plan: &mut Plan, wanted: Option<BTreeSet<usize>>, facts: &Facts<'_>) {
             let mut both = BTreeSet::new();
             join.condition.iter().for_each(|condition| collect(condition, &mut both));
             let mut left = wanted.clone();
-            let mut right = if join.kind.asks_only() { Some(BTreeSet::new()) } else { wanted };
+            let mut right = if join.kind.shows_right() { wanted } else { Some(BTreeSet::new()) };
             if let Some(left) = &mut left {
                 left.extend(&both);
                 left.retain(|column| *column < width);

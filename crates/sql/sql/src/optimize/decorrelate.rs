@@ -2,13 +2,14 @@
 //!
 //! EXISTS is a semi-join, NOT EXISTS an anti-join. So is IN, correlated or not: as a condition of its own, an unknown result drops the
 //! row as a false one does. NOT IN keeps a row only if every comparison is false; an unknown one drops it: a null-aware anti-join, unless
-//! nothing may be NULL. `grouped.rs` turns a scalar
-//! subquery over an aggregate into a join with groups. `null.rs` finds columns that are never NULL.
+//! nothing may be NULL. Below OR and in a select list they are mark joins, which make the answer a column (`marked.rs`). `grouped.rs` turns
+//! a scalar subquery over an aggregate into a join with groups. `null.rs` finds columns that are never NULL.
 //!
 //! A subquery's conditions may then be evaluated for rows that no outer row asks for, as SQL leaves their order open. What SQL
 //! evaluates behind the conditions only, the arguments of aggregates and the select list of IN, must not fail for any row (`total.rs`).
 
 mod grouped;
+mod marked;
 mod null;
 mod total;
 
@@ -60,6 +61,7 @@ fn step(mut plan: Plan, of: Use, facts: &Facts<'_>) -> Plan {
         Plan::Filter { input, condition } => filter(*input, condition, Use { rows, ..of }, facts),
         Plan::Project { input, mut columns } => {
             let input = grouped::replace(*input, &mut columns, Use { rows, ..of }, facts);
+            let input = marked::replace(input, (&mut columns, false), Use { rows, ..of }, facts);
             Plan::Project { input: Box::new(input), columns }
         }
         plan => plan,
@@ -87,17 +89,19 @@ fn filter(mut input: Plan, condition: Expr, of: Use, facts: &Facts<'_>) -> Plan 
             None => rest.push(conjunct),
         }
     }
-    let has_scalar = |conjunct: &Expr| conjunct.any(|part| part.subquery().is_some_and(grouped::can_be));
-    let (mut with_scalars, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(has_scalar);
+    let can_be = |subquery: &Subquery| grouped::can_be(subquery) || marked::can_be(subquery);
+    let has_value = |conjunct: &Expr| conjunct.any(|part| part.subquery().is_some_and(can_be));
+    let (mut with_values, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(has_value);
     let mut plan = filtered(input, rest);
     for pulled in joins {
         plan = pulled.joined(plan, facts);
     }
-    if with_scalars.is_empty() {
+    if with_values.is_empty() {
         return plan;
     }
     let types = facts.types(&plan);
-    let plan = filtered(grouped::replace(plan, &mut with_scalars, of, facts), with_scalars);
+    let plan = grouped::replace(plan, &mut with_values, of, facts);
+    let plan = filtered(marked::replace(plan, (&mut with_values, true), of, facts), with_values);
     if plan.width(facts) == width {
         return plan;
     }
@@ -176,20 +180,7 @@ impl Pulled {
 
     /// IN over a subquery that does not refer to the current row.
     fn listed(subquery: &Subquery, kind: JoinKind, input: &Plan, facts: &Facts<'_>) -> Option<Pulled> {
-        let SubqueryKind::Quantified { left, .. } = &subquery.kind else { return None };
-        let types = facts.types(&subquery.plan);
-        let comparable = |(value, of): (&Expr, &Type)| {
-            value.data_type == *of && !of.is_row() && *of != Type::RECORD && !columns_of(value).is_empty()
-        };
-        if left.len() != types.len() || !left.iter().zip(&types).all(comparable) {
-            return None;
-        }
-        let column = |at: usize| Expr::column(at, types[at], Modifier::NONE);
-        let equal = |(at, value): (usize, &Expr)| Some(equal(inward(value)?, column(at)));
-        let equal = left.iter().enumerate().map(equal).collect::<Option<Vec<_>>>()?;
-        let is_known =
-            |(at, value): (usize, &Expr)| is_never_null(input, value) && is_never_null(&subquery.plan, &column(at));
-        let known = left.iter().enumerate().map(is_known).collect::<Vec<_>>();
+        let (equal, known) = listed(subquery, input, facts)?;
         let (kind, conditions) = match kind {
             JoinKind::Anti => not_in(equal, &known)?,
             kind => (kind, equal),
@@ -249,19 +240,47 @@ impl Pulled {
         {
             (equalities, conditions) = (vec![pair], Vec::new());
         }
-        Plan::Join(Box::new(Join {
-            kind: self.kind,
-            left,
-            right: self.plan,
-            condition: join(conditions),
-            lateral: false,
-            left_width,
-            right_width,
-            equalities,
-            keeps_order: false,
-            builds_left: false,
-        }))
+        joined(self.kind, (left, left_width), (self.plan, right_width), (equalities, join(conditions)))
     }
+}
+
+/// A join of two plans of these widths.
+fn joined(
+    kind: JoinKind,
+    (left, left_width): (Plan, usize),
+    (right, right_width): (Plan, usize),
+    (equalities, condition): (Vec<(Expr, Expr)>, Option<Expr>),
+) -> Plan {
+    Plan::Join(Box::new(Join {
+        kind,
+        left,
+        right,
+        condition,
+        lateral: false,
+        left_width,
+        right_width,
+        equalities,
+        keeps_order: false,
+        builds_left: false,
+    }))
+}
+
+/// The equalities of IN over a subquery that does not refer to the current row, and which of them are known to compare no NULL.
+fn listed(subquery: &Subquery, input: &Plan, facts: &Facts<'_>) -> Option<(Vec<Expr>, Vec<bool>)> {
+    let SubqueryKind::Quantified { left, .. } = &subquery.kind else { return None };
+    let types = facts.types(&subquery.plan);
+    let comparable = |(value, of): (&Expr, &Type)| {
+        value.data_type == *of && !of.is_row() && *of != Type::RECORD && !columns_of(value).is_empty()
+    };
+    if left.len() != types.len() || !left.iter().zip(&types).all(comparable) {
+        return None;
+    }
+    let column = |at: usize| Expr::column(at, types[at], Modifier::NONE);
+    let equal = |(at, value): (usize, &Expr)| Some(equal(inward(value)?, column(at)));
+    let is_known =
+        |(at, value): (usize, &Expr)| is_never_null(input, value) && is_never_null(&subquery.plan, &column(at));
+    let known = left.iter().enumerate().map(is_known).collect();
+    Some((left.iter().enumerate().map(equal).collect::<Option<_>>()?, known))
 }
 
 /// The join of NOT IN whose values are compared by these equalities, of which some are known to compare no NULL. `None`: several may be

@@ -445,6 +445,7 @@ fn join_rows(join: &Join, left: f64, right: f64, facts: &Facts<'_>) -> f64 {
         JoinKind::Right => inner.max(right),
         JoinKind::Full => inner.max(left).max(right),
         JoinKind::Semi => inner.min(left).max(1.0),
+        JoinKind::Mark | JoinKind::MarkIn => left,
         JoinKind::Anti | JoinKind::NotIn => (left - inner).max(left * 0.1).max(1.0),
     }
 }

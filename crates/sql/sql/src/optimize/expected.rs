@@ -25,7 +25,7 @@ fn width(plan: &Plan, facts: &Facts<'_>) -> usize {
         | Plan::Limit { input, .. }
         | Plan::Vectors { input, .. }
         | Plan::Lock { input, .. } => width(input, facts),
-        Plan::Join(join) if join.kind.asks_only() => width(&join.left, facts),
+        Plan::Join(join) if !join.kind.shows_right() => width(&join.left, facts) + usize::from(join.kind.is_mark()),
         Plan::Join(join) => width(&join.left, facts) + width(&join.right, facts),
         other => facts.types(other).into_iter().map(bytes).sum(),
     }

@@ -144,6 +144,8 @@ fn into_join(mut operator: Join, conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Pla
     let width = operator.left_width;
     let mut sides = Sides { left: Vec::new(), right: Vec::new(), both: Vec::new(), above: Vec::new() };
     let mut own = Vec::new();
+    // Of a mark join's condition it counts where it is unknown, too.
+    let whole = operator.condition.take_if(|_| operator.kind.is_mark());
     if let Some(condition) = operator.condition.take() {
         factor::conjuncts(condition, &mut own);
     }
@@ -158,7 +160,7 @@ fn into_join(mut operator: Join, conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Pla
     operator.left = push(operator.left, sides.left, facts);
     operator.right = push(operator.right, sides.right, facts);
     if operator.lateral {
-        operator.condition = join(sides.both);
+        operator.condition = whole.or_else(|| join(sides.both));
         return filtered(Plan::Join(Box::new(operator)), sides.above);
     }
     let mut rest = Vec::new();
@@ -168,7 +170,7 @@ fn into_join(mut operator: Join, conjuncts: Vec<Expr>, facts: &Facts<'_>) -> Pla
             None => rest.push(conjunct),
         }
     }
-    operator.condition = join(rest);
+    operator.condition = whole.or_else(|| join(rest));
     filtered(Plan::Join(Box::new(operator)), sides.above)
 }
 
@@ -222,10 +224,10 @@ enum Side {
 
 /// Returns whether a condition on one side of a join may be decided before it: the join's own (`own`), or one on its rows.
 fn may_go(kind: JoinKind, own: bool, side: Side) -> bool {
-    use JoinKind::{Anti, Inner, Left, NotIn, Right, Semi};
+    use JoinKind::{Anti, Inner, Left, Mark, MarkIn, NotIn, Right, Semi};
     match (side, own) {
         (Side::Left, true) => matches!(kind, Inner | Right | Semi),
-        (Side::Left, false) => matches!(kind, Inner | Left | Semi | Anti | NotIn),
+        (Side::Left, false) => matches!(kind, Inner | Left | Semi | Anti | NotIn | Mark | MarkIn),
         (Side::Right, true) => matches!(kind, Inner | Left | Semi | Anti),
         (Side::Right, false) => matches!(kind, Inner | Right),
     }

@@ -50,7 +50,7 @@ fn order(plan: &mut Plan, wanted: &[Wanted], few: bool) -> bool {
             below.collect::<Option<Vec<_>>>().is_some_and(|below| order(input, &below, few))
         }
         // Joins can keep the order of their left side.
-        Plan::Join(join) if matches!(join.kind, JoinKind::Inner | JoinKind::Left) || join.kind.asks_only() => {
+        Plan::Join(join) if matches!(join.kind, JoinKind::Inner | JoinKind::Left) || !join.kind.shows_right() => {
             let ordered =
                 wanted.iter().all(|wanted| column(&wanted.key).is_some_and(|column| column < join.left_width))
                     && order(&mut join.left, wanted, few);

@@ -27,6 +27,7 @@ pub fn origin<'p>(plan: &'p Plan, expression: &Expr) -> Option<(&'p Scan, usize)
                 _ => return None,
             },
             Plan::Join(join) if at < join.left_width => &join.left,
+            Plan::Join(join) if join.kind.is_mark() => return None,
             Plan::Join(join) => {
                 at -= join.left_width;
                 &join.right

@@ -27,9 +27,10 @@ impl Plan {
             }
             Plan::Join(join) => {
                 let mut types = join.left.output_types(ctes);
-                if !join.kind.asks_only() {
+                if join.kind.shows_right() {
                     types.extend(join.right.output_types(ctes));
                 }
+                types.extend(join.kind.is_mark().then_some(Type::BOOL));
                 types
             }
             Plan::Aggregate(aggregation) => {

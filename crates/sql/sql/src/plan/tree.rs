@@ -307,12 +307,32 @@ pub enum JoinKind {
     /// Left rows that are known to have no partner, without the right's columns: NOT IN. The join has one equality and no condition; that
     /// NULL equals something is unknown.
     NotIn,
+    /// All left rows, each with a boolean instead of the right's columns: whether the condition is true for a right row of which the
+    /// equalities hold, or else NULL if it is unknown for one.
+    Mark,
+    /// The same of IN: the join has one equality and no condition, and that NULL equals something is unknown.
+    MarkIn,
 }
 
 impl JoinKind {
     /// Returns whether the right side only decides which left rows stay.
     pub fn asks_only(self) -> bool {
         matches!(self, JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn)
+    }
+
+    /// Returns whether a boolean follows the left row's columns.
+    pub fn is_mark(self) -> bool {
+        matches!(self, JoinKind::Mark | JoinKind::MarkIn)
+    }
+
+    /// Returns whether NULL in the one equality leaves unknown whether it holds.
+    pub fn is_null_aware(self) -> bool {
+        matches!(self, JoinKind::NotIn | JoinKind::MarkIn)
+    }
+
+    /// Returns whether the right row's columns follow the left's.
+    pub fn shows_right(self) -> bool {
+        !self.asks_only() && !self.is_mark()
     }
 }
 

@@ -231,8 +231,7 @@ impl Translator<'_, '_> {
     }
 
     fn join(&mut self, join: &Join) -> Option<Kind> {
-        let is_not_in = join.kind == JoinKind::NotIn;
-        if join.lateral || join.equalities.is_empty() || is_not_in && !is_one_comparison(join) {
+        if join.lateral || join.equalities.is_empty() || join.kind.is_null_aware() && !is_one_comparison(join) {
             return None;
         }
         let kind = match join.kind {
@@ -241,6 +240,8 @@ impl Translator<'_, '_> {
             JoinKind::Semi => join::JoinKind::Semi,
             JoinKind::Anti => join::JoinKind::Anti,
             JoinKind::NotIn => join::JoinKind::NotIn,
+            JoinKind::Mark => join::JoinKind::Mark,
+            JoinKind::MarkIn => join::JoinKind::MarkIn,
             JoinKind::Full => return None,
         };
         let is_swapped = match join.kind {

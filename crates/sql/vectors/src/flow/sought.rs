@@ -33,7 +33,7 @@ impl Sought {
             JoinKind::Inner => true,
             JoinKind::Semi => true,
             JoinKind::Anti => rule.marks(),
-            JoinKind::Outer | JoinKind::NotIn => false,
+            JoinKind::Outer | JoinKind::NotIn | JoinKind::Mark | JoinKind::MarkIn => false,
         };
         let [key] = &rule.probe[..] else { return None };
         let is_integer = [Type::INT2, Type::INT4, Type::INT8].contains(&key.data_type());
@@ -99,6 +99,7 @@ pub(super) fn below_join(sought: &[Sought], rule: &JoinRule, probing_width: usiz
     let left = match (shows_both, rule.is_swapped) {
         (true, true) => rule.built.len(),
         (true, false) => probing_width,
+        (false, _) if rule.kind.is_mark() => probing_width,
         (false, _) => usize::MAX,
     };
     for sought in sought {
@@ -107,7 +108,7 @@ pub(super) fn below_join(sought: &[Sought], rule: &JoinRule, probing_width: usiz
         match is_left != rule.is_swapped {
             true => probing.push(side),
             // A row without a partner has NULL there, which is not sought, either: but it is another row.
-            false if rule.kind == JoinKind::Outer => {}
+            false if rule.kind == JoinKind::Outer || rule.kind.is_mark() => {}
             false => built.push(side),
         }
     }

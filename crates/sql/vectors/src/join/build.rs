@@ -54,7 +54,7 @@ impl Builder {
     /// Errors of the keys, and of temporary files.
     pub fn add(&mut self, batch: &Batch) -> Result<()> {
         let (mut keys, mut batch) = (Keys::of(batch, &self.join.rule.build)?, batch.clone());
-        if self.join.rule.kind == JoinKind::NotIn {
+        if self.join.rule.kind.is_null_aware() {
             self.join.seen.note(&keys);
         }
         // A row that nothing is equal to has no partner, and stays in an anti-join.

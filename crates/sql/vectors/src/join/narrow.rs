@@ -12,7 +12,9 @@ pub struct NarrowJoin {
     pub(super) shown: Sides,
     /// The columns that the condition is over.
     pub(super) compared: Sides,
-    /// What NOT IN has to know of the built rows.
+    /// Whether somebody above reads the column that a mark join makes.
+    pub(super) shows_mark: bool,
+    /// What NOT IN and IN have to know of the built rows.
     pub(super) seen: Seen,
 }
 
@@ -34,7 +36,12 @@ impl JoinRule {
     /// The join that shows these columns of its own, of a probing side of so many columns, and what it reads.
     pub fn narrow(&self, wanted: &Columns, probing_width: usize) -> (NarrowJoin, Read) {
         let of_condition = Columns::of_expressions(&self.condition);
-        let (shown, compared) = (self.sides(wanted, probing_width), self.sides(&of_condition, probing_width));
+        let (mut shown, compared) = (self.sides(wanted, probing_width), self.sides(&of_condition, probing_width));
+        // The column behind those of the probing side is no built one.
+        let shows_mark = self.kind.is_mark() && !shown.built.is_empty();
+        if shows_mark {
+            shown.built = Columns::default();
+        }
         let read =
             |(shown, compared): (&Columns, &Columns), keys| shown.and(compared).and(&Columns::of_expressions(keys));
         let probing = read((&shown.probing, &compared.probing), &self.probe);
@@ -47,7 +54,8 @@ impl JoinRule {
             ..*self
         };
         let places = |of: Read| Sides { probing: probing.places(&of.probing), built: built.places(&of.built) };
-        let join = NarrowJoin { rule, shown: places(shown), compared: places(compared), seen: Seen::default() };
+        let join =
+            NarrowJoin { rule, shown: places(shown), compared: places(compared), shows_mark, seen: Seen::default() };
         (join, Read { probing, built })
     }
 
@@ -70,6 +78,6 @@ impl NarrowJoin {
 
     /// Returns whether only one side's columns are shown.
     pub(super) fn asks_only(&self) -> bool {
-        matches!(self.rule.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::NotIn)
+        !matches!(self.rule.kind, JoinKind::Inner | JoinKind::Outer)
     }
 }

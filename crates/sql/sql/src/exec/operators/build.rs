@@ -85,7 +85,7 @@ impl Build {
             ends: Vec::new(),
             next: Vec::new(),
             bytes: 0,
-            asks_only: side == Side::Right && join.kind.asks_only() && join.condition.is_none(),
+            asks_only: side == Side::Right && !join.kind.shows_right() && join.condition.is_none(),
             has_null: false,
         };
         Build {
@@ -135,7 +135,7 @@ impl Build {
             join.equalities.iter().map(|equality| run.evaluate(other.of(equality), row)).collect::<Result<Row>>()?;
         let is_null = key.iter().any(is_null);
         let found = if is_null { None } else { hash.keys.find(&key) };
-        if found.is_none() && join.kind == JoinKind::NotIn && hash.is_unknown(is_null) {
+        if found.is_none() && join.kind.is_null_aware() && hash.is_unknown(is_null) {
             return Ok(Candidates::Unknown);
         }
         Ok(Candidates::Chain(found.map(|number| hash.ends[number].0)))

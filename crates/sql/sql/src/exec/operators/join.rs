@@ -24,6 +24,8 @@ pub struct JoinState {
     row: Row,
     /// `None` if there is no current left row; otherwise whether it has found a partner.
     current: Option<bool>,
+    /// Of a mark join: whether for some right row it is unknown that it is a partner.
+    is_unknown: bool,
     /// Right rows still to be compared with it.
     candidates: Candidates,
     /// Position of the search for right rows without a partner; `None` while there are left rows.
@@ -85,8 +87,9 @@ const BUILD_RIGHT_SHARE: usize = 16;
 /// Reads the right side, or the left side if it is the smaller of two large ones.
 fn read(left: &mut ReadAhead, node: &mut Node, join: &Join, run: &mut Run<'_, '_>) -> Result<Right> {
     let unquestioned = run.exec.memory.used() + run.exec.memory.limit() / BUILD_RIGHT_SHARE;
-    // NOT IN has to know of all right rows before the first left one.
-    let has_choice = !join.equalities.is_empty() && !join.keeps_order && join.kind != JoinKind::NotIn;
+    // NOT IN, and a mark, tell something of all right rows together.
+    let tells = join.kind.is_null_aware() || join.kind.is_mark();
+    let has_choice = !join.equalities.is_empty() && !join.keeps_order && !tells;
     let mut build = Build::new(join, Side::Right);
     while !has_choice || run.exec.memory.used() <= unquestioned {
         let Some(row) = node.next(&join.right, run)? else { return Ok(Right::Read(Box::new(build))) };
@@ -117,6 +120,7 @@ impl JoinState {
             right,
             row: Row::new(),
             current: None,
+            is_unknown: false,
             candidates: Candidates::From(0),
             unmatched: None,
         }
@@ -125,7 +129,7 @@ impl JoinState {
     pub fn next(&mut self, join: &Join, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         if let Right::Unread(node) = &mut self.right {
             // Without left rows nothing of the right side is read, so that nothing depends on it.
-            let needs_left = matches!(join.kind, JoinKind::Inner | JoinKind::Left) || join.kind.asks_only();
+            let needs_left = matches!(join.kind, JoinKind::Inner | JoinKind::Left) || !join.kind.shows_right();
             if needs_left && !self.left.has_rows(&join.left, run)? {
                 self.right = Right::Read(Box::new(Build::new(join, Side::Right)));
                 self.unmatched = Some(0);
@@ -159,9 +163,12 @@ impl JoinState {
                         row.resize(join.left_width + join.right_width, Datum::Null);
                         return Ok(Some(row));
                     }
-                    let is_known = !matches!(self.candidates, Candidates::Unknown);
+                    let is_known = !self.is_unknown && !matches!(self.candidates, Candidates::Unknown);
                     if !met && is_known && matches!(join.kind, JoinKind::Anti | JoinKind::NotIn) {
                         return Ok(Some(self.take_left(join)));
+                    }
+                    if join.kind.is_mark() {
+                        return Ok(Some(self.marked(join, is_known.then_some(false))));
                     }
                 }
             }
@@ -178,6 +185,7 @@ impl JoinState {
         let Some(row) = self.left.next(&join.left, run)? else { return Ok(false) };
         self.row = row;
         self.current = Some(false);
+        self.is_unknown = false;
         match &mut self.right {
             Right::Read(build) => self.candidates = build.candidates(join, &self.row, run)?,
             Right::Lateral { run: node, bytes } => {
@@ -213,7 +221,12 @@ impl JoinState {
             (Candidate::Row(right), _) => self.row.extend_from_slice(right),
             (Candidate::Number(_), _) => {}
         }
-        if !self.is_partner(join, run)? {
+        let is_partner = self.is_partner(join, run)?;
+        if is_partner.is_none() && join.kind.is_mark() {
+            self.is_unknown = true;
+        }
+        // What may be a partner counts for NOT IN.
+        if !is_partner.unwrap_or(join.kind == JoinKind::NotIn) {
             run.count_removed(join);
             return Ok(CandidateOutcome::No);
         }
@@ -235,15 +248,23 @@ impl JoinState {
                 self.current = None;
                 Ok(CandidateOutcome::Silently)
             }
+            JoinKind::Mark | JoinKind::MarkIn => {
+                self.current = None;
+                Ok(CandidateOutcome::Row(self.marked(join, Some(true))))
+            }
         }
     }
 
-    /// Returns whether the join's condition holds for the current row; of NOT IN, whether it may.
-    fn is_partner(&self, join: &Join, run: &mut Run<'_, '_>) -> Result<bool> {
-        match &join.condition {
-            Some(condition) if join.kind == JoinKind::NotIn => Ok(run.truth(condition, &self.row)? != Some(false)),
-            condition => run.passes(condition.as_ref(), &self.row),
-        }
+    /// Returns whether the join's condition holds for the current row.
+    fn is_partner(&self, join: &Join, run: &mut Run<'_, '_>) -> Result<Option<bool>> {
+        join.condition.as_ref().map_or(Ok(Some(true)), |condition| run.truth(condition, &self.row))
+    }
+
+    /// The current left row with a mark behind it.
+    fn marked(&mut self, join: &Join, mark: Option<bool>) -> Row {
+        let mut row = self.take_left(join);
+        row.push(mark.map_or(Datum::Null, Datum::Bool));
+        row
     }
 
     /// Returns the next right row without a partner, after the left side has ended.

@@ -1,5 +1,6 @@
 //! A hash join whose build side is the left side, because that is the smaller one: each right row is compared with the left
-//! rows of its key. Rows are returned in the order of the right side, followed by left rows without a partner.
+//! rows of its key. Rows are returned in the order of the right side, followed by left rows without a partner. NOT IN and mark joins are
+//! never run so.
 
 use super::super::scope::Run;
 use super::build::{Build, Candidates, Side};
@@ -84,7 +85,7 @@ impl LeftBuildJoin {
             *met = true;
         }
         match join.kind {
-            JoinKind::Anti | JoinKind::NotIn => return Ok(None),
+            JoinKind::Anti | JoinKind::NotIn | JoinKind::Mark | JoinKind::MarkIn => return Ok(None),
             JoinKind::Semi => row.truncate(join.left_width),
             JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => {}
         }

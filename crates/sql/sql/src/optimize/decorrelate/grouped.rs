@@ -136,7 +136,7 @@ impl Grouped {
 }
 
 /// A plan as it will be, but for its subqueries.
-fn improved(plan: Plan, facts: &Facts<'_>) -> Plan {
+pub fn improved(plan: Plan, facts: &Facts<'_>) -> Plan {
     access::choose(joins::arrange(filters::push(plan, Vec::new(), facts), facts), None, facts)
 }
 

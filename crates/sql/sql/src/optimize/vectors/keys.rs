@@ -56,6 +56,7 @@ fn of_left(mut join: Join, facts: &Facts<'_>) -> Plan {
     join.left_width += more;
     let shown = match join.kind {
         kind if kind.asks_only() => all(&types, 0).collect(),
+        kind if kind.is_mark() => all(&types, 0).chain(all(&[Type::BOOL], before + more)).collect(),
         _ => all(&types, 0).chain(all(&facts.types(&join.right), before + more)).collect(),
     };
     Plan::Project { input: Box::new(Plan::Join(Box::new(join))), columns: shown }

@@ -1,0 +1,179 @@
+//! EXISTS and IN whose answer is part of a larger expression: below OR, in a select list. A mark join makes it a column behind the row's
+//! own, `true`, `false` or, of IN, NULL.
+//!
+//! The values that are compared are then computed for all rows, also where SQL would not ask: they must not fail (`total.rs`). What stands
+//! behind a condition of CASE or in COALESCE stays a subquery. Whether it pays to read all of the other side is estimated.
+//!
+//! Source: Neumann, Leis, Kemper, "The Complete Story of Joins (in HyPer)", section 3 (BTW 2017).
+
+use super::grouped::improved;
+use super::null::is_never_null;
+use super::total::is_total;
+use super::{Use, beside, equality, has_subquery, joined, listed, outwards, pull, refers, step};
+use crate::optimize::Facts;
+use crate::optimize::columns::{is_volatile, join, plan_is_volatile};
+use crate::optimize::estimate::{cost, rows};
+use crate::plan::{Expr, ExprKind, JoinKind, Plan, Subquery, SubqueryKind};
+use crate::stack::ensure_stack;
+use crate::types::{Modifier, Type};
+
+/// Returns whether a subquery is of a form whose answer may be a mark.
+pub fn can_be(subquery: &Subquery) -> bool {
+    match subquery.kind {
+        // One that refers to no row runs once.
+        SubqueryKind::Exists => refers(&subquery.plan),
+        SubqueryKind::Quantified { equality, all, .. } => equality && !all,
+        _ => false,
+    }
+}
+
+/// The plan with marks for subqueries in expressions over its rows, behind the plan's columns. The expressions come with whether they are
+/// conditions, for which unknown is as good as false.
+pub fn replace(mut plan: Plan, (expressions, are_conditions): (&mut [Expr], bool), of: Use, facts: &Facts<'_>) -> Plan {
+    for expression in expressions {
+        each_asked(expression, are_conditions, &mut |part, is_condition| {
+            let Some(marked) =
+                part.subquery().and_then(|subquery| Marked::of(subquery, &plan, is_condition, of, facts))
+            else {
+                return;
+            };
+            let width = plan.width(facts);
+            let with_mark = marked.joined(plan.clone(), width, facts);
+            if part.subquery().is_some_and(|subquery| pays(&with_mark, &plan, subquery, of.rows, facts)) {
+                plan = with_mark;
+                *part = Expr::column(width, Type::BOOL, Modifier::NONE);
+            }
+        });
+    }
+    plan
+}
+
+/// Calls `visit` with the subqueries that are asked whenever an expression is evaluated, or in a part of AND or OR, and whether their
+/// answer counts as a condition.
+fn each_asked(of: &mut Expr, is_condition: bool, visit: &mut dyn FnMut(&mut Expr, bool)) {
+    match &mut of.kind {
+        ExprKind::Subquery(subquery) => {
+            if can_be(subquery) {
+                visit(of, is_condition);
+            }
+        }
+        ExprKind::And(all) | ExprKind::Or(all) => {
+            all.iter_mut().for_each(|part| ensure_stack(|| each_asked(part, is_condition, visit)));
+        }
+        ExprKind::IsTruth(inner, Some(true)) => ensure_stack(|| each_asked(inner, true, visit)),
+        ExprKind::Case { branches, .. } => {
+            if let Some((first, _)) = branches.first_mut() {
+                ensure_stack(|| each_asked(first, true, visit));
+            }
+        }
+        ExprKind::Coalesce(_) => {}
+        _ => of.each_child_mut(&mut |child| ensure_stack(|| each_asked(child, false, visit))),
+    }
+}
+
+/// A subquery as the right side of a mark join.
+struct Marked {
+    kind: JoinKind,
+    plan: Plan,
+    /// Over the current row and the subquery's, side by side.
+    equalities: Vec<(Expr, Expr)>,
+    condition: Option<Expr>,
+}
+
+impl Marked {
+    /// `None` if the subquery has no equality to look for, or something that may fail.
+    fn of(subquery: &Subquery, input: &Plan, is_condition: bool, of: Use, facts: &Facts<'_>) -> Option<Marked> {
+        if plan_is_volatile(&subquery.plan) || plan_is_volatile(input) {
+            return None;
+        }
+        if let SubqueryKind::Quantified { left, .. } = &subquery.kind
+            && left.iter().any(|value| is_volatile(value) || has_subquery(value))
+        {
+            return None;
+        }
+        let mut marked = match refers(&subquery.plan) {
+            true => Marked::correlated(subquery, input, is_condition, facts)?,
+            false if of.once => Marked::listed(subquery, input, is_condition, facts)?,
+            false => return None,
+        };
+        marked.plan = ensure_stack(|| step(marked.plan, Use { rows: f64::INFINITY, ..of }, facts));
+        Some(marked)
+    }
+
+    /// IN over a subquery that does not refer to the current row. Of several values that may be NULL, no hash finds what is unknown.
+    fn listed(subquery: &Subquery, input: &Plan, is_condition: bool, facts: &Facts<'_>) -> Option<Marked> {
+        let (equal, known) = listed(subquery, input, facts)?;
+        let kind = match &known[..] {
+            known if is_condition || known.iter().all(|known| *known) => JoinKind::Mark,
+            [_] => JoinKind::MarkIn,
+            _ => return None,
+        };
+        let width = input.width(facts);
+        if !equal.iter().all(is_total) {
+            return None;
+        }
+        let pair = |condition: Expr| equality(&beside(condition, width), width);
+        let equalities = equal.into_iter().map(pair).collect::<Option<_>>()?;
+        Some(Marked { kind, plan: (*subquery.plan).clone(), equalities, condition: None })
+    }
+
+    /// A subquery that refers to the current row by equalities, and more.
+    fn correlated(subquery: &Subquery, input: &Plan, is_condition: bool, facts: &Facts<'_>) -> Option<Marked> {
+        let left = match &subquery.kind {
+            SubqueryKind::Quantified { left, .. } => &left[..],
+            _ => &[],
+        };
+        let wanted = (!left.is_empty()).then_some(left);
+        let (mut plan, mut conditions) = pull((*subquery.plan).clone(), wanted, false)?;
+        if refers(&plan) || conditions.iter().any(|condition| has_subquery(condition) || !is_total(condition)) {
+            return None;
+        }
+        outwards(&mut plan);
+        let equal = conditions.split_off(conditions.len().checked_sub(left.len())?);
+        let (known, unknown): (Vec<_>, Vec<_>) = left
+            .iter()
+            .zip(equal)
+            .partition(|(value, equal)| is_condition || is_never_null(input, value) && is_right_known(&plan, equal));
+        conditions.extend(known.into_iter().map(|(_, equal)| equal));
+        let width = input.width(facts);
+        let (mut equalities, mut rest) = (Vec::new(), Vec::new());
+        for condition in conditions {
+            let condition = beside(condition, width);
+            match equality(&condition, width) {
+                Some(pair) => equalities.push(pair),
+                None => rest.push(is_true(condition)),
+            }
+        }
+        rest.extend(unknown.into_iter().map(|(_, equal)| beside(equal, width)));
+        (!equalities.is_empty()).then(|| Marked { kind: JoinKind::Mark, plan, equalities, condition: join(rest) })
+    }
+
+    /// The plan of this width with the mark behind its columns.
+    fn joined(self, left: Plan, width: usize, facts: &Facts<'_>) -> Plan {
+        let right_width = self.plan.width(facts);
+        joined(self.kind, (left, width), (self.plan, right_width), (self.equalities, self.condition))
+    }
+}
+
+/// Returns whether the subquery's side of an equality is never NULL.
+fn is_right_known(plan: &Plan, equal: &Expr) -> bool {
+    matches!(&equal.kind, ExprKind::Compare(_, _, right) if is_never_null(plan, right))
+}
+
+/// A condition that is false where another is unknown: a row for which it is not true is none of the subquery's.
+fn is_true(condition: Expr) -> Expr {
+    Expr::new(ExprKind::IsTruth(Box::new(condition), Some(true)), Type::BOOL)
+}
+
+/// Returns whether to read the subquery's rows once costs less than to run it for each row. One that does not refer to the row runs once
+/// anyhow.
+fn pays(with_mark: &Plan, plan: &Plan, subquery: &Subquery, read: f64, facts: &Facts<'_>) -> bool {
+    let input = improved(plan.clone(), facts);
+    let asked = rows(&input, facts).min(read);
+    if asked <= 1.0 || !refers(&subquery.plan) {
+        return asked > 1.0;
+    }
+    let each = facts.by_rows();
+    let one = cost(&improved((*subquery.plan).clone(), &each), &each).1;
+    cost(&improved(with_mark.clone(), facts), facts).1 - cost(&input, facts).1 < asked * one
+}
