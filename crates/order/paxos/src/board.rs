@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::core::{ReplicaId, View};
+use crate::core::{Instance, ReplicaId, View};
 use crate::journal::Compactions;
 use crate::replica::Counters;
 
@@ -26,6 +26,7 @@ pub(crate) struct CoreFigures {
     pub(crate) counters: Counters,
     pub(crate) room: usize,
     pub(crate) journal: Option<JournalFigures>,
+    pub(crate) durable: Vec<(ReplicaId, Instance)>,
 }
 
 /// Figures of the journal.

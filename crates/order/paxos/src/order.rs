@@ -39,6 +39,7 @@ use crate::config::{MAX_KEPT_BYTES, Options};
 use kept::Kept;
 use total::{OrderLimits, Position};
 
+pub use kept::WaitsFor;
 pub use node::NodeOrder;
 #[cfg(feature = "sim")]
 pub use stepped::SteppedOrder;

@@ -49,6 +49,8 @@ pub struct Status {
     pub queues: QueueStatus,
     /// The journal, if there is one.
     pub journal: Option<JournalStatus>,
+    /// By voter: the instance below which its consumer has everything on its disk, as it has said; none where consumers say nothing.
+    pub durable: BTreeMap<ReplicaId, Instance>,
     /// The other replicas.
     pub peers: BTreeMap<ReplicaId, PeerStatus>,
 }
@@ -145,6 +147,7 @@ impl Status {
                 dropped_frames: network.dropped.load(Ordering::Relaxed),
             },
             journal: core.journal.map(JournalStatus::new),
+            durable: core.durable.into_iter().collect(),
             peers: network.peers().iter().map(|(id, figures)| (*id, PeerStatus::new(figures))).collect(),
         })
     }

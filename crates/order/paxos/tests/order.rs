@@ -5,7 +5,7 @@ use env::time::Duration;
 use env::{Randomness, RealDisk, SimDisk, SimDiskOptions};
 use paxos::config::{Durability, Options};
 use paxos::node::{Listen, NodeOptions};
-use paxos::order::NodeOrder;
+use paxos::order::{NodeOrder, WaitsFor};
 use seriatim_paxos as paxos;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -245,4 +245,40 @@ fn a_directory_with_sessions_is_refused_by_name() {
     options.disk = Some(disk);
     let error = NodeOrder::start(options, OrderLimits::default(), None).unwrap_err().to_string();
     assert_eq!(error, "this directory belongs to a replica with sessions 65536, not 0");
+}
+
+/// Takes once, and says that it is on the disk.
+fn take_and_keep(order: &NodeOrder) {
+    let mut events = Vec::new();
+    match order.deliver(&mut events, 100, Duration::from_millis(10)) {
+        Ok(()) | Err(OrderError::TimedOut) => {}
+        Err(error) => panic!("{error}"),
+    }
+    let last = events.iter().rev().find_map(|event| match event {
+        Event::Ordered(delivered) => Some(delivered.position),
+        _ => None,
+    });
+    last.into_iter().for_each(|at| order.keep_from(at));
+}
+
+/// An operator sees why an order stands still: whose disks it waits for, and what each has.
+#[test]
+fn a_replica_that_waits_for_disks_says_for_whose() {
+    let replicas = Replicas::start(OrderLimits { forgets_by_majority: true, ..OrderLimits::default() });
+    let [order, other] = [replicas.node(0), replicas.node(1)];
+    let large = Bytes::from(vec![7; 256 << 10]);
+    while order.waits_for().is_none() {
+        // There may be no room, since nothing is delivered any more.
+        let _ = order.propose(large.clone());
+        take_and_keep(order);
+    }
+    assert_eq!(order.waits_for(), Some(WaitsFor::MajoritysDisks));
+    let durable = |voter| order.node().status().and_then(|status| status.durable.get(&voter).copied());
+    while durable(0).is_none() {}
+    assert_eq!([1, 2].map(durable), [None; 2], "they have said nothing");
+    while order.waits_for().is_some() {
+        take_and_keep(other);
+    }
+    while durable(1).is_none() {}
+    assert!(durable(1) > Some(0));
 }

@@ -57,6 +57,8 @@ fn definitions_rows_sequences_and_keys_are_those_of_all_nodes() {
         );
         let members = texts(&mut b, "SELECT node, is_self, state, connected FROM seriatim_cluster ORDER BY node");
         assert_eq!(members, ["0|f||t", "1|t|serving|", "2|f||t"]);
+        // What each has on its disk is told to all, soon.
+        while show(&mut b, "SELECT count(*) FROM seriatim_cluster WHERE on_disk > 0 AND disk_lag < 2048") != "3" {}
     }
 }
 

@@ -20,6 +20,8 @@ impl Cluster for Two {
             applied: Some("7.1".into()),
             known: Some("9.0".into()),
             lag: Some(2),
+            on_disk: Some(5),
+            disk_lag: Some(3),
             ..Member::default()
         };
         let other = Member {
@@ -43,7 +45,7 @@ fn members_and_aborts_are_shown() {
     let database = Database::open(common::store(), options).unwrap();
     let mut client = Client::new(&database);
     let members = client.show("SELECT * FROM seriatim_cluster ORDER BY node");
-    assert_eq!(members, "0|t|127.0.0.1:7400|leader||serving|7.1|9.0|2||\n1|f|||f|||||6.0|connection refused");
+    assert_eq!(members, "0|t|127.0.0.1:7400|leader||serving|7.1|9.0|2||5|3|\n1|f|||f|||||6.0|||connection refused");
     assert_eq!(client.show("SELECT rule, aborts FROM seriatim_cluster_aborts"), "read-changed|3");
 }
 

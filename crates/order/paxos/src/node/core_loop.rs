@@ -246,6 +246,7 @@ impl<C: Core> CoreLoop<C> {
                 syncs: journal.stats().syncs,
                 compactions: journal.compactions(),
             }),
+            durable: self.replica.durable().collect(),
         }
     }
 }

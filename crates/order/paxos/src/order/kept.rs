@@ -45,6 +45,15 @@ impl Standing {
     }
 }
 
+/// What a replica waits for that delivers no more, since it would have to forget what is on no disk, or on too few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// That more than half of the voters' consumers have more on their disks ([`total::OrderLimits::forgets_by_majority`]).
+    MajoritysDisks,
+    /// That its own consumer has.
+    OwnDisk,
+}
+
 /// A place, and the bytes that were delivered before it.
 #[derive(Debug)]
 struct Noted {
@@ -191,6 +200,21 @@ impl Kept {
         self.forget();
         let Some(first) = self.places.front().filter(|_| self.is_needed()) else { return true };
         self.bytes - first.bytes <= self.most_bytes && now.next - first.standing.next < self.most_instances
+    }
+
+    /// What has to be on a disk before another instance is delivered, if something has.
+    pub(super) fn waits_for(&mut self) -> Option<WaitsFor> {
+        self.forget();
+        let (first, second) = (self.places.front()?, self.places.get(1)?);
+        let (instances, bytes) = (self.delivered.0 - first.standing.next, self.bytes - first.bytes);
+        if bytes <= self.most_bytes && instances < self.most_instances {
+            return None;
+        }
+        let after = self.needed_after();
+        if self.majority.is_some_and(|majority| second.standing.next > majority) {
+            return Some(WaitsFor::MajoritysDisks);
+        }
+        (after.is_some() && second.standing.payload > after).then_some(WaitsFor::OwnDisk)
     }
 
     /// Returns the newest place that a life of this node may begin from, and that a majority has reached.
@@ -352,6 +376,7 @@ mod tests {
             let full = deliver(&mut kept, 0);
             assert!((630..=650).contains(&full), "{full}");
             assert!(kept.standing(&after(full)).next <= 1, "all of it is needed");
+            assert_eq!(kept.waits_for(), Some(WaitsFor::OwnDisk));
             assert!(kept.places.len() <= 66);
             kept.keep_from(at(299));
             assert!((930..=950).contains(&deliver(&mut kept, full)), "room for as much as is durable now");
@@ -426,7 +451,9 @@ mod tests {
         assert_eq!(told.try_iter().collect::<Vec<_>>(), [0, 1, 64]);
         assert_eq!(keeping.lock().standing(&after(64)).next, 0);
         assert!(!keeping.lock().has_room(&after(64)), "half of the span");
+        assert_eq!(keeping.lock().waits_for(), Some(WaitsFor::MajoritysDisks));
         keeping.may_forget(40);
+        assert_eq!(keeping.lock().waits_for(), None);
         assert_eq!(keeping.lock().standing(&after(64)).next, 40);
         keeping.wait_for_room(&after(64), || false);
         keeping.may_forget(30);

@@ -12,7 +12,7 @@ use total::{Capabilities, Event, OrderError, OrderLimits, Origin, Position, Room
 
 use super::MAX_PAYLOAD_BYTES;
 use super::application::{Deliveries, OrderApplication, Own};
-use super::kept::Keeping;
+use super::kept::{Keeping, WaitsFor};
 use super::outgoing::Outgoing;
 use super::proposer::{Proposer, Waiting};
 use super::taken::Taken;
@@ -77,6 +77,12 @@ impl NodeOrder {
     #[must_use]
     pub fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// What has to be on a disk before the replica delivers another instance, if something has.
+    #[must_use]
+    pub fn waits_for(&self) -> Option<WaitsFor> {
+        self.shared.keeping.lock().waits_for()
     }
 
     /// The error, with the reason why the replica has stopped by itself, if it has.

@@ -32,6 +32,11 @@ impl Consumers {
         usize::try_from(self.id).ok().and_then(|own| self.durable.get(own).copied().flatten())
     }
 
+    /// What the consumers that have said something have, by voter.
+    fn reported(&self) -> impl Iterator<Item = (ReplicaId, Instance)> {
+        (0..).zip(&self.durable).filter_map(|(voter, below)| Some((voter, (*below)?)))
+    }
+
     /// The instance below which a majority has everything, if that is more than the last time.
     fn more(&mut self) -> Option<Instance> {
         let mut all = self.durable.clone();
@@ -43,6 +48,11 @@ impl Consumers {
 }
 
 impl<C: Core> Replica<C> {
+    /// By voter: the instance below which its consumer has everything on its disk, as it has said last.
+    pub fn durable(&self) -> impl Iterator<Item = (ReplicaId, Instance)> {
+        self.consumers.reported()
+    }
+
     /// The own consumer has everything below on its disk. In one life that only grows.
     pub(super) fn consumer_has(&mut self, below: Instance, effects: &mut Vec<Effect>) {
         let Some(own) = self.consumers.of(self.options.id).filter(|own| **own < Some(below)) else { return };

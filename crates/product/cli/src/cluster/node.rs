@@ -27,6 +27,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the node is waited for before it is said what it waits for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Looks at the order, one behind the other, that find it waiting for disks, before the log says so.
+const LOOKS: u32 = 5;
+
 /// The node that a server is.
 #[derive(Args)]
 #[command(next_help_heading = "Cluster")]
@@ -174,6 +177,21 @@ impl Node {
             Some(why) => Err(self.stopped(why)),
             None => Ok(()),
         }
+    }
+
+    /// Says in the log when the order has waited for disks for some looks, and when it goes on: shorter waits are those of any disk. Returns
+    /// the number of looks at which it has waited, this one included.
+    pub fn note_disks(&self, before: u32) -> u32 {
+        if !self.view.order.waits_for_disks() {
+            if before >= LOOKS {
+                tracing::info!(target: LOG, "the order goes on: what it waited for is on the disks");
+            }
+            return 0;
+        }
+        if before + 1 == LOOKS {
+            self.view.order.lacks().into_iter().for_each(|lacks| tracing::warn!(target: LOG, "{lacks}"));
+        }
+        before.saturating_add(1)
     }
 
     fn stopped(&self, why: String) -> Failure {

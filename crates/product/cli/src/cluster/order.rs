@@ -9,7 +9,7 @@ use etcd::{EtcdOptions, EtcdOrder};
 use net::auth::SharedKey;
 use paxos::config::{Durability, Options};
 use paxos::node::{Listen, NodeError, NodeOptions};
-use paxos::order::NodeOrder;
+use paxos::order::{NodeOrder, WaitsFor};
 use paxos::status::{Part, Status};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -140,8 +140,25 @@ impl Order {
             Order::Etcd(order) => order.problem().map(|problem| format!("etcd: {problem}")),
             #[cfg(feature = "kafka")]
             Order::Kafka(order) => order.problem().map(|problem| format!("kafka: {problem}")),
-            Order::Paxos(order) => order.node().status().and_then(|status| lacks(&status)),
+            Order::Paxos(order) => {
+                let status = order.node().status()?;
+                lacks(&status).or_else(|| order.waits_for().map(|what| waits(what, status.id, &voters(&status))))
+            }
         }
+    }
+
+    /// Whether the order stands still until more is on disks, as [`Order::lacks`] says then.
+    pub fn waits_for_disks(&self) -> bool {
+        matches!(self, Order::Paxos(order) if order.waits_for().is_some())
+    }
+
+    /// The instance of the order below which a node has everything on its disk, as it has told this one, and the number of instances from
+    /// there to the last one that was delivered here. Nodes without a vote tell nothing, nor do those of a foreign order.
+    pub fn on_disk(&self, node: u64) -> Option<(u64, u64)> {
+        let Order::Paxos(order) = self else { return None };
+        let status = order.node().status()?;
+        let below = *status.durable.get(&node)?;
+        Some((below, status.log.executed.saturating_sub(below)))
     }
 }
 
@@ -249,4 +266,67 @@ fn lacks(status: &Status) -> Option<String> {
         return Some(format!("a new node votes when it has met every other voter once; missing: {missing}"));
     }
     status.leader.is_none().then(|| "no voter leads yet".to_owned())
+}
+
+/// A voter, as this node sees it.
+#[derive(Clone, Copy, Debug)]
+struct Voter {
+    node: u64,
+    /// The instances that its disk lacks of what was delivered here, if it has said what it has.
+    lacks: Option<u64>,
+    is_gone: bool,
+}
+
+fn voters(status: &Status) -> Vec<Voter> {
+    let voter = |node| Voter {
+        node,
+        lacks: status.durable.get(&node).map(|below| status.log.executed.saturating_sub(*below)),
+        is_gone: node != status.id && !status.peers.get(&node).is_some_and(|peer| peer.connected),
+    };
+    (0..status.replicas).map(voter).collect()
+}
+
+/// Whose disks the order waits for, in words.
+fn waits(what: WaitsFor, own: u64, voters: &[Voter]) -> String {
+    let lacks = |voter: &Voter| {
+        let gone = if voter.is_gone { " and is not connected" } else { "" };
+        match voter.lacks {
+            Some(0) => None,
+            Some(lacks) => Some(format!("node {} lacks {lacks} instances{gone}", voter.node)),
+            None => Some(format!("node {} has not said what it has{gone}", voter.node)),
+        }
+    };
+    let counts = |voter: &&Voter| what == WaitsFor::MajoritysDisks || voter.node == own;
+    let lags: Vec<String> = voters.iter().filter(counts).filter_map(lacks).collect();
+    let whose = match what {
+        WaitsFor::MajoritysDisks => {
+            format!("{} of {} voters have it on their disks", voters.len() / 2 + 1, voters.len())
+        }
+        WaitsFor::OwnDisk => "this node has it on its disk".to_owned(),
+    };
+    format!("nothing more is delivered until {whose}: {}", lags.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_disks_are_waited_for_is_said() {
+        let voter = |node, lacks, is_gone| Voter { node, lacks, is_gone };
+        let voters = [voter(0, Some(0), false), voter(1, Some(2_048), false), voter(2, Some(13_911), true)];
+        assert_eq!(
+            waits(WaitsFor::MajoritysDisks, 0, &voters),
+            "nothing more is delivered until 2 of 3 voters have it on their disks: node 1 lacks 2048 instances, node 2 lacks 13911 \
+             instances and is not connected"
+        );
+        assert_eq!(
+            waits(WaitsFor::OwnDisk, 1, &voters),
+            "nothing more is delivered until this node has it on its disk: node 1 lacks 2048 instances"
+        );
+        let silent = [voter(0, Some(9), false), voter(1, None, false)];
+        assert!(waits(WaitsFor::MajoritysDisks, 0, &silent).ends_with(
+            "until 2 of 2 voters have it on their disks: node 0 lacks 9 instances, node 1 has not said what it has"
+        ));
+    }
 }

@@ -59,7 +59,9 @@ impl sql::database::Cluster for View {
             let delivered = status.members.iter().filter(|member| node_of(member.origin.node) == node);
             let delivered = delivered.map(|member| member.last).max();
             let address = described.order.as_ref().unwrap_or(&described.state).clone();
-            let member = Member { node, address: Some(address), delivered: delivered.map(place), ..Member::default() };
+            let (on_disk, disk_lag) = self.order.on_disk(node).unzip();
+            let delivered = delivered.map(place);
+            let member = Member { node, address: Some(address), delivered, on_disk, disk_lag, ..Member::default() };
             if node == self.node { self.own(member, &status) } else { self.other(member) }
         };
         (0..).zip(&self.file.nodes).map(member).collect()

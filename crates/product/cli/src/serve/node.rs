@@ -148,7 +148,9 @@ impl Watch {
     fn start(node: Arc<Node>) -> Outcome<Watch> {
         let (_running, over) = mpsc::channel::<()>();
         let thread = spawn_named("seriatim-node", move || {
+            let mut waits = 0;
             while over.recv_timeout(CHECK) == Err(mpsc::RecvTimeoutError::Timeout) {
+                waits = node.note_disks(waits);
                 if let Err(failure) = node.check() {
                     // As if somebody had asked the process to stop: sessions end in order.
                     let _ = signal_hook::low_level::raise(signal_hook::consts::SIGTERM);

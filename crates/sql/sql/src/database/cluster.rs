@@ -37,6 +37,10 @@ pub struct Member {
     pub lag: Option<u64>,
     /// The place of the last transaction of it that was delivered to the node that is asked.
     pub delivered: Option<String>,
+    /// The instance of the order below which it has everything on its disk, as it has told the node that is asked.
+    pub on_disk: Option<u64>,
+    /// Instances from there to the last one that was delivered to the node that is asked.
+    pub disk_lag: Option<u64>,
     /// The last trouble with it.
     pub problem: Option<String>,
 }

@@ -11,7 +11,7 @@ use crate::types::{Datum, Row};
 pub(super) static TABLES: &[VirtualTable] = tables! { "pg_catalog", System:
     12905 seriatim_cluster = members; {
         node: Int8, is_self: Bool, address: Text, part: Text, connected: Bool, state: Text, applied: Text, known: Text,
-        lag: Int8, delivered: Text, problem: Text
+        lag: Int8, delivered: Text, on_disk: Int8, disk_lag: Int8, problem: Text
     }
     12906 seriatim_cluster_aborts = aborts; {
         rule: Text, aborts: Int8
@@ -36,6 +36,8 @@ fn row(member: Member) -> Row {
         optional(member.known),
         member.lag.map_or(NULL, count),
         optional(member.delivered),
+        member.on_disk.map_or(NULL, count),
+        member.disk_lag.map_or(NULL, count),
         optional(member.problem),
     ]
 }
