@@ -6,7 +6,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-pub use keys::{eight_byte_key, push_key, read_eight_byte_key, read_key};
+pub use keys::{eight_byte_key, has_ordered_keys, push_key, read_eight_byte_key, read_key};
 pub use rows::{
     column_type, decimal_of, decode_columns, decode_row, decode_stored, encode_row, engine_value_of,
     is_ordered_as_stored, push_values, stored_decimal,

@@ -285,3 +285,38 @@ fn domains_of_a_domain_keep_both_rules() {
         "0"
     );
 }
+
+/// Values of jsonb are equal and in order by what they say, whatever index there is: its keys are texts, and tell 1 and 1.0 apart.
+#[test]
+fn jsonb_is_compared_by_value_beside_an_index() {
+    const VALUES: &str = "(1, '1'), (2, '1.0'), (3, '[]'), (4, 'null'), (5, '\"a\"'), (6, '{\"a\": 2}'), (7, '{\"a\": 2.00}'), (8, '10'),
+        (9, '9'), (10, '[1]'), (11, '[0, 0]')";
+    const ANSWERS: [(&str, &str); 11] = [
+        ("SELECT id FROM t WHERE j = '1.00' ORDER BY id", "1\n2"),
+        ("SELECT id FROM t WHERE j IN ('1.00', '9.0') ORDER BY id", "1\n2\n9"),
+        ("SELECT id FROM t WHERE j = ANY (ARRAY['1.00', '{\"a\": 2.0}']::jsonb[]) ORDER BY id", "1\n2\n6\n7"),
+        ("SELECT id FROM t WHERE j > '9' AND j < '11'", "8"),
+        ("SELECT id FROM t WHERE a = 0 AND j = '1.00' ORDER BY id", "1\n2"),
+        ("SELECT id FROM t ORDER BY j, id", "3\n4\n5\n1\n2\n9\n8\n10\n11\n6\n7"),
+        ("SELECT id FROM t ORDER BY j DESC LIMIT 3 OFFSET 2", "11\n10\n8"),
+        ("SELECT id FROM t WHERE a = 0 ORDER BY a, j, id LIMIT 5", "3\n4\n5\n1\n2"),
+        ("SELECT id FROM t ORDER BY a, id LIMIT 3", "1\n2\n3"),
+        ("SELECT count(*) FROM t x JOIN t y ON x.j = y.j", "15"),
+        ("SELECT count(DISTINCT j), (SELECT count(*) FROM (SELECT j FROM t GROUP BY j) g) FROM t", "9|9"),
+    ];
+    for definition in ["", ", UNIQUE (j)", ", UNIQUE (a, j)", ", UNIQUE (a, j), UNIQUE (j)"] {
+        for database in databases() {
+            let mut client = Client::new(&database);
+            client.run(&format!(
+                "CREATE TABLE t (id int PRIMARY KEY, j jsonb NOT NULL, a int NOT NULL DEFAULT 0{definition})"
+            ));
+            client.run(&format!("INSERT INTO t VALUES {VALUES}"));
+            for vectors in ["on", "force"] {
+                client.run(&format!("SET enable_vectors = {vectors}"));
+                for (question, answer) in ANSWERS {
+                    assert_eq!(client.show(question), answer, "{definition}, {vectors}: {question}");
+                }
+            }
+        }
+    }
+}

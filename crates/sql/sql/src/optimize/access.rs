@@ -207,7 +207,7 @@ fn search_rows(scan: &Scan, columns: &[usize], facts: &Facts<'_>) -> Option<f64>
     let usable = (0..scan.table.indexes.len()).filter(|&index| partial::has_all_rows(scan, index, &conjuncts));
     let found = usable.filter_map(|index| {
         let index = &scan.table.indexes[index];
-        let of_index = scan.rules.numbers(&scan.table, index);
+        let of_index = scan.rules.ordered(&scan.table, index);
         let known = of_index.iter().take_while(|column| columns.contains(column) || fixed.contains(column)).count();
         let searched = of_index[..known].iter().any(|column| columns.contains(column));
         searched.then(|| facts.sizes.agreeing(scan, index, known))
@@ -218,7 +218,7 @@ fn search_rows(scan: &Scan, columns: &[usize], facts: &Facts<'_>) -> Option<f64>
 /// The path by one index: values or lists of values of its first columns, then one range or one list that is not known yet.
 fn path(scan: &Scan, number: usize, conditions: &[Option<ColumnCondition>], conjuncts: &[Expr]) -> Option<Choice> {
     let index = &scan.table.indexes[number];
-    let columns = scan.rules.numbers(&scan.table, index);
+    let columns = scan.rules.ordered(&scan.table, index);
     let Prefix { alternatives, mut exact, length, is_list } = Prefix::new(&columns, conditions);
     let whole = length == index.columns.len() && index.unique;
     // Of two indexes that serve alike, the one with fewer rows.

@@ -316,7 +316,7 @@ fn range_part(scan: &Scan, column: usize, bounds: (&Bound<Expr>, &Bound<Expr>), 
 
 /// The indexes of all rows that begin with a column, or with an expression of this number.
 fn leading(scan: &Scan, column: usize) -> impl Iterator<Item = &Index> {
-    let begins = move |index: &&Index| scan.rules.numbers(&scan.table, index).first() == Some(&column);
+    let begins = move |index: &&Index| scan.rules.ordered(&scan.table, index).first() == Some(&column);
     scan.table.indexes.iter().filter(|index| index.predicate.is_none()).filter(begins)
 }
 

@@ -91,7 +91,8 @@ fn order_scan(scan: &mut Scan, wanted: &[Wanted], few: bool) -> bool {
 /// columns have one value each.
 fn direction(scan: &Scan, index: usize, equal: usize, wanted: &[Wanted]) -> Option<bool> {
     let index = scan.table.indexes.get(index)?;
-    let columns = scan.rules.numbers(&scan.table, index);
+    let columns = scan.rules.ordered(&scan.table, index);
+    let is_unique = index.is_exclusive() && columns.len() == index.columns.len();
     let fixed = columns.get(..equal)?;
     let mut rest = columns[equal..].iter();
     let mut backward = None;
@@ -103,7 +104,7 @@ fn direction(scan: &Scan, index: usize, equal: usize, wanted: &[Wanted]) -> Opti
         match rest.next() {
             Some(column) if *column == number => {}
             // Beyond all columns of a unique index there is nothing left to sort.
-            None if index.is_exclusive() && columns.iter().all(|&column| refuses_null(&scan.table, column)) => break,
+            None if is_unique && columns.iter().all(|&column| refuses_null(&scan.table, column)) => break,
             _ => return None,
         }
         if *backward.get_or_insert(key.descending) != key.descending {

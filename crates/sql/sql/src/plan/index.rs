@@ -2,6 +2,7 @@
 
 use super::{Expr, equal};
 use crate::catalog::{EXPRESSION, Index, Oid, Table};
+use crate::storage::has_ordered_keys;
 use crate::types::Type;
 use std::sync::Arc;
 
@@ -79,6 +80,15 @@ impl IndexRules {
             IndexKey::Computed(_, expression) => self.number_of(table, expression),
         };
         self.keys(index).filter_map(number).collect()
+    }
+
+    /// The first of [`IndexRules::numbers`], as far as entries are in the order of the columns' values: an index is searched and sorted by
+    /// these.
+    pub fn ordered(&self, table: &Table, index: &Index) -> Vec<usize> {
+        let length = self.types(table, index).take_while(|data_type| has_ordered_keys(*data_type)).count();
+        let mut numbers = self.numbers(table, index);
+        numbers.truncate(length);
+        numbers
     }
 
     /// The type of a column, or of the expression with this number.

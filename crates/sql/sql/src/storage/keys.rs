@@ -19,7 +19,8 @@ const SIGN: u64 = 1 << 63;
 /// Between and after the elements of an array: less than any element's first byte, as the shorter array is less.
 const END: u8 = 0x00;
 
-/// Appends a value to a key: keys compare as the values do, NULL last; equal values give the same bytes.
+/// Appends a value to a key: keys compare as the values do, NULL last; equal values give the same bytes. Types for which they do not:
+/// [`has_ordered_keys`].
 ///
 /// # Errors
 /// 42883 for a type without an order (json), XX000 for a datum of another type.
@@ -68,6 +69,17 @@ pub fn push_key(key: &mut Key, value: &Datum, data_type: Type) -> Result<()> {
         Datum::Record(_) => return Err(mismatch(value, data_type)),
     }
     Ok(())
+}
+
+/// Returns whether keys of a type are in the order of its values, and equal for equal ones. Those of jsonb are its text, as directories
+/// have them: they tell 1 and 1.0 apart, and 10 comes before 9. So an index has each once, and nothing is searched or sorted by them.
+pub fn has_ordered_keys(data_type: Type) -> bool {
+    match data_type.scalar {
+        Scalar::Jsonb => false,
+        Scalar::Composite(oid) => defined::find(oid)
+            .is_some_and(|found| found.attributes.iter().all(|attribute| has_ordered_keys(attribute.data_type))),
+        _ => true,
+    }
 }
 
 fn push<const N: usize>(key: &mut Key, bytes: [u8; N]) {
