@@ -1,4 +1,4 @@
-//! Scans and searches that find nothing, and whatever waits behind a commit, end when their supervisor says so, and the transaction goes on.
+//! Scans and searches that find nothing, and what waits behind a commit, end when their supervisor says so, and the transaction goes on.
 
 use env::{Operation, SimDisk, SimDiskOptions, WatchedDisk};
 use model::columns::{Batch, batches};
