@@ -294,3 +294,64 @@ fn marks_are_the_answers_of_subqueries() {
         }
     }
 }
+
+/// A query of WITH that is read more than once runs once; over batches, it is kept as batches for operators over batches and of rows.
+#[test]
+fn queries_of_with_are_kept_as_batches() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        fill(&mut client);
+        client.run("CREATE SEQUENCE drawn");
+        for query in [
+            "WITH v AS (SELECT shop, good, sum(amount) AS total FROM sales GROUP BY shop, good) \
+                 SELECT a.shop, count(*), sum(a.total - b.total) FROM v a JOIN v b ON a.good = b.good GROUP BY a.shop ORDER BY 1",
+            "WITH v AS (SELECT id, shop, amount FROM sales WHERE good > 3) \
+                 SELECT a.shop, count(*), max(b.amount) FROM v a JOIN v b ON a.id = b.id + 40 GROUP BY a.shop ORDER BY 1",
+            "WITH v AS (SELECT id, amount FROM sales WHERE good > 3) \
+                 SELECT id FROM v WHERE amount = (SELECT max(amount) FROM v) AND id NOT IN (SELECT id FROM v WHERE id < 1000) ORDER BY id",
+            "SELECT count(*), sum(q.n) FROM (WITH v AS (SELECT shop, count(*) AS n FROM sales GROUP BY shop) \
+                 SELECT a.n FROM v a, v b WHERE a.shop <= b.shop) q JOIN sales s ON s.id = q.n",
+            "WITH v AS MATERIALIZED (SELECT id, note, amount FROM sales), w AS (SELECT id, amount FROM v WHERE id > 11000) \
+                 SELECT count(*), sum(x.amount) FROM v JOIN w x ON x.id = v.id JOIN w y ON y.id = v.id",
+        ] {
+            client.run("SET enable_vectors = off");
+            let expected = client.run(query).rows;
+            for settings in ["on", "force", "force; SET work_mem = '64kB'"] {
+                client.run(&format!("SET enable_vectors = {settings}"));
+                assert_eq!(client.run(query).rows, expected, "{settings}: {query}");
+                client.run("RESET work_mem");
+            }
+        }
+        client.run("SET enable_vectors = force");
+        let twice =
+            "WITH v AS (SELECT id, amount FROM sales WHERE shop > 3) SELECT count(*) FROM v a JOIN v b ON a.id = b.id";
+        let plan = client.show(&format!("EXPLAIN (COSTS OFF) {twice}"));
+        let lines: Vec<&str> = plan.lines().map(str::trim).collect();
+        let at = |what: &str| {
+            lines.iter().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{what} in {plan}"))
+        };
+        assert!(
+            lines[at("CTE ") + 1].contains("Vectors") && lines[at("CTE ") + 2].contains("Seq Scan on sales"),
+            "{plan}"
+        );
+        assert_eq!(lines.iter().filter(|line| line.contains("CTE Scan")).count(), 2, "{plan}");
+        assert_eq!(lines.iter().filter(|line| line.contains("Seq Scan")).count(), 1, "{plan}");
+        let analyzed = client.show(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {twice}"));
+        let rows = client.show("SELECT count(*) FROM sales WHERE shop > 3");
+        let counted = format!("(actual rows={rows} loops=1)");
+        let counts = analyzed.lines().filter(|line| line.contains("Scan") && line.contains(&counted)).count();
+        assert_eq!(counts, 3, "{analyzed}");
+        // What is volatile runs once for each row, and no further than somebody reads.
+        let drawn = "WITH v AS (SELECT id, nextval('drawn') AS n FROM sales)";
+        let pairs = format!("{drawn} SELECT count(*) FROM v a JOIN v b ON a.n = b.n AND a.id = b.id");
+        assert_eq!(client.show(&pairs), "12000");
+        assert_eq!(client.show("SELECT nextval('drawn')"), "12001");
+        client.run(&format!("{drawn} SELECT n FROM v LIMIT 3"));
+        assert_eq!(client.show("SELECT nextval('drawn')"), "12005");
+        // A row that fails behind those that are read does not count.
+        let failing = "WITH v AS (SELECT 1 / (good - 4) AS q FROM sales) SELECT count(*) FROM";
+        let few = "((SELECT q FROM v LIMIT 2) UNION ALL (SELECT q FROM v LIMIT 1)) r";
+        assert_eq!(client.show(&format!("{failing} {few}")), "3");
+        assert_eq!(client.fails(&format!("{failing} v a JOIN v b ON a.q = b.q")).code(), "22012");
+    }
+}

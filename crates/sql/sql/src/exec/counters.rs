@@ -57,15 +57,13 @@ impl Counters {
         self.operators.entry(address(plan)).or_default().rows += rows;
     }
 
-    pub(super) fn returned(&mut self, plan: &Plan, since: Instant, row: bool) {
+    pub(super) fn returned(&mut self, plan: &Plan, since: Instant, rows: u64) {
         let counter = self.operators.entry(address(plan)).or_default();
         counter.total += since.elapsed();
-        if row {
-            counter.rows += 1;
-            if counter.rows == 1 {
-                counter.startup = counter.total;
-            }
+        if counter.rows == 0 && rows > 0 {
+            counter.startup = counter.total;
         }
+        counter.rows += rows;
     }
 }
 

@@ -1,7 +1,9 @@
 //! State shared by a running plan: enclosing rows, queries of WITH, results of subqueries.
 
+mod kept;
 mod subquery;
 
+pub(super) use kept::{KeptBatches, SHARE};
 pub(super) use subquery::{Answer, CachedRows, SubqueryState};
 
 use super::counters::Counters;
@@ -12,10 +14,19 @@ use crate::stack;
 use crate::types::Row;
 use std::collections::HashMap;
 use std::sync::Arc;
+use vectors::Batch;
 
 /// Maximum nesting of plans and expressions at run time, including subqueries and lateral joins. Each level may use a piece of
 /// a new stack.
 const MAX_DEPTH: usize = 20_000;
+
+/// Rows of a plan as they come.
+pub(super) enum Rows {
+    /// One.
+    One(Row),
+    /// Some, with all columns.
+    Batch(Batch),
+}
 
 /// State of a running plan. Expressions use it for subqueries, independently of the operators.
 pub(super) trait PlanRows: Send {
@@ -24,6 +35,14 @@ pub(super) trait PlanRows: Send {
     /// # Errors
     /// Errors of the expressions and of the engine; 53200, 57014.
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>>;
+
+    /// Returns the next rows, as they come. A plan is asked for its rows in one of both ways.
+    ///
+    /// # Errors
+    /// Those of [`PlanRows::next`].
+    fn next_rows(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Rows>> {
+        Ok(self.next(plan, run)?.map(Rows::One))
+    }
 }
 
 /// A query of WITH in scope.
@@ -34,8 +53,12 @@ pub(super) struct Cte {
     pub node: Option<Box<dyn PlanRows>>,
     /// Number of enclosing rows that it sees.
     pub height: usize,
-    /// Its rows so far.
+    /// Its rows so far, those as batches first.
+    pub batches: KeptBatches,
+    /// The rows that came one by one since.
     pub rows: Vec<Row>,
+    /// Bytes of these.
+    pub bytes: usize,
     /// Distinguishes two runs of the same query.
     pub generation: u64,
 }

@@ -63,8 +63,14 @@ impl Chooser<'_, '_> {
         }
     }
 
-    fn step(&mut self, mut plan: Plan) -> Plan {
-        if vectorize::is_root(&plan)
+    fn step(&mut self, plan: Plan) -> Plan {
+        let gains = vectorize::is_root(&plan);
+        self.chosen(plan, gains)
+    }
+
+    /// The plan over batches, if it gains by them and that is possible; otherwise what is below it.
+    fn chosen(&mut self, mut plan: Plan, gains: bool) -> Plan {
+        if gains
             && (self.vectors == Vectors::Force || read(&plan, self.facts) >= LEAST)
             && vectorize::is_repeatable(&plan)
             && let Some(translation) = vectorize::translate(&plan, None, &mut Planned { facts: self.facts })
@@ -78,16 +84,30 @@ impl Chooser<'_, '_> {
             sides(&mut plan, self.facts);
             return Plan::Vectors { input: Box::new(plan), wanted: None };
         }
-        // What is locked is read as it is looked for.
-        if !matches!(plan, Plan::Recursive { .. } | Plan::Lock { .. }) {
-            plan.each_input_mut(&mut |input, deeper| {
+        match &mut plan {
+            Plan::With { queries, body } => {
+                queries.iter_mut().for_each(|(_, query)| self.kept(Arc::make_mut(query)));
+                let inner = std::mem::replace(&mut **body, Plan::Values { rows: Vec::new() });
+                **body = ensure_stack(|| self.step(inner));
+            }
+            // What is locked is read as it is looked for.
+            Plan::Recursive { .. } | Plan::Lock { .. } => {}
+            plan => plan.each_input_mut(&mut |input, deeper| {
                 if deeper == 0 {
                     let inner = std::mem::replace(input, Plan::Values { rows: Vec::new() });
                     *input = ensure_stack(|| self.step(inner));
                 }
-            });
+            }),
         }
         plan
+    }
+
+    /// Chooses for a query of WITH. Its rows are kept: as batches they take less memory, and may go to a file.
+    fn kept(&mut self, query: &mut Plan) {
+        let gains =
+            vectorize::is_root(query) || matches!(query, Plan::Scan(_) | Plan::Filter { .. } | Plan::Project { .. });
+        let inner = std::mem::replace(query, Plan::Values { rows: Vec::new() });
+        *query = ensure_stack(|| self.chosen(inner, gains));
     }
 
     /// Chooses below operators of a translated plan that stay with rows. They are given by their places (see [`vectorize::nodes`]); `at`

@@ -64,7 +64,7 @@ pub fn is_repeatable(plan: &Plan) -> bool {
     plan.walk(&mut |plan| {
         is &= match plan {
             Plan::Scan(scan) => !scan.for_update,
-            Plan::Lock { .. } | Plan::With { .. } | Plan::Recursive { .. } => false,
+            Plan::Lock { .. } | Plan::Recursive { .. } => false,
             Plan::Functions { calls, .. } => {
                 calls.iter().all(|(function, _)| function.function.volatility != Volatility::Volatile)
             }

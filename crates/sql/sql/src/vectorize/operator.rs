@@ -47,9 +47,6 @@ fn collect<'p>(plan: &'p Plan, all: &mut Vec<&'p Plan>) {
 
 /// The translation of a plan; `None` if its top has none. `bound`: number of rows that will be read.
 pub fn translate(plan: &Plan, bound: Option<usize>, context: &mut dyn Context) -> Option<Translation> {
-    if !is_root(plan) {
-        return None;
-    }
     let mut translator =
         Translator { nodes: nodes(plan), sources: Vec::new(), counters: Vec::new(), context, depth: 0 };
     let operator = translator.operator(plan, bound)?;
@@ -130,6 +127,10 @@ impl Translator<'_, '_> {
         let types = self.context.types(plan);
         let kind = match plan {
             Plan::Scan(scan) => return self.scan(plan, scan, types),
+            Plan::CteScan { .. } => {
+                let source = self.source(Source::Rows(self.place(plan)?, types.clone()), types);
+                return Some(self.counted(plan, source));
+            }
             Plan::Filter { input, condition } => {
                 Kind::Filter(Box::new(self.input(input)?), expression(condition, self.context)?)
             }

@@ -21,7 +21,7 @@ mod with;
 
 pub use scan::Logged;
 
-use super::scope::{PlanRows, Run, out_of_step};
+use super::scope::{PlanRows, Rows, Run, out_of_step};
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::types::Row;
@@ -44,7 +44,7 @@ pub(super) enum Node {
     Distinct(Box<distinct::DistinctState>),
     Set(Box<set::SetState>),
     With(Box<with::WithState>),
-    CteScan(usize),
+    CteScan(Box<with::CteReader>),
     Recursive(Box<recursive::RecursiveState>),
     Vectors(Box<vectors::VectorsState>),
     Lock(Box<lock::LockState>),
@@ -53,6 +53,24 @@ pub(super) enum Node {
 impl PlanRows for Node {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
         Node::next(self, plan, run)
+    }
+
+    fn next_rows(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Rows>> {
+        let (Node::Vectors(state), Plan::Vectors { input, wanted: None }) = (&mut *self, plan) else {
+            return Ok(Node::next(self, plan, run)?.map(Rows::One));
+        };
+        run.tick()?;
+        let since = Instant::now();
+        let rows = run.nested(|run| state.next_rows(input, run))?;
+        if let Some(counters) = &mut run.scope.counters {
+            let count = match &rows {
+                None => 0,
+                Some(Rows::One(_)) => 1,
+                Some(Rows::Batch(batch)) => batch.rows as u64,
+            };
+            counters.returned(plan, since, count);
+        }
+        Ok(rows)
     }
 }
 
@@ -81,7 +99,7 @@ impl Node {
             Plan::Distinct { input, .. } => Node::Distinct(Box::new(distinct::DistinctState::new(Node::new(input)))),
             Plan::Set { left, right, .. } => Node::Set(Box::new(set::SetState::new(Node::new(left), Node::new(right)))),
             Plan::With { body, .. } => Node::With(Box::new(with::WithState::new(Node::new(body)))),
-            Plan::CteScan { .. } => Node::CteScan(0),
+            Plan::CteScan { .. } => Node::CteScan(Box::default()),
             Plan::Recursive { start, .. } => {
                 Node::Recursive(Box::new(recursive::RecursiveState::new(Node::new(start))))
             }
@@ -103,7 +121,7 @@ impl Node {
         let since = Instant::now();
         let result = run.nested(|run| self.step(plan, run));
         if let (Some(counters), Ok(row)) = (&mut run.scope.counters, &result) {
-            counters.returned(plan, since, row.is_some());
+            counters.returned(plan, since, u64::from(row.is_some()));
         }
         result
     }
@@ -134,7 +152,7 @@ impl Node {
                 state.next(*operation, *all, left, right, run)
             }
             (Node::With(state), Plan::With { queries, body }) => state.next(queries, body, run),
-            (Node::CteScan(at), Plan::CteScan { number }) => with::next_of_cte(at, *number, run),
+            (Node::CteScan(reader), Plan::CteScan { number }) => reader.next(*number, run),
             (Node::Recursive(state), Plan::Recursive { number, start, step, distinct }) => {
                 state.next(*number, start, step, *distinct, run)
             }

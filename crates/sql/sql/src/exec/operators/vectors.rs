@@ -4,16 +4,17 @@
 //! row: which error comes first, and whether one comes at all, is what the row executor says. So it is where memory ends. What is more than
 //! the statement may hold goes to temporary files, of which errors are the statement's.
 
-use super::super::scope::{PlanRows, Run};
+use super::super::scope::{PlanRows, Rows, Run};
 use super::Node;
 use super::scan::{Decoded, Pushed, StoredRows};
+use super::with::CteReader;
 use crate::cancel::Cancel;
 use crate::error::{Result, SqlError};
 use crate::memory::Memory;
 use crate::plan::{Expr, Plan, Scan};
 use crate::temporary::is_of_files;
 use crate::types::{Datum, Row, Styles, Type, memory};
-use crate::vectorize::{Context, Source, Translation, is_root, nodes, translate};
+use crate::vectorize::{Context, Source, Translation, nodes, translate};
 use pgtypes::interrupt;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,6 +58,7 @@ struct Running {
 enum SourceState {
     Table(Box<StoredRows>),
     Rows(usize, Node, Arc<[Type]>),
+    Cte(usize, Box<CteReader>, Arc<[Type]>),
 }
 
 impl VectorsState {
@@ -71,7 +73,42 @@ impl VectorsState {
         self.bound = Some(rows);
     }
 
+    /// The next row.
     pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        self.start(plan, run)?;
+        if let Some(running) = &mut self.running {
+            match running.next(plan, run) {
+                Ok(row) => return Ok(row),
+                Err(stop) => {
+                    let has_returned = running.has_returned;
+                    self.stopped(stop, has_returned, plan)?;
+                }
+            }
+        }
+        self.next_by_rows(plan, run)
+    }
+
+    /// The next batch, which has all columns; or the next row, where the row executor has to run the plan.
+    pub fn next_rows(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Rows>> {
+        self.start(plan, run)?;
+        if let Some(running) = &mut self.running {
+            match running.next_batch(plan, run) {
+                Ok(batch) => return Ok(batch.map(Rows::Batch)),
+                Err(stop) => {
+                    let has_returned = running.has_returned;
+                    self.stopped(stop, has_returned, plan)?;
+                }
+            }
+        }
+        Ok(self.next_by_rows(plan, run)?.map(Rows::One))
+    }
+
+    fn next_by_rows(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
+        self.rows.as_mut().map_or(Ok(None), |node| node.next(plan, run))
+    }
+
+    /// Runs what holds rows to its end, at the first call.
+    fn start(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         if self.rows.is_none() && self.running.is_none() {
             let before = run.exec.memory.used();
             match Running::start(plan, self.bound, self.wanted.as_ref(), run) {
@@ -83,19 +120,7 @@ impl VectorsState {
                 run.exec.memory.back_to(before);
             }
         }
-        if let Some(running) = &mut self.running {
-            match running.next(plan, run) {
-                Ok(row) => return Ok(row),
-                Err(stop) => {
-                    let has_returned = running.has_returned;
-                    self.stopped(stop, has_returned, plan)?;
-                }
-            }
-        }
-        match &mut self.rows {
-            Some(node) => node.next(plan, run),
-            None => Ok(None),
-        }
+        Ok(())
     }
 
     /// Falls back to the row executor, unless rows have been returned or it would fare no better.
@@ -128,9 +153,6 @@ impl Running {
         wanted: Option<&Columns>,
         run: &mut Run<'_, '_>,
     ) -> Result<Option<Running>, Stop<SqlError>> {
-        if !is_root(plan) {
-            return Ok(None);
-        }
         let mut asked = Asked { run, pushed: VecDeque::new() };
         let Some(translation) = translate(plan, bound, &mut asked) else { return Ok(None) };
         let mut pushed = asked.pushed;
@@ -146,7 +168,10 @@ impl Running {
                     let Some((_, pushed)) = pushed.remove(place) else { return Ok(None) };
                     SourceState::Table(Box::new(StoredRows::new(scan, pushed, run).map_err(Stop::Statement)?))
                 }
-                Source::Rows(at, types) => SourceState::Rows(at, Node::new(nodes[at]), types.into()),
+                Source::Rows(at, types) => match nodes[at] {
+                    Plan::CteScan { number } => SourceState::Cte(*number, Box::default(), types.into()),
+                    node => SourceState::Rows(at, Node::new(node), types.into()),
+                },
             });
         }
         let ledger = Arc::new(SqlLedger {
@@ -177,22 +202,27 @@ impl Running {
 
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>, Stop<SqlError>> {
         while self.at >= self.batch.rows {
-            let sources = std::mem::take(&mut self.sources);
-            let (ledger, files) = (self.ledger.clone(), self.files.clone());
-            let mut host = SqlHost { run, nodes: nodes(plan), sources, ledger, files };
-            let next = self.flow.next(&mut host);
-            self.sources = host.sources;
-            match next? {
+            match self.next_batch(plan, run)? {
                 Some(batch) => (self.batch, self.at) = (batch, 0),
-                None => {
-                    self.count(plan, run);
-                    return Ok(None);
-                }
+                None => return Ok(None),
             }
         }
-        self.has_returned = true;
         self.at += 1;
         Ok(Some(self.row(self.at - 1)))
+    }
+
+    fn next_batch(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>, Stop<SqlError>> {
+        let sources = std::mem::take(&mut self.sources);
+        let (ledger, files) = (self.ledger.clone(), self.files.clone());
+        let mut host = SqlHost { run, nodes: nodes(plan), sources, ledger, files };
+        let next = self.flow.next(&mut host);
+        self.sources = host.sources;
+        let batch = next?;
+        match &batch {
+            Some(_) => self.has_returned = true,
+            None => self.count(plan, run),
+        }
+        Ok(batch)
     }
 
     /// A row of the batch. Columns that nobody looks at are NULL.
@@ -263,6 +293,7 @@ impl Host for SqlHost<'_, '_, '_, '_> {
     fn next(&mut self, source: usize) -> Result<Option<Box<dyn Piece>>> {
         match &mut self.sources[source] {
             SourceState::Table(rows) => rows.next(self.run),
+            SourceState::Cte(number, reader, types) => reader.next_piece((*number, types), ROWS, self.run),
             SourceState::Rows(at, node, types) => {
                 let mut rows = Vec::new();
                 while rows.len() < ROWS
@@ -301,7 +332,7 @@ impl Host for SqlHost<'_, '_, '_, '_> {
     fn share(&mut self, source: usize, work: &mut Work<'_, SqlError>) -> Option<Result<(), Stop<SqlError>>> {
         match &mut self.sources[source] {
             SourceState::Table(rows) => rows.share_columns(self.run, work, Stop::Statement),
-            SourceState::Rows(..) => None,
+            SourceState::Rows(..) | SourceState::Cte(..) => None,
         }
     }
 
