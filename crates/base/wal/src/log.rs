@@ -152,7 +152,8 @@ impl Log {
     }
 
     /// Reserves the space for a record in parts that is begun later, as [`begin_large`](Self::begin_large) does. For those whom others
-    /// await as soon as they have their stamp.
+    /// await as soon as they have their stamp: they wait for files before that, though what others append meanwhile may take the room in
+    /// the segment that is being filled.
     ///
     /// # Errors
     /// Same as [`append_within`](Self::append_within).

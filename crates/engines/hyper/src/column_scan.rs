@@ -13,6 +13,7 @@ use crate::stop::{FETCHES_BETWEEN_LOOKS, PARTS_BETWEEN_LOOKS};
 use crate::store::{Column, Data, Words};
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
+use crate::wait::Refusal;
 use model::columns::{BATCH_ROWS, Batch, Batches, Strings, Values, Vector};
 use model::{ColumnType, Columns, Result, RowBuf, Scan};
 use parts::index::prefetch::prefetch;
@@ -212,9 +213,9 @@ impl<'v> BlockScan<'v> {
             steps.step()?;
             walk.fetch(self.table);
             for (key, place) in &walk.batch {
-                let found =
-                    self.view.read_at(self.table, key, *place, Columns::All, &mut row).expect("it stops nowhere");
-                if found && self.scan.filter.is_none_or(|filter| filter.matches(row.row())) {
+                let read = self.view.read_at(self.table, key, *place, Columns::All, &mut row);
+                if read.map_err(Refusal::statement)? && self.scan.filter.is_none_or(|filter| filter.matches(row.row()))
+                {
                     shown.project(row.row(), self.scan.columns);
                     batch.push(shown.row());
                 }

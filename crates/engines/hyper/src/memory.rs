@@ -10,6 +10,7 @@ use crate::node::Node;
 use crate::read::View;
 use crate::table::Table;
 use crate::undo::Undo;
+use crate::wait::Refusal;
 use crate::write::Wanted;
 use crate::writer::Write;
 use model::{Columns, Holder, Limit, LimitKind, OpenTransaction, Result, RowBuf};
@@ -44,10 +45,10 @@ impl Hyper {
         core.worker().count_made(&self.memory.meter);
         self.shelves.free_spare(&self.memory.meter);
         let mut actual = self.collected_with(needed);
-        if !self.fits(core, table, key, wanted, actual) && self.await_log_of_versions(core)? {
+        if !self.fits(core, table, key, wanted, actual)? && self.await_log_of_versions(core)? {
             actual = self.collected_with(needed);
         }
-        if self.fits(core, table, key, wanted, actual) {
+        if self.fits(core, table, key, wanted, actual)? {
             return Ok(());
         }
         let kind = self.holder(core).map_or(LimitKind::Memory, LimitKind::MemoryHeld);
@@ -60,12 +61,12 @@ impl Hyper {
         self.memory.collected().saturating_add(needed)
     }
 
-    fn fits(&self, core: &Core, table: &Table, key: &[u8], wanted: Wanted<'_>, actual: usize) -> bool {
+    fn fits(&self, core: &Core, table: &Table, key: &[u8], wanted: Wanted<'_>, actual: usize) -> Result<bool> {
         match wanted {
-            _ if actual <= self.memory.limit => true,
-            Wanted::Delete | Wanted::Lock(_) => actual <= self.memory.limit_of_deletes(),
+            _ if actual <= self.memory.limit => Ok(true),
+            Wanted::Delete | Wanted::Lock(_) => Ok(actual <= self.memory.limit_of_deletes()),
             Wanted::Put(_) | Wanted::Insert(_) | Wanted::Update(_) => {
-                actual <= self.memory.limit_of_updates() && !self.grows(core, table, key, wanted)
+                Ok(actual <= self.memory.limit_of_updates() && !self.grows(core, table, key, wanted)?)
             }
         }
     }
@@ -82,20 +83,20 @@ impl Hyper {
     }
 
     /// Returns whether a row will be longer than it is now.
-    fn grows(&self, core: &Core, table: &Table, key: &[u8], wanted: Wanted<'_>) -> bool {
-        let view = View { own: core.writer.as_ref(), ..View::newest(self) };
+    fn grows(&self, core: &Core, table: &Table, key: &[u8], wanted: Wanted<'_>) -> Result<bool> {
+        let view = View { own: core.writer.as_ref(), stop: core.stop(self), ..View::newest(self) };
         let (mut before, mut after) = (RowBuf::new(), RowBuf::new());
-        let is_there = view.read(table, key, Columns::All, &mut before).is_ok_and(|read| read.found);
+        let is_there = view.read(table, key, Columns::All, &mut before).map_err(Refusal::statement)?.found;
         let after = match wanted {
             Wanted::Put(row) | Wanted::Insert(row) => {
-                return !is_there || row.bytes().len() > before.row().bytes().len();
+                return Ok(!is_there || row.bytes().len() > before.row().bytes().len());
             }
             Wanted::Update(delta) if is_there => {
                 table.schema().change(before.row(), delta, &mut after).map(|()| after.row().bytes().len())
             }
-            Wanted::Update(_) | Wanted::Delete | Wanted::Lock(_) => return false,
+            Wanted::Update(_) | Wanted::Delete | Wanted::Lock(_) => return Ok(false),
         };
-        after.is_ok_and(|after| after > before.row().bytes().len())
+        Ok(after.is_ok_and(|after| after > before.row().bytes().len()))
     }
 
     /// The open transactions, each with the changes that are kept for it.

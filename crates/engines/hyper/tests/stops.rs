@@ -147,13 +147,14 @@ enum Meets {
     Extreme,
     PointOfView,
     RangeOfView,
+    BatchesOfRange,
     ExtremeOfView,
     Write,
 }
 
-const ALL_MEET: [Meets; 8] = {
+const ALL_MEET: [Meets; 9] = {
     use Meets::*;
-    [Point, Range, Batches, Extreme, PointOfView, RangeOfView, ExtremeOfView, Write]
+    [Point, Range, Batches, Extreme, PointOfView, RangeOfView, BatchesOfRange, ExtremeOfView, Write]
 };
 
 /// Rows of a commit whose record is longer than the log's buffer, in parts that are shorter.
@@ -244,7 +245,9 @@ impl Stopping {
                 let extremes = view.extremes().expect("it protects them");
                 Ok(usize::from(extremes.extreme(&scan, of, &mut row)?.is_some()))
             }
-            Meets::Batches => {
+            Meets::Batches | Meets::BatchesOfRange => {
+                let range = scan.clone().between(Bound::Included(key(0)), Bound::Unbounded);
+                let scan = if matches!(meets, Meets::Batches) { scan } else { range };
                 let schema = self.engine.tables()[0].1.clone();
                 let view = open.shared_reads().expect("it shares reads").read_view()?;
                 let (scan, mut batch) = (batches(&*view, &schema, scan)?, Batch::default());
@@ -278,7 +281,8 @@ fn whatever_waits_behind_a_commit_looks_whether_it_must_stop() {
                 assert!(after.pass(u64::MAX) > 3, "{what}: it has looked");
                 assert!(open.poison().is_none(), "{what}: only the statement has failed");
             });
-            let all = if matches!(meets, Meets::Range | Meets::RangeOfView | Meets::Batches) { LONG_ROWS } else { 1 };
+            let is_of_all = matches!(meets, Meets::Range | Meets::RangeOfView | Meets::Batches | Meets::BatchesOfRange);
+            let all = if is_of_all { LONG_ROWS } else { 1 };
             assert_eq!(stopping.meet(&mut open, meets).expect("it may go on"), all as usize, "{what}");
             open.commit().expect("nobody in the way");
         }
