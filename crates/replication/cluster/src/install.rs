@@ -9,10 +9,11 @@
 use crate::core::{Core, Waiting};
 use crate::deliver::Deliverer;
 use crate::error::{behind, damaged, order_failed, unknown};
+use crate::incoming::Incoming;
 use crate::load::{self, Loaded};
 use crate::replica::{self, PARTS, TABLES, decode_table, numbers_of, state_key, state_name, table_name};
 use crate::root::Root;
-use crate::states::{Piece, Pieces};
+use crate::states::Piece;
 use crate::status::Doing;
 use env::time::Duration;
 use model::{Access, Committed, Error, Fault, Finish, Key, LogPosition, Result, RowRef, Schema, Store, TableId};
@@ -24,6 +25,8 @@ use total::{OrderError, Position};
 /// sends it a long time again.
 const AGAIN: Duration = Duration::from_millis(100);
 const AGAIN_AT_MOST: Duration = Duration::from_secs(2);
+/// How long a wait for a piece lasts, or for another attempt, before deliveries are looked after.
+const LOOK: Duration = Duration::from_millis(20);
 /// Rows that are installed by one local transaction, at most.
 const ROWS_AT_ONCE: usize = 10_000;
 
@@ -71,9 +74,22 @@ pub(crate) fn fetch(deliverer: &mut Deliverer, earliest: Position, holders: &[u6
                 Err(Failed::Sent(error)) => core.progress.set_trouble(error.to_string()),
             }
         }
-        go_on(deliverer)?;
-        core.progress.wait_stopped(again);
+        pause(deliverer, again)?;
         again = (again * 2).min(AGAIN_AT_MOST);
+    }
+}
+
+/// Waits for so long, unless there is a reason to go on.
+fn pause(deliverer: &mut Deliverer, longest: Duration) -> Result<()> {
+    let core = deliverer.core.clone();
+    let began = core.host.now();
+    loop {
+        go_on(deliverer)?;
+        let left = longest.saturating_sub(core.host.since(began));
+        if left.is_zero() || deliverer.behind.is_some() {
+            return Ok(());
+        }
+        core.progress.wait_stopped(left.min(LOOK));
     }
 }
 
@@ -101,11 +117,12 @@ fn receive(deliverer: &mut Deliverer, holder: u64, earliest: Position) -> std::r
     let core = deliverer.core.clone();
     // What is kept for a state that has broken off serves this one, too, if it ends there or behind.
     let earliest = deliverer.followed.unwrap_or(earliest);
-    let (mut pieces, complete_to, root) = begin(deliverer, holder, earliest).map_err(Failed::Sent)?;
+    let incoming = Incoming::open(&core, deliverer.states.clone(), holder, earliest).map_err(Failed::Own)?;
+    let (complete_to, root) = begin(deliverer, &incoming, (holder, earliest))?;
     follow(deliverer, complete_to)?;
     // What an earlier attempt has left.
     replica::drop_others(&*core.local, deliverer.root.generation, |_| true).map_err(Failed::Own)?;
-    write_tables(deliverer, &root, &mut pieces)?;
+    write_tables(deliverer, &root, &incoming)?;
     let loaded = load::load(&*core.local, root, core.options.limits).map_err(of_load)?;
     publish(deliverer, loaded, complete_to).map_err(Failed::Own)
 }
@@ -123,17 +140,35 @@ fn follow(deliverer: &mut Deliverer, after: Position) -> std::result::Result<(),
     Ok(())
 }
 
-/// Reads the head of a state that another node sends: its pieces, up to where it has everything, and the root that it will have here.
-fn begin(deliverer: &Deliverer, holder: u64, earliest: Position) -> Result<(Pieces, Position, Root)> {
-    let failed = |error: std::io::Error| behind(format!("node {holder} has no state to send: {error}"));
-    let stream = deliverer.states.fetch(holder, earliest).map_err(failed)?;
-    let mut pieces = Pieces::new(stream)?;
-    let Piece::Head(head) = pieces.read_next()? else { return Err(damaged("what was sent has no head")) };
+/// The next piece of a state. What is delivered until it comes is kept.
+fn next_piece(deliverer: &mut Deliverer, incoming: &Incoming) -> std::result::Result<Piece, Failed> {
+    loop {
+        go_on(deliverer).map_err(Failed::Own)?;
+        if deliverer.behind.is_some() {
+            return Err(Failed::Sent(behind(
+                "the others have forgotten what follows the state that was sent".to_owned(),
+            )));
+        }
+        if let Some(piece) = incoming.take(LOOK) {
+            return piece.map_err(Failed::Sent);
+        }
+    }
+}
+
+/// Reads the head of a state that another node sends: up to where it has everything, and the root that it will have here.
+fn begin(
+    deliverer: &mut Deliverer,
+    incoming: &Incoming,
+    (holder, earliest): (u64, Position),
+) -> std::result::Result<(Position, Root), Failed> {
+    let Piece::Head(head) = next_piece(deliverer, incoming)? else {
+        return Err(Failed::Sent(damaged("what was sent has no head")));
+    };
     let (complete_to, shared) = *head;
     if complete_to < earliest || shared.position < deliverer.root.position {
-        return Err(behind(format!("node {holder} is not further itself")));
+        return Err(Failed::Sent(behind(format!("node {holder} is not further itself"))));
     }
-    Ok((pieces, complete_to, Root { generation: deliverer.root.generation + 1, ..shared }))
+    Ok((complete_to, Root { generation: deliverer.root.generation + 1, ..shared }))
 }
 
 /// What was written and cannot be read was sent so.
@@ -145,7 +180,7 @@ fn of_load(error: Error) -> Failed {
 }
 
 /// Writes what comes into tables of the next generation, to its end.
-fn write_tables(deliverer: &mut Deliverer, root: &Root, pieces: &mut Pieces) -> std::result::Result<(), Failed> {
+fn write_tables(deliverer: &mut Deliverer, root: &Root, incoming: &Incoming) -> std::result::Result<(), Failed> {
     let local = deliverer.core.local.clone();
     let store = &*local;
     let schema = Schema::bytes(state_name(root.generation)).build().map_err(|error| of_store(error.into()))?;
@@ -153,13 +188,7 @@ fn write_tables(deliverer: &mut Deliverer, root: &Root, pieces: &mut Pieces) -> 
     let mut tables = BTreeMap::new();
     let mut total = 0;
     loop {
-        go_on(deliverer).map_err(Failed::Own)?;
-        if deliverer.behind.is_some() {
-            return Err(Failed::Sent(behind(
-                "the others have forgotten what follows the state that was sent".to_owned(),
-            )));
-        }
-        match pieces.read_next().map_err(Failed::Sent)? {
+        match next_piece(deliverer, incoming)? {
             Piece::Head(_) => return Err(Failed::Sent(damaged("what was sent has two heads"))),
             Piece::Rows(table, rows) => {
                 if table.is_none() {

@@ -93,6 +93,7 @@ mod error;
 mod filter;
 mod follow;
 mod host;
+mod incoming;
 mod install;
 mod load;
 mod locks;

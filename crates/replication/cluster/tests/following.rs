@@ -17,8 +17,8 @@ use total::{OrderLimits, Position, TotalOrder};
 const ROWS: u64 = 20_000;
 /// Rows that are written at once.
 const TOGETHER: u64 = 200;
-/// What the order keeps: more than what commits before one piece of a state, and less than what commits before all of it is there.
-const KEPT_BYTES: usize = 16 << 10;
+/// What the order keeps: more than what commits before two pieces of a state, and less than what commits before all of it is there.
+const KEPT_BYTES: usize = 32 << 10;
 /// Transactions that commit before each piece of a state comes.
 const LOAD: u64 = 200;
 /// The number of the node that is behind.
@@ -33,7 +33,7 @@ enum Plan {
     BreaksOff,
     /// The first one that was captured comes, which is older than all others.
     Oldest,
-    /// Before the middle of it, the others commit more than the order keeps.
+    /// Before its middle, the node is cut off while the others commit more than the order keeps.
     Outrun,
 }
 
@@ -176,8 +176,12 @@ impl Read for Pieces {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         if bytes.len() == PIECE_HEADER {
             self.pieces += 1;
-            let times = if let (Plan::Outrun, 4) = (self.plan, self.pieces) { 10 } else { 1 };
-            self.busy.write(times * LOAD);
+            if let (Plan::Outrun, 4) = (self.plan, self.pieces) {
+                self.busy.nodes.sequencer.cut_off(LATE);
+                self.busy.write(10 * LOAD);
+                self.busy.nodes.sequencer.connect(LATE);
+            }
+            self.busy.write(LOAD);
             if let (true, 5, Some(rows), Some(spool)) = (self.is_first, self.pieces, &self.busy.rows, self.busy.spool())
             {
                 *self.busy.left.lock().expect("no panic") = Some((rows.copy(), spool.copy()));
@@ -214,7 +218,7 @@ fn a_state_that_breaks_off_is_replaced_by_one_that_is_no_older() {
     busy.assert_same(&node, 3);
 }
 
-/// A node that cannot keep what comes, since it comes too fast, fetches a younger state.
+/// A node that cannot keep what comes, since it does not hear of it in time, fetches a younger state.
 #[test]
 fn who_is_outrun_while_it_fetches_begins_with_a_younger_state() {
     let busy = Busy::new(Kind::Hyper, &[Plan::Outrun], Some(disk()), None);

@@ -383,7 +383,7 @@ impl States for SimStates {
         }
         let writing = pipe.clone();
         sim.spawn(holder, move |sim| {
-            let mut out = PipeWriter { sim: sim.clone(), pipe: writing };
+            let mut out = PipeWriter { sim: sim.clone(), pipe: writing, lines: 0 };
             // A holder without a state closes the pipe: the reader finds its end.
             let _ = cluster.write_state(at_least, Duration::from_secs(5), &mut out);
         });
@@ -405,6 +405,8 @@ struct PipeState {
     is_closed: bool,
 }
 
+/// The first lines of a state, which say where it ends.
+const HEAD_LINES: u32 = 4;
 /// Bytes on the way.
 const IN_FLIGHT: usize = 4096;
 
@@ -454,12 +456,15 @@ impl Drop for PipeReader {
 struct PipeWriter {
     sim: Arc<Sim>,
     pipe: Arc<Pipe>,
+    /// Lines that were sent.
+    lines: u32,
 }
 
 impl Write for PipeWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let schedule = &self.sim.schedule;
-        if self.sim.setting.line_ns > 0 {
+        self.lines += 1;
+        if self.sim.setting.line_ns > 0 && self.lines > HEAD_LINES {
             schedule.sleep_until(schedule.now() + self.sim.setting.line_ns);
         }
         loop {

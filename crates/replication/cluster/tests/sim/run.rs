@@ -230,9 +230,9 @@ pub fn a_state_takes_long_under_load(seed: u64) -> Outcome {
     let replica = &mut setting.replica;
     (replica.replicas, replica.span, replica.batch_bytes, replica.window) = (3, 64, 400, 16);
     (replica.snapshot_bytes, replica.undone_batches) = (1_000, 256);
-    setting.limits.kept_bytes = 4 << 10;
+    (setting.limits.kept_bytes, setting.limits.deliveries) = (4 << 10, 128);
     // Clients that come to the node do not wait there for long.
-    setting.options.catch_up = Duration::from_secs(1);
+    setting.options.catch_up = Duration::from_millis(100);
     (setting.think_ns, setting.network.in_order, setting.line_ns) = (sim::MILLISECOND, true, 200 * sim::MILLISECOND);
     judged(run(setting, randomness, 0, |sim| {
         let tables = nodes::create_tables(sim);

@@ -67,7 +67,7 @@ pub struct Setting {
     pub segment_bytes: u64,
     pub piece_bytes: usize,
     pub short_bytes: u64,
-    /// How long a holder of a state takes for each line that it sends; drawn by no run.
+    /// How long a holder of a state takes for each line that it sends behind the head; drawn by no run.
     pub line_ns: u64,
     /// By how many parts in a million clocks run fast or slow, at most. Each life of a node has another clock.
     pub drift_ppm: u64,
