@@ -274,11 +274,15 @@ fn a_replica_that_waits_for_disks_says_for_whose() {
     }
     assert_eq!(order.waits_for(), Some(WaitsFor::MajoritysDisks));
     let durable = |voter| order.node().status().and_then(|status| status.durable.get(&voter).copied());
-    while durable(0).is_none() {}
+    while durable(0).is_none() {
+        std::thread::yield_now();
+    }
     assert_eq!([1, 2].map(durable), [None; 2], "they have said nothing");
     while order.waits_for().is_some() {
         take_and_keep(other);
     }
-    while durable(1).is_none() {}
+    while durable(1).is_none() {
+        std::thread::yield_now();
+    }
     assert!(durable(1) > Some(0));
 }
