@@ -179,8 +179,8 @@ impl Node {
         }
     }
 
-    /// Says in the log when the order has waited for disks for some looks, and when it goes on: shorter waits are those of any disk. Returns
-    /// the number of looks at which it has waited, this one included.
+    /// Says in the log when the order has waited for disks for some looks, and when it goes on: shorter waits are those of any disk.
+    /// Returns the number of looks at which it has waited, this one included.
     pub fn note_disks(&self, before: u32) -> u32 {
         if !self.view.order.waits_for_disks() {
             if before >= LOOKS {
