@@ -26,9 +26,30 @@ pub struct Touched {
     pub relation: Oid,
     /// The engine table that it made, or took away.
     pub table: Option<u32>,
-    /// Whether no other session has drawn numbers of the relation that the transaction takes away: it is temporary, or made by the
-    /// transaction.
-    pub is_private: bool,
+    /// Who can have drawn its numbers.
+    pub users: Users,
+}
+
+/// Who can have drawn numbers of a relation that a transaction touches: the latter are fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Users {
+    /// Everybody.
+    All,
+    /// The transaction, which has made it; everybody once that has committed.
+    Maker,
+    /// The session: it is temporary.
+    Session,
+}
+
+impl Users {
+    /// Whether nobody draws any more, once the transaction has ended and taken the relation away.
+    fn are_gone(self, has_committed: bool) -> bool {
+        match self {
+            Users::All => false,
+            Users::Maker => !has_committed,
+            Users::Session => true,
+        }
+    }
 }
 
 /// What definitions have left: they name it no longer, or never did.
@@ -36,8 +57,8 @@ pub struct Touched {
 struct Left {
     /// Engine tables.
     tables: HashSet<u32>,
-    /// Relations, each with the state that is still named, where it is a sequence, and whether it is private.
-    states: Vec<(Oid, Option<u64>, bool)>,
+    /// Relations, each with the state that is still named, where it is a sequence, and its users.
+    states: Vec<(Oid, Option<u64>, Users)>,
 }
 
 /// Makes an engine table for the rows of a table: one column for each of `columns`, all nullable. The supervisor may end its
@@ -120,10 +141,14 @@ pub fn storages<T, M>(relation: &Relation<T, M>) -> impl Iterator<Item = Storage
 /// Drops what a transaction has touched and no definition names, now that the transaction is over. Savepoints that were rolled back need
 /// no bookkeeping of their own: the catalog says what became of each.
 ///
-/// Stored states of sequences and row numbers go here if they are private. Of others a transaction may still draw that comes before the
+/// Stored states of sequences and row numbers go here if nobody draws from them. Of others a transaction may still draw that comes before the
 /// drop in the serial order, and it must not begin anew: those go when the database is opened next. So does what a failure leaves.
-pub fn settle<T, M>(engine: &dyn Store, sequences: &Sequences, catalog: &Catalog<T, M>, touched: &[Touched])
-where
+pub fn settle<T, M>(
+    engine: &dyn Store,
+    sequences: &Sequences,
+    catalog: &Catalog<T, M>,
+    (touched, has_committed): (&[Touched], bool),
+) where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
 {
@@ -140,9 +165,9 @@ where
         }
     }
     let mut unused = Vec::new();
-    for (relation, kept, is_private) in left.states {
+    for (relation, kept, users) in left.states {
         let keys = sequences.forget(relation, kept);
-        unused.extend(keys.into_iter().filter(|_| is_private));
+        unused.extend(keys.into_iter().filter(|_| users.are_gone(has_committed)));
     }
     sequences.remove(&unused);
 }
@@ -153,24 +178,24 @@ where
     T: Clone + Serialize + DeserializeOwned,
     M: Clone + Serialize + DeserializeOwned,
 {
-    let mut relations: BTreeMap<Oid, (Vec<u32>, bool)> = BTreeMap::new();
-    for Touched { relation, table, is_private } in touched {
-        let of_relation = relations.entry(*relation).or_default();
+    let mut relations: BTreeMap<Oid, (Vec<u32>, Users)> = BTreeMap::new();
+    for Touched { relation, table, users } in touched {
+        let of_relation = relations.entry(*relation).or_insert((Vec::new(), Users::All));
         of_relation.0.extend(table);
-        of_relation.1 |= is_private;
+        of_relation.1 = of_relation.1.max(*users);
     }
     let looked = transact_unawaited(engine, Mode::ReadOnly, |access| {
         let mut left = Left::default();
-        for (relation, (tables, is_private)) in &relations {
+        for (relation, (tables, users)) in &relations {
             let found = catalog.relation_by_oid(access, *relation)?;
             let named: Vec<u32> = found.iter().flat_map(storages).map(|storage| storage.table).collect();
             left.tables.extend(tables.iter().filter(|table| !named.contains(table)));
             match found {
                 None => {
                     catalog.forget(*relation);
-                    left.states.push((*relation, None, *is_private));
+                    left.states.push((*relation, None, *users));
                 }
-                Some(Relation::Sequence(sequence)) => left.states.push((*relation, Some(sequence.state), *is_private)),
+                Some(Relation::Sequence(sequence)) => left.states.push((*relation, Some(sequence.state), *users)),
                 Some(_) => {}
             }
         }
@@ -255,16 +280,16 @@ where
         relations.iter().try_for_each(|relation| remove(access, catalog, relation))?;
         Ok(relations)
     })?;
-    let touched: Vec<Touched> = dropped.iter().flat_map(|relation| touched_by_drop(relation, true)).collect();
-    settle(engine, sequences, catalog, &touched);
+    let touched: Vec<Touched> = dropped.iter().flat_map(|relation| touched_by_drop(relation, Users::Session)).collect();
+    settle(engine, sequences, catalog, (&touched, true));
     Ok(())
 }
 
 /// What the drop of a relation touches.
-pub fn touched_by_drop<T, M>(relation: &Relation<T, M>, is_private: bool) -> impl Iterator<Item = Touched> {
+pub fn touched_by_drop<T, M>(relation: &Relation<T, M>, users: Users) -> impl Iterator<Item = Touched> {
     let oid = relation.oid();
     let tables = storages(relation).map(|storage| Some(storage.table));
-    std::iter::once(None).chain(tables).map(move |table| Touched { relation: oid, table, is_private })
+    std::iter::once(None).chain(tables).map(move |table| Touched { relation: oid, table, users })
 }
 
 /// Removes a definition with what it depends on.

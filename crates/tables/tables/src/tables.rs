@@ -8,7 +8,7 @@ use crate::layout::{Layout, schema_of};
 use crate::schema::Schema;
 use crate::sequences::{Exhausted, Sequences};
 use crate::shared::{POSTGRES, SharedCatalog, catalog_of};
-use crate::storage::{Touched, clean, create_index_storage, create_row_storage, settle, touched_by_drop};
+use crate::storage::{Touched, Users, clean, create_index_storage, create_row_storage, settle, touched_by_drop};
 use crate::transact::transact;
 use crate::types::{Modifier, Scalar, Type};
 use crate::widen::WiderCopy;
@@ -300,8 +300,8 @@ impl Tables {
     fn settle(&self, table: &Table) {
         let relations = std::iter::once(Relation::Table(Arc::new(table.clone()))).chain(index_entries(table));
         let touched: Vec<Touched> =
-            relations.flat_map(|relation| touched_by_drop(&relation, false).collect::<Vec<_>>()).collect();
-        settle(&*self.engine, &self.sequences, &self.catalog, &touched);
+            relations.flat_map(|relation| touched_by_drop(&relation, Users::All).collect::<Vec<_>>()).collect();
+        settle(&*self.engine, &self.sequences, &self.catalog, (&touched, true));
     }
 }
 

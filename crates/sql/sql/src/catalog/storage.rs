@@ -8,17 +8,17 @@ use tables::storage::settle;
 
 /// Drops what the committed transaction's definitions left.
 pub fn after_commit(database: &Arc<Database>, session: &mut State) {
-    drop_unnamed(database, session);
+    drop_unnamed(database, session, true);
 }
 
 /// Drops what the definitions of a transaction that was rolled back had made.
 pub fn forget_created(database: &Arc<Database>, session: &mut State) {
-    drop_unnamed(database, session);
+    drop_unnamed(database, session, false);
 }
 
-fn drop_unnamed(database: &Database, session: &mut State) {
+fn drop_unnamed(database: &Database, session: &mut State, has_committed: bool) {
     let touched = std::mem::take(&mut session.touched);
-    settle(&*database.store, &database.sequences, &database.cache, &touched);
+    settle(&*database.store, &database.sequences, &database.cache, (&touched, has_committed));
     // What is gone is not known any more.
     for sequence in touched.iter().map(|touched| touched.relation).filter(|it| database.cache.last_known(*it).is_none())
     {

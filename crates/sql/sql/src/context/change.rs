@@ -8,7 +8,7 @@ use crate::storage::column_type;
 use model::Supervisor;
 use std::sync::Arc;
 use std::time::Duration;
-use tables::storage::{TEMPORARY, Touched};
+use tables::storage::{TEMPORARY, Touched, Users};
 use tables::{DatabaseDefinition, RoleDefinition};
 
 /// The right to change the catalog, and to make and leave the engine tables that its definitions name, in the statement's
@@ -77,7 +77,7 @@ impl<'s> Change<'s> {
         self.check_type_free(&relation)?;
         let (version, name) = (self.fresh_version()?, relation.name().to_owned());
         let object = relation.oid();
-        self.touch(object, None, true);
+        self.touch(object, None, users(&relation).max(Users::Maker));
         let is_index = matches!(relation, Relation::Index(_));
         let Exec { transaction, database, .. } = &mut self.exec;
         named(&name, database.cache.insert(*transaction, relation, version))?;
@@ -175,7 +175,7 @@ impl<'s> Change<'s> {
     pub fn replace(&mut self, relation: Relation) -> Result<()> {
         self.forget_row_type(relation.oid());
         if matches!(relation, Relation::Sequence(_)) {
-            self.touch(relation.oid(), None, is_temporary(&relation)); // A restart leaves its state.
+            self.touch(relation.oid(), None, users(&relation)); // A restart leaves its state.
         }
         let version = self.fresh_version()?;
         let Exec { transaction, database, .. } = &mut self.exec;
@@ -200,7 +200,7 @@ impl<'s> Change<'s> {
     /// Errors of the engine.
     pub fn remove(&mut self, relation: &Relation) -> Result<()> {
         self.forget_row_type(relation.oid());
-        self.touch(relation.oid(), None, is_temporary(relation));
+        self.touch(relation.oid(), None, users(relation));
         let Exec { transaction, database, .. } = &mut self.exec;
         Ok(database.cache.remove(*transaction, relation)?)
     }
@@ -309,12 +309,12 @@ impl<'s> Change<'s> {
 
     /// Notes that a relation's definition names this storage no longer, or does not name it yet.
     pub fn leave_storage(&mut self, relation: Oid, storage: Storage) {
-        self.touch(relation, Some(storage.table), false);
+        self.touch(relation, Some(storage.table), Users::All);
     }
 
     /// Notes what the end of the transaction is to look after.
-    fn touch(&mut self, relation: Oid, table: Option<u32>, is_private: bool) {
-        self.exec.session.touched.push(Touched { relation, table, is_private });
+    fn touch(&mut self, relation: Oid, table: Option<u32>, users: Users) {
+        self.exec.session.touched.push(Touched { relation, table, users });
     }
 
     /// Same as [`Exec::waiting_at_most`], for work that changes the catalog.
@@ -333,9 +333,9 @@ impl<'s> Change<'s> {
     }
 }
 
-/// Whether only one session uses a relation.
-fn is_temporary(relation: &Relation) -> bool {
-    relation.schema().starts_with(TEMPORARY)
+/// Who uses a relation.
+fn users(relation: &Relation) -> Users {
+    if relation.schema().starts_with(TEMPORARY) { Users::Session } else { Users::All }
 }
 
 /// 42P07
