@@ -124,7 +124,9 @@ fn a_state_that_takes_long_is_enough() {
     for seed in first..first + 10 {
         let Outcome { tally, violation, .. } = run::a_state_takes_long_under_load(seed);
         assert_eq!(violation.map(|violation| violation.to_string()), None, "seed {seed}");
-        assert_eq!(tally.get("states asked for"), Some(&1), "seed {seed}");
+        // A second one, at most: the order may have forgotten more before the first one has said where it ends.
+        let asked = tally.get("states asked for").copied().unwrap_or(0);
+        assert!((1..=2).contains(&asked), "seed {seed}: {asked} states were asked for");
     }
 }
 
