@@ -76,7 +76,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         "7",
         "sums over all rows beside dirty records",
         &SCAN,
-        "undecided: other programs used up to 0.36 processors; the figures would say: partly: below 0.8 of the limit, and a realistic share costs more; clean: 1480 million rows/s (the paper: above 740), 0.43 of the sequential limit, 1.01 of a single version's; dirty rows leave of that 0.60, 0.61, 0.54, 0.36 (0.1 %), 0.29, 0.29, 0.17, 0.08 (1 %), 0.05, 0.05, 0.02, 0.01 (10 %), read as newest with 1 and 4 versions and as oldest with 1 and 4",
+        "partly: below 0.8 of the limit, and a realistic share costs more; clean: 1456 million rows/s (the paper: above 740), 0.41 of the sequential limit, 0.99 of a single version's; dirty rows leave of that 0.63, 0.60, 0.54, 0.37 (0.1 %), 0.29, 0.30, 0.17, 0.08 (1 %), 0.05, 0.05, 0.03, 0.01 (10 %), read as newest with 1 and 4 versions and as oldest with 1 and 4",
     ),
     sweep(
         ("hyper-synopsis", Paper::Hyper),
@@ -90,7 +90,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         "9",
         "where a scan's time goes",
         &CYCLES,
-        "undecided: other programs used up to 0.20 processors; the figures would say: partly: versions cost more than a quarter at 0.1 %; ns of a row: 0.69 clean, of which 0.29 are the limit's; 29.68 if each is asked for versions; to find and verify versioned rows, to undo one version, to undo three more: 0.41 + 0.15 + 0.59 at 0.1 % dirty rows, 12.14 + 15.01 + 38.78 at 10 %",
+        "partly: versions cost more than a quarter at 0.1 %; ns of a row: 0.67 clean, of which 0.27 are the limit's; 30.31 if each is asked for versions; to find and verify versioned rows, to undo one version, to undo three more: 0.47 + 0.08 + 0.62 at 0.1 % dirty rows, 12.34 + 14.08 + 46.43 at 10 %",
     ),
     sweep(
         ("hyper-dml", Paper::Hyper),
