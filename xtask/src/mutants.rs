@@ -13,8 +13,8 @@
 //!
 //! `Kill` is a shell command that runs in the root of a copy of the repository; it may set variables first
 //! (`RUSTFLAGS="--cfg loom" cargo test ...`). It should name one test, so that the test says by its name what it
-//! guards. `CI: yes` marks the few that run in every test run; all run nightly. A header's value may go on in lines
-//! that begin with a space.
+//! guards. `CI: yes` marks the few that run in every test run; all run nightly. Whether the patches of the others still apply is looked at in
+//! every test run. A header's value may go on in lines that begin with a space.
 //!
 //! For each mutant the kill command must pass without the patch (a test that always fails kills nothing), the patch
 //! must apply exactly, the patched crate must build, and then the command must fail in a test, within its limit.
@@ -87,7 +87,8 @@ impl Request {
 /// # Errors
 /// A summary, if any mutant is not killed as it should be, or none of the requested exists.
 pub fn run(root: &Path, request: &Request) -> Result<(), String> {
-    let patches = choose(Patch::read_all(root)?, &request.choice)?;
+    let all = Patch::read_all(root)?;
+    let patches = choose(&all, &request.choice)?;
     if request.list_only {
         for patch in &patches {
             println!("{}{}: {}", patch.name, if patch.in_ci { " (CI)" } else { "" }, patch.breaks);
@@ -100,7 +101,10 @@ pub fn run(root: &Path, request: &Request) -> Result<(), String> {
     }
     let scratch = Scratch::new(root, request.timeout)?;
     let mut table = Vec::new();
-    for (index, patch) in patches.iter().enumerate() {
+    if request.choice == Choice::Ci {
+        table = stale(&scratch, all.iter().filter(|patch| !patch.in_ci))?;
+    }
+    for (index, &patch) in patches.iter().enumerate() {
         println!("[{}/{}] {}: {}", index + 1, patches.len(), patch.name, patch.breaks);
         let start = Instant::now();
         let verdict = judge(&scratch, patch)?;
@@ -108,6 +112,13 @@ pub fn run(root: &Path, request: &Request) -> Result<(), String> {
         table.push((patch, verdict));
     }
     summarize(&table)
+}
+
+/// The mutants that no longer fit the code, which their kill commands need not tell.
+fn stale<'a>(scratch: &Scratch, patches: impl Iterator<Item = &'a Patch>) -> Result<Vec<(&'a Patch, Verdict)>, String> {
+    scratch.restore()?;
+    let is_stale = |patch: &'a Patch| Some((patch, Verdict::DoesNotApply(scratch.check(&patch.path).err()?)));
+    Ok(patches.filter_map(is_stale).collect())
 }
 
 /// One mutant from copy to verdict.
@@ -124,15 +135,15 @@ fn judge(scratch: &Scratch, patch: &Patch) -> Result<Verdict, String> {
     Ok(verdict::of_broken(&broken))
 }
 
-fn choose(patches: Vec<Patch>, choice: &Choice) -> Result<Vec<Patch>, String> {
+fn choose<'a>(patches: &'a [Patch], choice: &Choice) -> Result<Vec<&'a Patch>, String> {
     let Choice::Named(names) = choice else {
-        return Ok(patches.into_iter().filter(|patch| *choice == Choice::All || patch.in_ci).collect());
+        return Ok(patches.iter().filter(|patch| *choice == Choice::All || patch.in_ci).collect());
     };
     if let Some(unknown) = names.iter().find(|name| !patches.iter().any(|patch| patch.is_called(name))) {
         let known: Vec<&str> = patches.iter().map(|patch| patch.name.as_str()).collect();
         return Err(format!("mutants: no mutant is called {unknown}; there are: {}", known.join(", ")));
     }
-    Ok(patches.into_iter().filter(|patch| names.iter().any(|name| patch.is_called(name))).collect())
+    Ok(patches.iter().filter(|patch| names.iter().any(|name| patch.is_called(name))).collect())
 }
 
 fn summarize(table: &[(&Patch, Verdict)]) -> Result<(), String> {

@@ -102,10 +102,23 @@ impl Scratch {
     /// # Errors
     /// Git's message if the patch does not apply.
     pub fn apply(&self, patch: &Path) -> Result<(), String> {
+        self.git_apply(&[], patch)
+    }
+
+    /// Looks whether `patch` applies to the copy, and changes nothing.
+    ///
+    /// # Errors
+    /// As for [`Scratch::apply`].
+    pub fn check(&self, patch: &Path) -> Result<(), String> {
+        self.git_apply(&["--check"], patch)
+    }
+
+    fn git_apply(&self, options: &[&str], patch: &Path) -> Result<(), String> {
         // The copy lies inside a repository, relative to which git would read the patch's paths.
         let ceiling = self.tree.parent().unwrap_or(&self.tree);
         let output = Command::new("git")
             .arg("apply")
+            .args(options)
             .arg(patch)
             .current_dir(&self.tree)
             .env("GIT_CEILING_DIRECTORIES", ceiling)
@@ -217,8 +230,14 @@ mod tests {
         let fixture = Fixture::new("stale");
         let scratch = fixture.scratch(Duration::from_secs(60));
         scratch.restore().expect("a copy");
-        let reason = scratch.apply(&fixture.patch("zwei", "deux")).expect_err("stale");
-        assert!(reason.contains("patch failed"), "{reason}");
+        let patch = fixture.patch("zwei", "deux");
+        for stale in [scratch.check(&patch), scratch.apply(&patch)] {
+            let reason = stale.expect_err("stale");
+            assert!(reason.contains("patch failed"), "{reason}");
+        }
+        scratch.check(&fixture.patch("two", "deux")).expect("applies");
+        let copy = fs::read_to_string(scratch.tree.join("crates/x/src/a.rs")).expect("the copy");
+        assert_eq!(copy, "one\ntwo\nthree\n", "it was only looked at");
     }
 
     #[test]
