@@ -355,3 +355,47 @@ fn queries_of_with_are_kept_as_batches() {
         assert_eq!(client.fails(&format!("{failing} v a JOIN v b ON a.q = b.q")).code(), "22012");
     }
 }
+
+/// What a join adds to rows that are sorted below it leaves them sorted, also where the join has to write rows away.
+#[test]
+fn joins_above_a_sort_keep_its_order() {
+    for database in databases() {
+        let mut client = Client::new(&database);
+        client.run(
+            "CREATE TABLE l (id int PRIMARY KEY, x int); INSERT INTO l SELECT g, g FROM generate_series(1, 3000) g; \
+             CREATE TABLE r (y int)",
+        );
+        for from in (1..24_000).step_by(6_000) {
+            client.run(&format!("INSERT INTO r SELECT g FROM generate_series({from}, {}) g", from + 5_999));
+        }
+        let sum: String = (1..=3000).map(|id| format!("{id},")).collect();
+        let sorted = "FROM (SELECT id, x FROM l ORDER BY -x DESC) s WHERE";
+        let cases = [
+            // What is volatile is computed above the sort.
+            (
+                "SELECT id, (x IN (SELECT y FROM r)) AND random() >= 0 FROM l ORDER BY id LIMIT 3".to_owned(),
+                "1|t\n2|t\n3|t",
+            ),
+            (
+                "SELECT id, (SELECT count(*) FROM r WHERE r.y = l.x) + 0 * random() FROM l ORDER BY -x DESC LIMIT 3"
+                    .to_owned(),
+                "1|1\n2|1\n3|1",
+            ),
+            (format!("SELECT string_agg(id::text, ',') || ',' {sorted} x NOT IN (SELECT y + 3000 FROM r)"), &sum),
+            (format!("SELECT string_agg(id::text, ',') || ',' {sorted} x = 0 OR x IN (SELECT y FROM r)"), &sum),
+        ];
+        for (query, expected) in &cases {
+            for settings in ["off", "force", "force; SET work_mem = '64kB'"] {
+                client.run(&format!("SET enable_vectors = {settings}"));
+                // Whoever holds the rows of a join holds them all.
+                match client.try_run(query) {
+                    Ok(_) => assert_eq!(client.show(query), *expected, "{settings}: {query}"),
+                    Err(error) => assert_eq!((error.code(), settings.len() > 5), ("53200", true), "{query}"),
+                }
+                client.run("RESET work_mem");
+            }
+            let plan = client.show(&format!("EXPLAIN {query}"));
+            assert!(plan.contains("Join") && !plan.contains("SubPlan"), "{plan}");
+        }
+    }
+}

@@ -253,6 +253,8 @@ fn joined(
 ) -> Plan {
     Plan::Join(Box::new(Join {
         kind,
+        // What else decides which rows stay is a join in PostgreSQL, too, which promises no order.
+        keeps_order: !matches!(kind, JoinKind::Semi | JoinKind::Anti) && is_sorted(&left),
         left,
         right,
         condition,
@@ -260,9 +262,25 @@ fn joined(
         left_width,
         right_width,
         equalities,
-        keeps_order: false,
         builds_left: false,
     }))
+}
+
+/// Returns whether a plan's rows have the order of a sort in it: what is volatile in a select list stands above the sort of its query.
+fn is_sorted(mut plan: &Plan) -> bool {
+    loop {
+        plan = match plan {
+            Plan::Sort { .. } | Plan::Distinct { on: Some(_), .. } => return true,
+            Plan::Filter { input, .. }
+            | Plan::Project { input, .. }
+            | Plan::ProjectSet { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Lock { input, .. } => input,
+            Plan::With { body, .. } => body,
+            Plan::Join(join) if !matches!(join.kind, JoinKind::Right | JoinKind::Full) => &join.left,
+            _ => return false,
+        };
+    }
 }
 
 /// The equalities of IN over a subquery that does not refer to the current row, and which of them are known to compare no NULL.

@@ -5,7 +5,7 @@
 //! stood. Groups that nobody asks for cost time; whether that pays is estimated.
 
 use super::total::{is_total, is_total_call};
-use super::{Use, beside, divided, equal, has_subquery, outwards, refers, step};
+use super::{Use, beside, divided, equal, has_subquery, is_sorted, outwards, refers, step};
 use crate::optimize::columns::{columns_of, filtered, is_volatile, join, plan_is_volatile, substitute};
 use crate::optimize::estimate::{cost, hashed, rows};
 use crate::optimize::{Facts, access, filters, joins};
@@ -122,6 +122,7 @@ impl Grouped {
         let right = step(self.plan(), Use { rows: f64::INFINITY, ..of }, facts);
         Plan::Join(Box::new(Join {
             kind: JoinKind::Left,
+            keeps_order: is_sorted(&left),
             left,
             right,
             condition: join(pairs.collect()),
@@ -129,7 +130,6 @@ impl Grouped {
             left_width: width,
             right_width: self.groups.keys.len() + self.groups.calls.len(),
             equalities: Vec::new(),
-            keeps_order: false,
             builds_left: false,
         }))
     }
