@@ -52,7 +52,9 @@ pub const MAX_PAYLOAD_BYTES: usize = crate::request::MAX_BODY_BYTES;
 fn kept_by(options: &Options, limits: &OrderLimits, resume_after: Option<Position>) -> Kept {
     let most_bytes = (limits.kept_bytes as u64).min(MAX_KEPT_BYTES / 2);
     let mut kept = Kept::new(most_bytes, options.core().span / 2);
-    if limits.forgets_by_majority && options.votes() {
+    if !options.votes() {
+        kept = kept.for_learner();
+    } else if limits.forgets_by_majority {
         kept = kept.for_majority();
     }
     resume_after.into_iter().for_each(|at| kept.keep_from(at));

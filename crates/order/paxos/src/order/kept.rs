@@ -77,6 +77,8 @@ pub(super) struct Kept {
     resumed: Option<Position>,
     /// A majority of the voters' consumers has everything below this instance on its disk; `None`: it does not matter.
     majority: Option<Instance>,
+    /// The others may count on what this replica has in its journal.
+    votes: bool,
     /// The instance below which this consumer has everything, as the others were told.
     told: Option<Instance>,
     /// The next instance, and the last payload before it.
@@ -98,6 +100,7 @@ impl Kept {
             behind: None,
             resumed: None,
             majority: None,
+            votes: true,
             told: None,
             delivered: (0, None),
             bytes: 0,
@@ -109,6 +112,12 @@ impl Kept {
     /// Keeps what is not known to be on the disks of a majority, too.
     pub(super) fn for_majority(mut self) -> Self {
         self.majority = Some(0);
+        self
+    }
+
+    /// Nobody counts on this replica.
+    pub(super) fn for_learner(mut self) -> Self {
+        self.votes = false;
         self
     }
 
@@ -131,6 +140,15 @@ impl Kept {
         self.resumed = self.resumed.max(Some(after));
         self.awaited = self.awaited.filter(|at| *at > after);
         self.behind = self.behind.filter(|at| *at > after);
+    }
+
+    /// The consumer takes what comes while it fetches a state with everything up to here. The snapshot with which a life begins may have
+    /// been another one's: it does not say. So nothing waits for this consumer from now on, unless what follows may be in this journal
+    /// alone. A majority keeps what a majority has on no disk, and a learner's journal counts for nothing.
+    fn follow(&mut self, after: Position) {
+        let is_held_by_others = self.majority.is_some() || !self.votes;
+        let awaited = self.awaited.take_if(|at| is_held_by_others && *at <= after);
+        self.behind = self.behind.max(awaited);
     }
 
     /// A majority of the voters' consumers has everything below this instance.
@@ -285,6 +303,12 @@ impl Keeping {
         self.changed.notify_all();
     }
 
+    /// The consumer takes what comes while it fetches a state with everything up to here.
+    pub(super) fn follow(&self, after: Position) {
+        self.lock().follow(after);
+        self.changed.notify_all();
+    }
+
     /// Waits until another instance may be delivered, or all has ended.
     pub(super) fn wait_for_room(&self, now: &Standing, has_ended: impl Fn() -> bool) {
         let mut kept = self.lock();
@@ -414,6 +438,59 @@ mod tests {
         keeping.wait_for_room(&after(2_064), || true);
         keeping.keep_from(at(2_063));
         keeping.wait_for_room(&after(2_064), || false);
+    }
+
+    /// Begins a life with an own snapshot, of which its consumer lacks payloads, and delivers half of a span behind it.
+    fn begun_behind_the_own_snapshot(kept: Kept) -> Keeping {
+        let (keeping, _) = telling(kept);
+        keeping.keep_from(at(9));
+        keeping.lock().begin(&after(1_000), Some(at(999)), true);
+        deliver(&keeping, 1_000..1_064);
+        keeping.may_forget(1_064);
+        assert!(!keeping.lock().has_room(&after(1_064)));
+        assert_eq!(keeping.lock().waits_for(), Some(WaitsFor::OwnDisk));
+        keeping
+    }
+
+    /// A snapshot that was installed before a restart looks like an own one afterwards. A fetch may outlast all that is kept here, too.
+    #[test]
+    fn who_follows_after_a_restart_holds_up_nothing() {
+        for kept in [Kept::new(1_000_000, 64).for_majority(), Kept::new(1_000_000, 64).for_learner()] {
+            let keeping = begun_behind_the_own_snapshot(kept);
+            keeping.follow(at(998));
+            assert!(!keeping.lock().has_room(&after(1_064)), "such a state is not enough");
+            keeping.follow(at(1_000));
+            assert!(keeping.lock().has_room(&after(1_064)));
+            assert_eq!(keeping.lock().waits_for(), None);
+            // Once it has resumed, what it has on no disk is kept for it again.
+            keeping.keep_from(at(1_000));
+            keeping.resume(at(1_000));
+            deliver(&keeping, 1_064..1_128);
+            keeping.may_forget(1_128);
+            assert!(!keeping.lock().has_room(&after(1_128)));
+        }
+    }
+
+    /// Where a majority need not have anything on its disks, what follows may be in the journal of this voter alone.
+    #[test]
+    fn a_voter_alone_keeps_what_follows_its_snapshot_until_its_consumer_has_resumed() {
+        let keeping = begun_behind_the_own_snapshot(Kept::new(1_000_000, 64));
+        keeping.follow(at(1_500));
+        assert!(!keeping.lock().has_room(&after(1_064)));
+        keeping.resume(at(1_500));
+        keeping.keep_from(at(1_500));
+        assert!(keeping.lock().has_room(&after(1_064)));
+    }
+
+    /// What follows is kept by the majority's rule still: its own snapshot does not go beyond it.
+    #[test]
+    fn who_follows_after_a_restart_forgets_nothing_that_a_majority_lacks() {
+        let keeping = begun_behind_the_own_snapshot(Kept::new(1_000_000, 64).for_majority());
+        keeping.follow(at(1_000));
+        deliver(&keeping, 1_064..1_128);
+        assert_eq!(keeping.lock().standing(&after(1_128)).next, 1_064);
+        assert!(!keeping.lock().has_room(&after(1_128)));
+        assert_eq!(keeping.lock().waits_for(), Some(WaitsFor::MajoritysDisks));
     }
 
     /// A consumer that has gone on from a later state than a snapshot has lacks nothing: what follows is kept for it.

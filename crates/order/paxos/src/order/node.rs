@@ -213,7 +213,9 @@ impl TotalOrder for NodeOrder {
     /// For the replica the consumer is behind until it resumes: else it would deliver no more than half of its span of what the consumer
     /// has on no disk yet, and fall behind again.
     fn follow(&self, after: Position) -> Result<(), OrderError> {
-        self.lock_taken().resume(after)
+        self.lock_taken().resume(after)?;
+        self.shared.keeping.follow(after);
+        Ok(())
     }
 
     /// It waits until an own payload is ordered: `patience` should be some round trips.

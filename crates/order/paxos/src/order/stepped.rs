@@ -138,7 +138,9 @@ impl SteppedOrder {
     /// # Errors
     /// Same as there.
     pub fn follow(&mut self, after: Position) -> Result<(), OrderError> {
-        self.taken.resume(after)
+        self.taken.resume(after)?;
+        self.keeping.follow(after);
+        Ok(())
     }
 
     /// Adds at most so many events to be delivered, none if there are none.

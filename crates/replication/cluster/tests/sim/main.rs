@@ -130,6 +130,18 @@ fn a_state_that_takes_long_is_enough() {
     }
 }
 
+/// When the node is killed meanwhile, its replica begins with a snapshot that may have been another one's. The next life fetches one state,
+/// and misses nothing of what follows it.
+#[test]
+fn a_fetch_that_a_kill_has_cut_off_is_begun_once_more() {
+    let first = number_from("FIRST").unwrap_or(0);
+    for seed in first..first + 4 {
+        let Outcome { tally, violation, .. } = run::a_long_fetch_begins_again_under_load(seed);
+        assert_eq!(violation.map(|violation| violation.to_string()), None, "seed {seed}");
+        assert_eq!(tally.get("states fetched"), Some(&1), "seed {seed}");
+    }
+}
+
 /// Whoever has given up its votes for what its consumer lacks leaves them with a majority: the only holder of a state may be lost.
 #[test]
 fn a_holder_that_is_lost_takes_nothing_along() {

@@ -12,7 +12,7 @@ use conformance::registers::registers;
 use env::time::Duration;
 use env::{Disk, Moment, Randomness, SimDisk, SimDiskOptions, Survival};
 use model::{Engine, Result, Storage, Store, Tables};
-use seriatim_cluster::{Cluster, Host, States, Threads, position_of_start};
+use seriatim_cluster::{Cluster, Doing, Host, States, Threads, position_of_start};
 use sim::{DriftingClock, MILLISECOND, SECOND, Schedule, Violation};
 use std::collections::VecDeque;
 use std::fmt;
@@ -323,6 +323,14 @@ pub fn await_current(sim: &Arc<Sim>, node: usize, longest_ns: u64) -> Option<Arc
             return None;
         }
         sim.schedule.sleep_until(sim.schedule.now() + 50 * MILLISECOND);
+    }
+}
+
+/// Waits until a node fetches a state. It must, since it is behind.
+pub fn await_fetch(sim: &Arc<Sim>, node: usize) {
+    let fetches = || sim.nodes[node].cluster().is_some_and(|cluster| cluster.status().doing == Doing::FetchingState);
+    while !fetches() && !sim.has_failed() {
+        sim.schedule.sleep_until(sim.schedule.now() + 10 * MILLISECOND);
     }
 }
 

@@ -224,6 +224,25 @@ pub fn reads_and_a_power_failure(seed: u64) -> Outcome {
 /// A node comes back to two others that serve their clients without a pause, and keep little. It gets a state in a time in which they
 /// forget many times over what they have ordered, and serves.
 pub fn a_state_takes_long_under_load(seed: u64) -> Outcome {
+    let (setting, randomness) = long_states(seed);
+    judged(run(setting, randomness, 0, |sim| come_back_under_load(sim, |_| ())))
+}
+
+/// The same, and the node is killed in the middle of its fetch. When it starts again, its replica has a snapshot that was another one's.
+pub fn a_long_fetch_begins_again_under_load(seed: u64) -> Outcome {
+    let (setting, randomness) = long_states(seed);
+    judged(run(setting, randomness, 0, |sim| {
+        come_back_under_load(sim, |sim| {
+            nodes::await_fetch(sim, 2);
+            sim.schedule.sleep_until(sim.schedule.now() + SECOND);
+            nodes::stop(sim, 2, env::Survival::Everything);
+            nodes::start_all(sim);
+        });
+    }))
+}
+
+/// A setting in which a state takes long, and the order keeps little.
+fn long_states(seed: u64) -> (Setting, Randomness) {
     let mut randomness = Randomness::from_seed(seed);
     let mut setting = Setting::draw(&mut randomness);
     (setting.faults, setting.voters, setting.learners, setting.clients) = (crate::setting::Faults::None, 3, 0, 6);
@@ -234,15 +253,19 @@ pub fn a_state_takes_long_under_load(seed: u64) -> Outcome {
     // Clients that come to the node do not wait there for long.
     setting.options.catch_up = Duration::from_millis(100);
     (setting.think_ns, setting.network.in_order, setting.line_ns) = (sim::MILLISECOND, true, 200 * sim::MILLISECOND);
-    judged(run(setting, randomness, 0, |sim| {
-        let tables = nodes::create_tables(sim);
-        clients::start(sim, tables);
-        nodes::send_away(sim, 2);
-        sim.schedule.sleep_until(sim.schedule.now() + 2 * SECOND);
-        nodes::start_all(sim);
-        let _ = nodes::await_current(sim, 2, 20 * SECOND);
-        finish(sim, tables);
-    }))
+    (setting, randomness)
+}
+
+/// A node is away for a while, comes back, and serves, whatever happens to it meanwhile.
+fn come_back_under_load(sim: &Arc<Sim>, meanwhile: impl FnOnce(&Arc<Sim>)) {
+    let tables = nodes::create_tables(sim);
+    clients::start(sim, tables);
+    nodes::send_away(sim, 2);
+    sim.schedule.sleep_until(sim.schedule.now() + 2 * SECOND);
+    nodes::start_all(sim);
+    meanwhile(sim);
+    let _ = nodes::await_current(sim, 2, 20 * SECOND);
+    finish(sim, tables);
 }
 
 /// Two nodes of three go on over a bad network, by few instances at a time. The one with all rows is lost when the other one has to fetch
