@@ -119,7 +119,9 @@ fn receive(deliverer: &mut Deliverer, holder: u64, earliest: Position) -> std::r
     let earliest = deliverer.followed.unwrap_or(earliest);
     let incoming = Incoming::open(&core, deliverer.states.clone(), holder, earliest).map_err(Failed::Own)?;
     let (complete_to, root) = begin(deliverer, &incoming, (holder, earliest))?;
-    follow(deliverer, complete_to)?;
+    // Not where it is complete to: that may be a barrier of its holder, which no other node is delivered. If this state breaks off, the
+    // others may have no such place for as long as nobody writes.
+    follow(deliverer, root.base().max(earliest))?;
     // What an earlier attempt has left.
     replica::drop_others(&*core.local, deliverer.root.generation, |_| true).map_err(Failed::Own)?;
     write_tables(deliverer, &root, &incoming)?;

@@ -35,6 +35,8 @@ enum Plan {
     Oldest,
     /// Before its middle, the node is cut off while the others commit more than the order keeps.
     Outrun,
+    /// It ends at a barrier of its holder, breaks off behind its head, and nobody writes while this node fetches.
+    Idle,
 }
 
 /// Nodes 0 and 1 with some rows, and a way to their states on which many transactions commit.
@@ -86,6 +88,13 @@ impl Busy {
         }
     }
 
+    /// Commits so many transactions while a state comes, where somebody writes.
+    fn load(&self, count: u64) {
+        if !self.plans.iter().any(|plan| matches!(plan, Plan::Idle)) {
+            self.write(count);
+        }
+    }
+
     fn state(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.giver.write_state(Position::default(), PATIENCE, &mut bytes).expect("it has one");
@@ -134,6 +143,22 @@ fn contents(node: &Arc<Cluster>) -> BTreeMap<Vec<u8>, Vec<u8>> {
     tables
 }
 
+/// The beginning of a state, to the end of its head, whose holder has been delivered a barrier of its own behind the last payload.
+fn head_at_a_barrier(state: &[u8]) -> Vec<u8> {
+    let line = state.iter().position(|byte| *byte == b'\n').expect("a line") + 1;
+    let length = u32::from_le_bytes(state[line..line + 4].try_into().expect("four bytes")) as usize;
+    let head = &state[line + PIECE_HEADER..][..length];
+    let mut reader = codec::Reader::new(&head[1..]);
+    let mut number = || reader.number().expect("a place");
+    let (instance, index) = (number(), number());
+    let mut piece = vec![head[0]];
+    codec::put_number(&mut piece, instance);
+    codec::put_number(&mut piece, index + 1);
+    piece.extend_from_slice(&head[1 + reader.offset()..]);
+    let (length, sum) = (piece.len() as u32, crc32c::crc32c(&piece));
+    [&state[..line], &length.to_le_bytes(), &sum.to_le_bytes(), &piece].concat()
+}
+
 /// The way on which the late node gets a state.
 struct Way(Arc<Busy>);
 
@@ -145,9 +170,14 @@ impl States for Way {
         let plan = busy.plans.get(asked).copied().unwrap_or(Plan::Whole);
         let now = busy.state();
         let oldest = busy.oldest.lock().expect("no panic").get_or_insert_with(|| now.clone()).clone();
-        busy.write(1);
+        busy.load(1);
         let mut bytes = match plan {
             Plan::Oldest => oldest,
+            Plan::Idle => {
+                // The first payload of the late node's life comes before, too.
+                busy.giver.wait_until_current(PATIENCE).expect("it is there");
+                head_at_a_barrier(&busy.state())
+            }
             _ => busy.state(),
         };
         if let Plan::BreaksOff = plan {
@@ -181,7 +211,7 @@ impl Read for Pieces {
                 self.busy.write(10 * LOAD);
                 self.busy.nodes.sequencer.connect(LATE);
             }
-            self.busy.write(LOAD);
+            self.busy.load(LOAD);
             if let (true, 5, Some(rows), Some(spool)) = (self.is_first, self.pieces, &self.busy.rows, self.busy.spool())
             {
                 *self.busy.left.lock().expect("no panic") = Some((rows.copy(), spool.copy()));
@@ -216,6 +246,15 @@ fn a_state_that_breaks_off_is_replaced_by_one_that_is_no_older() {
     let busy = Busy::new(Kind::Hyper, &[Plan::BreaksOff, Plan::Oldest], Some(disk()), None);
     let node = busy.open(Kind::Hyper.in_memory(), options());
     busy.assert_same(&node, 3);
+}
+
+/// Only its holder is delivered a barrier. When a state that ends there breaks off, one that has all payloads is enough.
+#[test]
+fn no_other_state_need_come_to_a_barrier_of_the_first_holder() {
+    let busy = Busy::new(Kind::Hyper, &[Plan::Idle], Some(disk()), None);
+    let node = busy.open(Kind::Hyper.in_memory(), options());
+    busy.assert_same(&node, 2);
+    assert_eq!(busy.written.load(SeqCst), 0, "nobody wrote");
 }
 
 /// A node that cannot keep what comes, since it does not hear of it in time, fetches a younger state.
