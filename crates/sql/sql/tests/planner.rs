@@ -410,6 +410,87 @@ fn what_may_fail_is_computed_behind_the_conditions() {
     }
 }
 
+/// What stands in a derived table below the conditions of a subquery is not computed for rows that they exclude, either.
+#[test]
+fn columns_of_derived_tables_are_computed_behind_the_conditions() {
+    let mut client = client();
+    client.run("CREATE TABLE u (z int, k int); INSERT INTO u SELECT 1 + i, i % 10 FROM generate_series(1, 2000) i");
+    client.run("INSERT INTO u VALUES (0, 99)");
+    let divided = "(SELECT k + 10 / z AS q, k FROM u) s WHERE s.k = a.x % 10";
+    let least = "(SELECT k, min(k + 10 / z) AS q FROM u GROUP BY k) s WHERE s.k = a.x % 10";
+    for (query, expected) in [
+        (
+            format!("SELECT count(*) FILTER (WHERE m) FROM (SELECT a.x IN (SELECT s.q FROM {divided}) AS m FROM a) o"),
+            "9",
+        ),
+        (format!("SELECT count(*) FROM a WHERE x IN (SELECT s.q FROM {divided})"), "9"),
+        (format!("SELECT count(*) FROM a WHERE x NOT IN (SELECT s.q FROM {divided})"), "291"),
+        (format!("SELECT count(*) FROM a WHERE id < 0 OR EXISTS (SELECT FROM {divided} AND s.q = a.x)"), "9"),
+        (format!("SELECT count(*) FROM a WHERE x IN (SELECT s.q FROM {least})"), "9"),
+        (format!("SELECT count(*) FROM a WHERE x < (SELECT max(s.q) FROM {divided})"), "9"),
+    ] {
+        for setting in ["off", "force"] {
+            client.run(&format!("SET enable_vectors = {setting}"));
+            assert_eq!(client.show(&query), expected, "{setting}: {query}");
+        }
+        has(&mut client, &query, &["SubPlan"]);
+    }
+    // What nobody asks for may fail, and what cannot fail is a join still.
+    for (query, join) in [
+        ("SELECT * FROM a WHERE id IN (SELECT s.k FROM (SELECT 10 / z AS q, k FROM u) s WHERE s.k = a.x)", "Semi Join"),
+        ("SELECT * FROM a WHERE EXISTS (SELECT FROM (SELECT 10 / z AS q, k FROM u) s WHERE s.k = a.x)", "Semi Join"),
+        ("SELECT x IN (SELECT s.z FROM (SELECT z, k FROM u ORDER BY 1) s WHERE s.k = a.x) FROM a", "Mark Join"),
+        ("SELECT x IN (SELECT q FROM (SELECT k, max(z) AS q FROM u GROUP BY k) s WHERE s.k = a.x) FROM a", "Mark Join"),
+    ] {
+        has(&mut client, query, &[join]);
+        client.run(query);
+    }
+}
+
+/// A subquery that only some parts of AND and OR ask is read by a join if it cannot fail.
+#[test]
+fn subqueries_that_nobody_asks_do_not_fail() {
+    let mut client = client();
+    client.run("CREATE TABLE u (z int, k int, t text); INSERT INTO u VALUES (0, 7, 'none')");
+    client.run("CREATE TABLE w (z int); INSERT INTO w VALUES (3), (4)");
+    for (condition, expected) in [
+        ("id > 0 OR x IN (SELECT 1 / z FROM u)", "300"),
+        ("id > 0 OR x IN (SELECT t::int FROM u)", "300"),
+        ("id > 0 OR EXISTS (SELECT FROM u WHERE u.k = a.x AND 1 / z > 0)", "300"),
+        ("id > 0 OR x IN (SELECT sum(1 / z) FROM u)", "300"),
+        ("id > 0 OR x IN (SELECT max(1 / z) FROM u)", "300"),
+        ("id > 0 OR x IN (SELECT z FROM u WHERE EXISTS (SELECT FROM u v WHERE v.z = u.z AND 1 / v.z > 0))", "300"),
+        ("id > 0 OR x IN (SELECT q FROM (SELECT 1 / z AS q, z FROM u) s JOIN u USING (z))", "300"),
+        ("(id < 0 OR x IN (SELECT z FROM w)) AND (id > 0 OR x IN (SELECT 1 / z FROM u))", "2"),
+        ("NOT (id < 0 AND x IN (SELECT 1 / z FROM u))", "300"),
+    ] {
+        for setting in ["off", "force"] {
+            client.run(&format!("SET enable_vectors = {setting}"));
+            let query = format!("SELECT count(*) FROM a WHERE {condition}");
+            assert_eq!(client.show(&query), expected, "{setting}: {query}");
+        }
+        let query = format!("SELECT count(*) FILTER (WHERE m) FROM (SELECT {condition} AS m FROM a) o");
+        assert_eq!(client.show(&query), expected, "{query}");
+    }
+    let kept = "WITH v AS MATERIALIZED (SELECT 1 / z AS q FROM u) SELECT count(*) FROM a WHERE id > 0 OR x IN (SELECT q FROM v)";
+    assert_eq!(client.show(kept), "300");
+    // What is asked for whenever there is a row, and what cannot fail.
+    for condition in [
+        "x IN (SELECT 12 / z FROM w) OR x = 3",
+        "x = 3 OR x IN (SELECT z FROM w WHERE z IS NOT NULL AND z > 3)",
+        "x = 3 OR x NOT IN (SELECT max(z) FROM w GROUP BY z UNION SELECT z FROM w)",
+        "x = 3 OR x IN (SELECT z FROM w WHERE EXISTS (SELECT FROM b WHERE b.id = w.z AND b.x < 9))",
+        "x = 3 OR EXISTS (SELECT FROM w JOIN b ON b.id = w.z WHERE w.z = a.x)",
+    ] {
+        let query = format!("SELECT id FROM a WHERE {condition}");
+        has(&mut client, &query, &["Mark Join"]);
+        has_no(&mut client, &query, "SubPlan");
+    }
+    let kept =
+        "WITH v AS MATERIALIZED (SELECT z AS q FROM w) SELECT count(*) FROM a WHERE id > 0 OR x IN (SELECT q FROM v)";
+    has(&mut client, kept, &["Mark Join"]);
+}
+
 /// Over batches, many rows read the other table once. The row executor searches its index for them, and so do few rows.
 #[test]
 fn batches_hash_what_rows_search() {

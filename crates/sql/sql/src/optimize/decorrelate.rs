@@ -21,7 +21,7 @@ use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan, Subquery, Su
 use crate::stack::ensure_stack;
 use crate::types::{Modifier, Type};
 use null::is_never_null;
-use total::is_total;
+use total::is_total_over;
 
 /// Rows that are read of an input for each that passes a condition.
 const READ_FOR_ONE: f64 = 3.0;
@@ -352,9 +352,11 @@ fn is_not_false(condition: Expr) -> Expr {
 /// off above refer to the plan's columns.
 fn pull(plan: Plan, wanted: Option<&[Expr]>, seen: bool) -> Option<(Plan, Vec<Expr>)> {
     match plan {
-        Plan::Project { columns, .. } if wanted.is_some() && !columns.iter().all(is_total) => None,
         Plan::Project { input, columns } if !seen => {
             let (plan, mut conditions) = pull(*input, None, wanted.is_some())?;
+            if wanted.is_some() && !columns.iter().all(|column| is_total_over(&plan, column)) {
+                return None;
+            }
             for (value, column) in wanted.unwrap_or_default().iter().zip(columns) {
                 conditions.push(equal(inward(value)?, column));
             }

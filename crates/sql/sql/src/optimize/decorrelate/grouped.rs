@@ -4,7 +4,7 @@
 //! rows: 0 for `count`, NULL for others. So the groups of all `u.a` are joined by LEFT JOIN, and `f` is computed above, where the subquery
 //! stood. Groups that nobody asks for cost time; whether that pays is estimated.
 
-use super::total::{is_total, is_total_call};
+use super::total::{is_total_call_over, is_total_over};
 use super::{Use, beside, divided, equal, has_subquery, is_sorted, outwards, refers, step};
 use crate::optimize::columns::{columns_of, filtered, is_volatile, join, plan_is_volatile, substitute};
 use crate::optimize::estimate::{cost, hashed, rows};
@@ -60,7 +60,7 @@ impl Grouped {
         }
         let is_own = |of: &Expr| !reaches(of) && !has_subquery(of);
         let operands = |call: &AggregateCall| call.arguments.iter().chain(&call.filter).all(is_own);
-        if !groups.calls.iter().all(|call| is_total_call(call) && operands(call)) {
+        if !groups.calls.iter().all(|call| is_total_call_over(&groups.input, call) && operands(call)) {
             return None;
         }
         let (mut input, mut pairs) = (groups.input.clone(), Vec::new());
@@ -69,7 +69,7 @@ impl Grouped {
             let (outward, rest) = divided(condition);
             own.extend(rest);
             for condition in outward {
-                pairs.push(pair(condition)?);
+                pairs.push(pair(condition, &below)?);
             }
             input = *below;
         }
@@ -166,7 +166,7 @@ fn value(plan: &Plan) -> Option<(Expr, &Aggregation)> {
 
 /// The sides of an equality of the current row and the subquery's, in this order. The subquery's is computed for all rows, also for
 /// those that another equality keeps from it.
-fn pair(condition: Expr) -> Option<(Expr, Expr)> {
+fn pair(condition: Expr, input: &Plan) -> Option<(Expr, Expr)> {
     let ExprKind::Compare(Comparison::Equal, left, right) = condition.kind else { return None };
     let is_usable = |side: &Expr| !is_volatile(side) && !has_subquery(side) && !side.data_type.is_row();
     if left.data_type != right.data_type
@@ -177,7 +177,7 @@ fn pair(condition: Expr) -> Option<(Expr, Expr)> {
         return None;
     }
     let is_outer = |side: &Expr| columns_of(side).is_empty() && reaches(side);
-    let is_inner = |side: &Expr| !columns_of(side).is_empty() && !reaches(side) && is_total(side);
+    let is_inner = |side: &Expr| !columns_of(side).is_empty() && !reaches(side) && is_total_over(input, side);
     match (is_outer(&left), is_outer(&right)) {
         (true, false) if is_inner(&right) => Some((*left, *right)),
         (false, true) if is_inner(&left) => Some((*right, *left)),

@@ -1,14 +1,15 @@
 //! EXISTS and IN whose answer is part of a larger expression: below OR, in a select list. A mark join makes it a column behind the row's
 //! own, `true`, `false` or, of IN, NULL.
 //!
-//! The values that are compared are then computed for all rows, also where SQL would not ask: they must not fail (`total.rs`). What stands
-//! behind a condition of CASE or in COALESCE stays a subquery. Whether it pays to read all of the other side is estimated.
+//! The values that are compared are then computed for all rows, also where SQL would not ask: they must not fail (`total.rs`). Nothing of
+//! the subquery may, where another part of AND or OR can make its answer needless. What stands behind a condition of CASE or in COALESCE
+//! stays a subquery. Whether it pays to read all of the other side is estimated.
 //!
 //! Source: Neumann, Leis, Kemper, "The Complete Story of Joins (in HyPer)", section 3 (BTW 2017).
 
 use super::grouped::improved;
 use super::null::is_never_null;
-use super::total::is_total;
+use super::total::{is_total, is_total_over, is_total_plan};
 use super::{Use, beside, equality, has_subquery, joined, listed, outwards, pull, refers, step};
 use crate::optimize::Facts;
 use crate::optimize::columns::{is_volatile, join, plan_is_volatile};
@@ -30,10 +31,11 @@ pub fn can_be(subquery: &Subquery) -> bool {
 /// The plan with marks for subqueries in expressions over its rows, behind the plan's columns. The expressions come with whether they are
 /// conditions, for which unknown is as good as false.
 pub fn replace(mut plan: Plan, (expressions, are_conditions): (&mut [Expr], bool), of: Use, facts: &Facts<'_>) -> Plan {
-    for expression in expressions {
-        each_asked(expression, are_conditions, &mut |part, is_condition| {
-            let Some(marked) =
-                part.subquery().and_then(|subquery| Marked::of(subquery, &plan, is_condition, of, facts))
+    for (at, expression) in expressions.iter_mut().enumerate() {
+        // Where one condition is false, those behind it are not evaluated.
+        let context = Asked { is_condition: are_conditions, is_certain: at == 0 || !are_conditions };
+        each_asked(expression, context, &mut |part, asked| {
+            let Some(marked) = part.subquery().and_then(|subquery| Marked::of(subquery, &plan, asked, of, facts))
             else {
                 return;
             };
@@ -48,26 +50,42 @@ pub fn replace(mut plan: Plan, (expressions, are_conditions): (&mut [Expr], bool
     plan
 }
 
-/// Calls `visit` with the subqueries that are asked whenever an expression is evaluated, or in a part of AND or OR, and whether their
-/// answer counts as a condition.
-fn each_asked(of: &mut Expr, is_condition: bool, visit: &mut dyn FnMut(&mut Expr, bool)) {
+/// How an expression asks for the answer of a subquery in it.
+#[derive(Clone, Copy)]
+struct Asked {
+    /// As a condition, for which unknown is as good as false.
+    is_condition: bool,
+    /// Whenever it is evaluated: no other part of AND or OR can make the answer needless.
+    is_certain: bool,
+}
+
+/// Calls `visit` with the subqueries that are asked whenever an expression is evaluated, or in a part of AND or OR.
+fn each_asked(of: &mut Expr, asked: Asked, visit: &mut dyn FnMut(&mut Expr, Asked)) {
     match &mut of.kind {
         ExprKind::Subquery(subquery) => {
             if can_be(subquery) {
-                visit(of, is_condition);
+                visit(of, asked);
             }
         }
         ExprKind::And(all) | ExprKind::Or(all) => {
-            all.iter_mut().for_each(|part| ensure_stack(|| each_asked(part, is_condition, visit)));
+            for (at, part) in all.iter_mut().enumerate() {
+                let asked = Asked { is_certain: asked.is_certain && at == 0, ..asked };
+                ensure_stack(|| each_asked(part, asked, visit));
+            }
         }
-        ExprKind::IsTruth(inner, Some(true)) => ensure_stack(|| each_asked(inner, true, visit)),
+        ExprKind::IsTruth(inner, Some(true)) => {
+            ensure_stack(|| each_asked(inner, Asked { is_condition: true, ..asked }, visit));
+        }
         ExprKind::Case { branches, .. } => {
             if let Some((first, _)) = branches.first_mut() {
-                ensure_stack(|| each_asked(first, true, visit));
+                ensure_stack(|| each_asked(first, Asked { is_condition: true, ..asked }, visit));
             }
         }
         ExprKind::Coalesce(_) => {}
-        _ => of.each_child_mut(&mut |child| ensure_stack(|| each_asked(child, false, visit))),
+        _ => {
+            let asked = Asked { is_condition: false, ..asked };
+            of.each_child_mut(&mut |child| ensure_stack(|| each_asked(child, asked, visit)));
+        }
     }
 }
 
@@ -82,8 +100,13 @@ struct Marked {
 
 impl Marked {
     /// `None` if the subquery has no equality to look for, or something that may fail.
-    fn of(subquery: &Subquery, input: &Plan, is_condition: bool, of: Use, facts: &Facts<'_>) -> Option<Marked> {
+    fn of(subquery: &Subquery, input: &Plan, asked: Asked, of: Use, facts: &Facts<'_>) -> Option<Marked> {
+        let is_condition = asked.is_condition;
         if plan_is_volatile(&subquery.plan) || plan_is_volatile(input) {
+            return None;
+        }
+        // The other side of a join is read before anything is asked.
+        if !asked.is_certain && !is_total_plan(&subquery.plan, facts) {
             return None;
         }
         if let SubqueryKind::Quantified { left, .. } = &subquery.kind
@@ -125,7 +148,7 @@ impl Marked {
         };
         let wanted = (!left.is_empty()).then_some(left);
         let (mut plan, mut conditions) = pull((*subquery.plan).clone(), wanted, false)?;
-        if refers(&plan) || conditions.iter().any(|condition| has_subquery(condition) || !is_total(condition)) {
+        if refers(&plan) || conditions.iter().any(|of| has_subquery(of) || !is_total_over(&plan, of)) {
             return None;
         }
         outwards(&mut plan);
