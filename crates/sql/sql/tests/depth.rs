@@ -60,6 +60,19 @@ fn a_thousand_terms_are_answered() {
             assert_eq!(client.show(&query), expected, "{}", &query[..60]);
             assert!(!client.show(&format!("explain {query}")).is_empty());
         }
+        // Each of them could be a join.
+        for (term, expected) in [
+            ("b in (select b from t where a = ", "100"),
+            ("exists (select from t u where u.b = t.b and u.a <> ", "1500"),
+        ] {
+            let query = |terms: usize| {
+                let all: Vec<String> = (1..=terms).map(|number| format!("{term}{number})")).collect();
+                format!("select count(*) from t where {}", all.join(" or "))
+            };
+            assert_eq!(client.show(&query(100)), expected, "{term}");
+            let plan = client.show(&format!("explain {}", query(1000)));
+            assert_eq!(plan.matches("Mark Join").count(), 64, "{term}");
+        }
         let nested = |levels: usize| format!("select {}1{}", "(".repeat(levels), ")".repeat(levels));
         assert_eq!(client.show(&nested(1000)), "1");
         assert_eq!(client.fails(&nested(4000)).code(), "54001");

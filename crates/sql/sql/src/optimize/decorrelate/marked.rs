@@ -12,11 +12,15 @@ use super::null::is_never_null;
 use super::total::{is_total, is_total_over, is_total_plan};
 use super::{Use, beside, equality, has_subquery, joined, listed, outwards, pull, refers, step};
 use crate::optimize::Facts;
-use crate::optimize::columns::{is_volatile, join, plan_is_volatile};
+use crate::optimize::columns::{is_volatile, join, plan_is_volatile, renumber};
 use crate::optimize::estimate::{cost, rows};
 use crate::plan::{Expr, ExprKind, JoinKind, Plan, Subquery, SubqueryKind};
 use crate::stack::ensure_stack;
 use crate::types::{Modifier, Type};
+use std::cell::OnceCell;
+
+/// Marks of one operator, at most: each is a join, and operators over batches nest no deeper than some hundred.
+const MOST: usize = 64;
 
 /// Returns whether a subquery is of a form whose answer may be a mark.
 pub fn can_be(subquery: &Subquery) -> bool {
@@ -30,24 +34,38 @@ pub fn can_be(subquery: &Subquery) -> bool {
 
 /// The plan with marks for subqueries in expressions over its rows, behind the plan's columns. The expressions come with whether they are
 /// conditions, for which unknown is as good as false.
-pub fn replace(mut plan: Plan, (expressions, are_conditions): (&mut [Expr], bool), of: Use, facts: &Facts<'_>) -> Plan {
+pub fn replace(plan: Plan, (expressions, are_conditions): (&mut [Expr], bool), of: Use, facts: &Facts<'_>) -> Plan {
+    let width = plan.width(facts);
+    let (mut marks, input) = (Vec::new(), OnceCell::new());
     for (at, expression) in expressions.iter_mut().enumerate() {
         // Where one condition is false, those behind it are not evaluated.
         let context = Asked { is_condition: are_conditions, is_certain: at == 0 || !are_conditions };
         each_asked(expression, context, &mut |part, asked| {
-            let Some(marked) = part.subquery().and_then(|subquery| Marked::of(subquery, &plan, asked, of, facts))
-            else {
-                return;
-            };
-            let width = plan.width(facts);
-            let with_mark = marked.joined(plan.clone(), width, facts);
-            if part.subquery().is_some_and(|subquery| pays(&with_mark, &plan, subquery, of.rows, facts)) {
-                plan = with_mark;
-                *part = Expr::column(width, Type::BOOL, Modifier::NONE);
+            let Some(subquery) = part.subquery().filter(|_| marks.len() < MOST) else { return };
+            let Some(marked) = Marked::of(subquery, &plan, asked, of, facts) else { return };
+            let input = input.get_or_init(|| Input::of(&plan, of.rows, facts));
+            if marked.pays(input, &plan, subquery, facts) {
+                *part = Expr::column(width + marks.len(), Type::BOOL, Modifier::NONE);
+                marks.push(marked);
             }
         });
     }
-    plan
+    let places = width..;
+    marks.into_iter().zip(places).fold(plan, |plan, (marked, width)| marked.joined(plan, width, facts))
+}
+
+/// What a plan is estimated to do before it gets marks.
+struct Input {
+    /// Rows that are read of it.
+    read: f64,
+    cost: f64,
+}
+
+impl Input {
+    fn of(plan: &Plan, most: f64, facts: &Facts<'_>) -> Input {
+        let plan = improved(plan.clone(), facts);
+        Input { read: rows(&plan, facts).min(most), cost: cost(&plan, facts).1 }
+    }
 }
 
 /// How an expression asks for the answer of a subquery in it.
@@ -90,9 +108,12 @@ fn each_asked(of: &mut Expr, asked: Asked, visit: &mut dyn FnMut(&mut Expr, Aske
 }
 
 /// A subquery as the right side of a mark join.
+#[derive(Clone)]
 struct Marked {
     kind: JoinKind,
     plan: Plan,
+    /// Columns of the current row.
+    width: usize,
     /// Over the current row and the subquery's, side by side.
     equalities: Vec<(Expr, Expr)>,
     condition: Option<Expr>,
@@ -137,7 +158,7 @@ impl Marked {
         }
         let pair = |condition: Expr| equality(&beside(condition, width), width);
         let equalities = equal.into_iter().map(pair).collect::<Option<_>>()?;
-        Some(Marked { kind, plan: (*subquery.plan).clone(), equalities, condition: None })
+        Some(Marked { kind, plan: (*subquery.plan).clone(), width, equalities, condition: None })
     }
 
     /// A subquery that refers to the current row by equalities, and more.
@@ -168,13 +189,28 @@ impl Marked {
             }
         }
         rest.extend(unknown.into_iter().map(|(_, equal)| beside(equal, width)));
-        (!equalities.is_empty()).then(|| Marked { kind: JoinKind::Mark, plan, equalities, condition: join(rest) })
+        let kind = JoinKind::Mark;
+        (!equalities.is_empty()).then(|| Marked { kind, plan, width, equalities, condition: join(rest) })
     }
 
-    /// The plan of this width with the mark behind its columns.
-    fn joined(self, left: Plan, width: usize, facts: &Facts<'_>) -> Plan {
-        let right_width = self.plan.width(facts);
-        joined(self.kind, (left, width), (self.plan, right_width), (self.equalities, self.condition))
+    /// The plan with the mark behind its columns: the current row's, and marks, are so many.
+    fn joined(mut self, left: Plan, left_width: usize, facts: &Facts<'_>) -> Plan {
+        let (right_width, marks) = (self.plan.width(facts), left_width - self.width);
+        let place = |column| if column < self.width { column } else { column + marks };
+        self.condition.iter_mut().for_each(|condition| renumber(condition, &place));
+        joined(self.kind, (left, left_width), (self.plan, right_width), (self.equalities, self.condition))
+    }
+
+    /// Returns whether to read the subquery's rows once costs less than to run it for each row. One that does not refer to the row runs
+    /// once anyhow.
+    fn pays(&self, input: &Input, plan: &Plan, subquery: &Subquery, facts: &Facts<'_>) -> bool {
+        if input.read <= 1.0 || !refers(&subquery.plan) {
+            return input.read > 1.0;
+        }
+        let each = facts.by_rows();
+        let one = cost(&improved((*subquery.plan).clone(), &each), &each).1;
+        let with_mark = self.clone().joined(plan.clone(), self.width, facts);
+        cost(&improved(with_mark, facts), facts).1 - input.cost < input.read * one
     }
 }
 
@@ -186,17 +222,4 @@ fn is_right_known(plan: &Plan, equal: &Expr) -> bool {
 /// A condition that is false where another is unknown: a row for which it is not true is none of the subquery's.
 fn is_true(condition: Expr) -> Expr {
     Expr::new(ExprKind::IsTruth(Box::new(condition), Some(true)), Type::BOOL)
-}
-
-/// Returns whether to read the subquery's rows once costs less than to run it for each row. One that does not refer to the row runs once
-/// anyhow.
-fn pays(with_mark: &Plan, plan: &Plan, subquery: &Subquery, read: f64, facts: &Facts<'_>) -> bool {
-    let input = improved(plan.clone(), facts);
-    let asked = rows(&input, facts).min(read);
-    if asked <= 1.0 || !refers(&subquery.plan) {
-        return asked > 1.0;
-    }
-    let each = facts.by_rows();
-    let one = cost(&improved((*subquery.plan).clone(), &each), &each).1;
-    cost(&improved(with_mark.clone(), facts), facts).1 - cost(&input, facts).1 < asked * one
 }
