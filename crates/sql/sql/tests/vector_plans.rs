@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Client, database_hyper, databases};
+use common::{Client, database_hyper, database_mvto, databases};
 
 /// 12,000 sales of 40 goods in 12 shops, in 3 of 5 regions.
 fn fill(client: &mut Client) {
@@ -396,6 +396,37 @@ fn joins_above_a_sort_keep_its_order() {
             }
             let plan = client.show(&format!("EXPLAIN {query}"));
             assert!(plan.contains("Join") && !plan.contains("SubPlan"), "{plan}");
+        }
+    }
+}
+
+/// A mark join that has to hold more rows than fit does not keep an order, and where no rows are written away it is none.
+#[test]
+fn mark_joins_do_not_hold_what_does_not_fit() {
+    // Both tell how many rows there are.
+    for database in [database_hyper(), database_mvto()] {
+        let mut client = Client::new(&database);
+        client.run(
+            "CREATE TABLE l (id int PRIMARY KEY, x int); INSERT INTO l SELECT g, g FROM generate_series(1, 300) g; \
+             CREATE TABLE b (k int, v int)",
+        );
+        for from in (1..24_000).step_by(6_000) {
+            client.run(&format!("INSERT INTO b SELECT g % 300, g FROM generate_series({from}, {}) g", from + 5_999));
+        }
+        let marks = "EXISTS (SELECT FROM b WHERE b.k = l.id AND b.v > l.x)";
+        let ordered = format!("SELECT id, {marks} FROM l ORDER BY id");
+        let late = format!("SELECT id, {marks} AND random() >= 0 FROM l ORDER BY id");
+        client.run("SET enable_vectors = force");
+        let expected = client.run(&ordered).rows;
+        let plan = client.show(&format!("EXPLAIN {ordered}"));
+        assert!(plan.contains("Mark Join") && !plan.contains("Sort"), "{plan}");
+        for setting in ["off", "force"] {
+            client.run(&format!("SET enable_vectors = {setting}; SET work_mem = '64kB'"));
+            let plan = client.show(&format!("EXPLAIN {ordered}"));
+            assert_eq!(plan.contains("Mark Join"), setting == "force", "{setting}: {plan}");
+            for query in [&ordered, &late] {
+                assert!(client.run(&format!("{query} -- {setting}")).rows == expected, "{setting}: {query}");
+            }
         }
     }
 }

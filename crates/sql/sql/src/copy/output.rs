@@ -186,26 +186,26 @@ impl CopyOut {
 impl Source {
     fn start(exec: &mut Exec<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
         let bound = bind::statement(&mut exec.names(), query, &mut vec![])?;
-        let (fields, changed) =
-            match optimize::statement(bound, exec.vectors(), &Sizes::of(exec.store(), exec.samples())) {
-                plan::Statement::Query(query) => {
-                    return Ok((Source::Query(Box::new(Cursor::new(query.plan))), query.fields));
-                }
-                plan::Statement::Insert(insert) => (returning(&insert.returning)?, dml::insert(exec, &insert)?),
-                plan::Statement::Update(update) => (returning(&update.returning)?, dml::update(exec, &update)?),
-                plan::Statement::Modifying(modifying) => {
-                    let fields = match &*modifying.body {
-                        plan::Statement::Query(query) => query.fields.clone(),
-                        plan::Statement::Insert(insert) => returning(&insert.returning)?,
-                        plan::Statement::Update(update) => returning(&update.returning)?,
-                        plan::Statement::Delete(delete) => returning(&delete.returning)?,
-                        plan::Statement::Merge(_) | plan::Statement::Modifying(_) => vec![],
-                    };
-                    (fields, dml::modifying(exec, &modifying)?)
-                }
-                plan::Statement::Delete(delete) => (returning(&delete.returning)?, dml::delete(exec, &delete)?),
-                plan::Statement::Merge(_) => return Err(SqlError::unsupported("MERGE in COPY")),
-            };
+        let sizes = Sizes::of(exec.store(), exec.samples()).within(exec.memory.limit());
+        let (fields, changed) = match optimize::statement(bound, exec.vectors(), &sizes) {
+            plan::Statement::Query(query) => {
+                return Ok((Source::Query(Box::new(Cursor::new(query.plan))), query.fields));
+            }
+            plan::Statement::Insert(insert) => (returning(&insert.returning)?, dml::insert(exec, &insert)?),
+            plan::Statement::Update(update) => (returning(&update.returning)?, dml::update(exec, &update)?),
+            plan::Statement::Modifying(modifying) => {
+                let fields = match &*modifying.body {
+                    plan::Statement::Query(query) => query.fields.clone(),
+                    plan::Statement::Insert(insert) => returning(&insert.returning)?,
+                    plan::Statement::Update(update) => returning(&update.returning)?,
+                    plan::Statement::Delete(delete) => returning(&delete.returning)?,
+                    plan::Statement::Merge(_) | plan::Statement::Modifying(_) => vec![],
+                };
+                (fields, dml::modifying(exec, &modifying)?)
+            }
+            plan::Statement::Delete(delete) => (returning(&delete.returning)?, dml::delete(exec, &delete)?),
+            plan::Statement::Merge(_) => return Err(SqlError::unsupported("MERGE in COPY")),
+        };
         Ok((Source::Done(changed.returned.into_iter()), fields))
     }
 

@@ -67,8 +67,8 @@ pub(super) fn columns_of(query: &Query, names: &[String]) -> Result<Vec<Column>>
 
 /// Writes the rows of a query. Returns their number.
 fn fill(change: &mut Change<'_>, table: &Table, query: &Query) -> Result<u64> {
-    let plan =
-        optimize(Arc::unwrap_or_clone(query.plan.clone()), &Sizes::of(change.exec.store(), change.exec.samples()));
+    let sizes = Sizes::of(change.exec.store(), change.exec.samples()).within(change.exec.memory.limit());
+    let plan = optimize(Arc::unwrap_or_clone(query.plan.clone()), &sizes);
     change.exec.transaction.set_reads_wait(false);
     let mut cursor = Cursor::new(Arc::new(plan));
     let mut rows = 0_u64;

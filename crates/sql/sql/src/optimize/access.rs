@@ -56,7 +56,7 @@ fn step(plan: Plan, goal: Option<f64>, facts: &Facts<'_>) -> Plan {
         }
         Plan::Sort { input, keys } => {
             // Without a sort in between, what is asked of the sorted rows is asked of those below.
-            match satisfy(choose((*input).clone(), goal, facts), &keys, goal.is_some()) {
+            match satisfy(choose((*input).clone(), goal, facts), &keys, goal.is_some(), facts) {
                 Some(sorted) => sorted,
                 None => Plan::Sort { input: descend(input, None), keys },
             }

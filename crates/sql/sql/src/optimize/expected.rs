@@ -12,7 +12,7 @@ pub fn estimate(plan: &Plan, facts: &Facts<'_>) -> Estimate {
 }
 
 /// Bytes of a plan's row.
-fn width(plan: &Plan, facts: &Facts<'_>) -> usize {
+pub fn width(plan: &Plan, facts: &Facts<'_>) -> usize {
     match plan {
         Plan::Scan(scan) => {
             let columns = scan.table.columns.iter().enumerate();

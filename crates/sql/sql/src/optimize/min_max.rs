@@ -28,7 +28,7 @@ pub fn first_entry(aggregation: &Aggregation, input: &Plan, facts: &Facts<'_>) -
         scan.filter = join(conjuncts);
     }
     let key = SortKey { expression: argument.clone(), descending, nulls_first: descending };
-    let sorted = satisfy(Plan::Scan(super::access::with_path(scan, facts)), &[key], is_whole)?;
+    let sorted = satisfy(Plan::Scan(super::access::with_path(scan, facts)), &[key], is_whole, facts)?;
     let limit = Some(Expr::constant(Datum::Int8(1), Type::INT8));
     Some(Plan::Limit { input: Box::new(sorted), limit, ties: None, offset: None })
 }

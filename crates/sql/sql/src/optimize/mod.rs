@@ -89,6 +89,11 @@ impl<'s> Facts<'s> {
         Facts { ctes: self.ctes.clone(), batches: false, ..*self }
     }
 
+    /// Returns whether a statement is expected to have the memory to hold a plan's rows.
+    fn can_hold(&self, plan: &Plan) -> bool {
+        self.sizes.has_memory(estimate::rows(plan, self) * expected::width(plan, self) as f64)
+    }
+
     /// The facts of a statement's plans.
     pub fn of_statement(statement: &Statement, sizes: &'s Sizes<'s>) -> Facts<'s> {
         match statement {

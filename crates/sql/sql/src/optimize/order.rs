@@ -1,5 +1,6 @@
 //! Drops sorts whose order an index gives.
 
+use super::Facts;
 use super::access::refuses_null;
 use super::columns::split;
 use super::partial::has_all_rows;
@@ -8,9 +9,9 @@ use std::ops::Bound;
 
 /// The plan in the order of these keys without a sort, if it can be had. `few`: only its first rows will be asked for, so
 /// that it pays to read rows through an index.
-pub fn satisfy(mut plan: Plan, keys: &[SortKey], few: bool) -> Option<Plan> {
+pub fn satisfy(mut plan: Plan, keys: &[SortKey], few: bool, facts: &Facts<'_>) -> Option<Plan> {
     let columns = keys.iter().map(Wanted::new).collect::<Option<Vec<_>>>()?;
-    order(&mut plan, &columns, few).then_some(plan)
+    order(&mut plan, &columns, few, facts).then_some(plan)
 }
 
 /// What is to be sorted by: a column, or below a projection the expression that it computes.
@@ -38,22 +39,28 @@ fn column(expression: &Expr) -> Option<usize> {
 }
 
 /// Puts a plan into order, if it can be had.
-fn order(plan: &mut Plan, wanted: &[Wanted], few: bool) -> bool {
+fn order(plan: &mut Plan, wanted: &[Wanted], few: bool, facts: &Facts<'_>) -> bool {
     match plan {
         Plan::Scan(scan) => order_scan(scan, wanted, few),
-        Plan::Filter { input, .. } | Plan::Lock { input, .. } => order(input, wanted, few),
+        Plan::Filter { input, .. } | Plan::Lock { input, .. } => order(input, wanted, few, facts),
         Plan::Project { input, columns } => {
             let below = wanted.iter().map(|wanted| {
                 let key = columns.get(column(&wanted.key)?)?.clone();
                 Some(Wanted { key, ..*wanted })
             });
-            below.collect::<Option<Vec<_>>>().is_some_and(|below| order(input, &below, few))
+            below.collect::<Option<Vec<_>>>().is_some_and(|below| order(input, &below, few, facts))
+        }
+        // A join that keeps an order writes no rows away; a mark join with a condition holds all of them.
+        Plan::Join(join)
+            if !join.lateral && join.kind.is_mark() && join.condition.is_some() && !facts.can_hold(&join.right) =>
+        {
+            false
         }
         // Joins can keep the order of their left side.
         Plan::Join(join) if matches!(join.kind, JoinKind::Inner | JoinKind::Left) || !join.kind.shows_right() => {
             let ordered =
                 wanted.iter().all(|wanted| column(&wanted.key).is_some_and(|column| column < join.left_width))
-                    && order(&mut join.left, wanted, few);
+                    && order(&mut join.left, wanted, few, facts);
             join.keeps_order |= ordered;
             ordered
         }

@@ -37,6 +37,8 @@ pub struct Sizes<'s> {
     samples: RefCell<BTreeMap<TableId, Option<Arc<Sample>>>>,
     /// The rows of samples for which conditions hold, as far as they have been counted.
     pub(super) hits: RefCell<Vec<Hits>>,
+    /// Bytes that the statement may hold; `None`: unknown.
+    memory: Option<usize>,
 }
 
 /// Tables that a plan depends on by their sizes, with their rows when it was made.
@@ -46,6 +48,16 @@ impl<'s> Sizes<'s> {
     /// Sizes of an engine's tables now, and samples of them.
     pub fn of(store: &'s dyn Store, samples: &'s Samples) -> Sizes<'s> {
         Sizes { engine: store.ddl(), kept: Some(samples), ..Sizes::default() }
+    }
+
+    /// The sizes for a statement that may hold so many bytes.
+    pub fn within(self, bytes: usize) -> Sizes<'s> {
+        Sizes { memory: Some(bytes), ..self }
+    }
+
+    /// Returns whether a statement may hold so many bytes, as far as is known.
+    pub fn has_memory(&self, bytes: f64) -> bool {
+        self.memory.is_none_or(|memory| bytes <= memory as f64)
     }
 
     /// Returns whether the engine stores columns.

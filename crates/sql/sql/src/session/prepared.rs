@@ -336,7 +336,8 @@ impl Session {
         let rests_on = self.state.lookups.take().unwrap_or_default().into();
         match bound {
             Ok(statement) => {
-                let sizes = Sizes::of(&*self.database.store, &self.database.samples);
+                let memory = self.state.derived.work_bytes.unwrap_or(self.database.options.work_bytes);
+                let sizes = Sizes::of(&*self.database.store, &self.database.samples).within(memory);
                 let vectors = self.state.derived.vectors;
                 let statement = Arc::new(crate::optimize::statement(statement, vectors, &sizes));
                 let (sizes, has_moments) = (sizes.noted().into(), self.state.has_read_moments);

@@ -10,7 +10,7 @@
 use super::grouped::improved;
 use super::null::is_never_null;
 use super::total::{is_total, is_total_over, is_total_plan};
-use super::{Use, beside, equality, has_subquery, joined, listed, outwards, pull, refers, step};
+use super::{Use, beside, equality, has_subquery, is_sorted, joined, listed, outwards, pull, refers, step};
 use crate::optimize::Facts;
 use crate::optimize::columns::{is_volatile, join, plan_is_volatile, renumber};
 use crate::optimize::estimate::{cost, rows};
@@ -206,6 +206,10 @@ impl Marked {
     fn pays(&self, input: &Input, plan: &Plan, subquery: &Subquery, facts: &Facts<'_>) -> bool {
         if input.read <= 1.0 || !refers(&subquery.plan) {
             return input.read > 1.0;
+        }
+        // Rows that a condition is tested for are held, unless they may be written away.
+        if self.condition.is_some() && (!facts.batches || is_sorted(plan)) && !facts.can_hold(&self.plan) {
+            return false;
         }
         let each = facts.by_rows();
         let one = cost(&improved((*subquery.plan).clone(), &each), &each).1;
