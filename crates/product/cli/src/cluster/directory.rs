@@ -9,6 +9,7 @@
 
 use super::file::ClusterFile;
 use crate::failure::{Failure, Outcome};
+use env::{Disk, RealDisk};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,6 +20,8 @@ const NODE: &str = "NODE";
 const DATABASE: &str = "database";
 const ORDER: &str = "order";
 const SPOOL: &str = "spool";
+/// The file of a database that its process has locked.
+const LOCK: &str = "LOCK";
 /// Version of the directory.
 const FORMAT: u32 = 1;
 
@@ -78,6 +81,18 @@ impl Directory {
     /// The directory of what is delivered while a state is fetched.
     pub fn spool(&self) -> PathBuf {
         self.path.join(SPOOL)
+    }
+
+    /// Removes what a life has left that was killed while it fetched a state. It may be what has filled the disk, and whatever is opened
+    /// next may need room. A life that has not ended has locked the database, and keeps it.
+    pub fn drop_spool(&self) -> Outcome {
+        let spool = self.spool();
+        if !spool.exists() {
+            return Ok(());
+        }
+        // Whoever opens the database says why it cannot be locked.
+        let Ok(_lock) = RealDisk::new(self.database()).lock(LOCK) else { return Ok(()) };
+        std::fs::remove_dir_all(&spool).map_err(Failure::file(&spool))
     }
 
     /// Whether its node has lost an earlier directory.
@@ -232,5 +247,22 @@ mod tests {
         let database = again.database();
         std::fs::create_dir(&database).unwrap();
         assert!(check_not_of_a_node(&database).is_err() && check_not_of_a_node(path).is_ok());
+    }
+    /// A disk that a spool has filled has no room for anything else: the spool goes first, but never that of a node that runs.
+    #[test]
+    fn a_spool_that_a_kill_has_left_goes_and_one_in_use_stays() {
+        let made = testing::Directory::new("node-spool");
+        let directory = Directory::open(made.path(), &cluster("shop"), 1, "mvto").unwrap();
+        directory.drop_spool().unwrap();
+        for path in [directory.spool(), directory.database()] {
+            std::fs::create_dir(path).unwrap();
+        }
+        std::fs::write(directory.spool().join("000000.spool"), "a record").unwrap();
+        let running = RealDisk::new(directory.database()).lock(LOCK).unwrap();
+        directory.drop_spool().unwrap();
+        assert!(directory.spool().exists());
+        drop(running);
+        directory.drop_spool().unwrap();
+        assert!(!directory.spool().exists());
     }
 }

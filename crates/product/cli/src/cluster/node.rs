@@ -132,6 +132,7 @@ impl Node {
         let address = resolved(&own.state)?;
         let key = cluster.key.as_deref().map(crate::order::node::key).transpose()?;
         let mut directory = Directory::open(data, &cluster, node, &engine)?;
+        directory.drop_spool()?;
         waiting.note("the local database is being opened");
         let builder = builder.engine_alone().durability(Durability::Async).memory(usize::MAX);
         let database = crate::inspect::open_any(builder, &directory.database())?;
