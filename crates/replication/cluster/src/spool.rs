@@ -43,6 +43,8 @@ pub(crate) struct Spool {
     next: u64,
     /// Bytes of all segments.
     bytes: u64,
+    /// Bytes of the longest record so far: a length that is greater was damaged, and no memory is given to it.
+    longest: u64,
 }
 
 #[derive(Debug)]
@@ -73,7 +75,7 @@ impl Spool {
             remove_segments(&**disk).map_err(|error| failed(&error))?;
         }
         let limit = limit.unwrap_or(most);
-        Ok(Spool { disk, limit, segment_bytes, segments: VecDeque::new(), next: 0, bytes: 0 })
+        Ok(Spool { disk, limit, segment_bytes, segments: VecDeque::new(), next: 0, bytes: 0, longest: 0 })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -87,7 +89,9 @@ impl Spool {
     pub fn push(&mut self, events: &[Event]) -> Result<()> {
         let mut records = Vec::new();
         for event in events {
+            let before = records.len();
             put_record(&mut records, event)?;
+            self.longest = self.longest.max((records.len() - before) as u64 - HEADER_BYTES);
             if records.len() as u64 >= BYTES_AT_ONCE {
                 self.append(&records)?;
                 records.clear();
@@ -107,7 +111,7 @@ impl Spool {
             && let Some(first) = self.segments.front_mut()
         {
             let before = first.read;
-            into.push(first.read_next()?);
+            into.push(first.read_next(self.longest)?);
             bytes += first.read - before;
             if first.read == first.written {
                 self.remove_first()?;
@@ -175,12 +179,13 @@ impl Drop for Spool {
 }
 
 impl Segment {
-    fn read_next(&mut self) -> Result<Event> {
+    /// Reads the next record, which has so many bytes at most.
+    fn read_next(&mut self, longest: u64) -> Result<Event> {
         let mut header = [0; HEADER_BYTES as usize];
         self.read_at(self.read, &mut header)?;
         let (length, sum) = (u64::from(codec::u32_at(&header, 0)), codec::u32_at(&header, 4));
         let begin = self.read + HEADER_BYTES;
-        if length > self.written.saturating_sub(begin) {
+        if length > longest.min(self.written.saturating_sub(begin)) {
             return Err(bad());
         }
         let mut bytes = vec![0; length as usize];
@@ -382,18 +387,37 @@ mod tests {
         );
     }
 
+    /// Changes a byte of the first segment.
+    fn flip(disk: &SimDisk, offset: u64) {
+        let file = disk.open("000000.spool").expect("it is there");
+        let mut byte = [0];
+        file.read_full_at(offset, &mut byte).expect("a good disk");
+        file.write_at(offset, &[byte[0] ^ 1]).expect("a good disk");
+    }
+
     #[test]
     fn bytes_that_were_changed_are_noticed() {
         let disk = disk();
         for offset in [0, 4, 20] {
             let mut spool = Spool::open(on(&disk), None).expect("a good disk");
             spool.push(&[ordered(1, 50)]).expect("room");
-            let file = disk.open("000000.spool").expect("it is there");
-            let mut byte = [0];
-            file.read_full_at(offset, &mut byte).expect("a good disk");
-            file.write_at(offset, &[byte[0] ^ 1]).expect("a good disk");
+            flip(&disk, offset);
             let read = spool.pop(&mut Vec::new(), 1);
             assert!(matches!(read, Err(Error::Fault(Fault::Corruption { .. }))), "{read:?}");
+        }
+    }
+    /// A length is not in the sum. However much follows in a segment, no more of it is read than a record has.
+    #[test]
+    fn a_length_that_was_damaged_takes_no_memory() {
+        let disk = disk();
+        for (offset, reads) in [(0, 2), (1, 1)] {
+            let mut spool = Spool::open(on(&disk), None).expect("a good disk");
+            (0..20).for_each(|n| spool.push(&[ordered(n, 50)]).expect("room"));
+            flip(&disk, offset);
+            let read = || disk.counts().get(&Operation::Read).copied().unwrap_or(0);
+            let before = read();
+            assert!(spool.pop(&mut Vec::new(), 1).is_err());
+            assert!(read() - before <= reads, "it has read beyond the length");
         }
     }
 }
