@@ -13,8 +13,8 @@
 //!
 //! `Kill` is a shell command that runs in the root of a copy of the repository; it may set variables first
 //! (`RUSTFLAGS="--cfg loom" cargo test ...`). It should name one test, so that the test says by its name what it
-//! guards. `CI: yes` marks the few that run in every test run; all run nightly. Whether the patches of the others still apply is looked at in
-//! every test run. A header's value may go on in lines that begin with a space.
+//! guards. `CI: yes` marks the few that run in every test run, which looks at the others, too, whether they still apply; all
+//! run nightly. A header's value may go on in lines that begin with a space.
 //!
 //! For each mutant the kill command must pass without the patch (a test that always fails kills nothing), the patch
 //! must apply exactly, the patched crate must build, and then the command must fail in a test, within its limit.

@@ -141,8 +141,8 @@ pub fn storages<T, M>(relation: &Relation<T, M>) -> impl Iterator<Item = Storage
 /// Drops what a transaction has touched and no definition names, now that the transaction is over. Savepoints that were rolled back need
 /// no bookkeeping of their own: the catalog says what became of each.
 ///
-/// Stored states of sequences and row numbers go here if nobody draws from them. Of others a transaction may still draw that comes before the
-/// drop in the serial order, and it must not begin anew: those go when the database is opened next. So does what a failure leaves.
+/// Stored states of sequences and row numbers go here if nobody draws from them. Of others a transaction may still draw that comes before
+/// the drop in the serial order, and it must not begin anew: those go when the database is opened next. So does what a failure leaves.
 pub fn settle<T, M>(
     engine: &dyn Store,
     sequences: &Sequences,
