@@ -214,6 +214,9 @@ fn a_node_that_has_lost_its_directory_gets_a_state_and_no_vote() {
     let mut third = nodes.client(2);
     assert_eq!(show(&mut third, "SELECT count(*), sum(length(b)) FROM big"), "4000|2000000");
     assert_eq!(show(&mut third, "SELECT part FROM seriatim_cluster WHERE is_self"), "learner");
+    // What it had said of its disk as a voter is not shown as that of the disk it has now.
+    let shown = "SELECT connected, on_disk IS NULL, disk_lag IS NULL FROM seriatim_cluster WHERE node = 2";
+    assert_eq!(show(&mut nodes.client(0), shown), "t|t|t");
     // It stays so, and goes on from its own rows.
     drop(third);
     assert_eq!(nodes.stop(2), Some(0));

@@ -157,7 +157,7 @@ impl Order {
     pub fn on_disk(&self, node: u64) -> Option<(u64, u64)> {
         let Order::Paxos(order) = self else { return None };
         let status = order.node().status()?;
-        let below = *status.durable.get(&node)?;
+        let below = said_on_disk(&status, node)?;
         Some((below, status.log.executed.saturating_sub(below)))
     }
 }
@@ -275,13 +275,27 @@ struct Voter {
     /// The instances that its disk lacks of what was delivered here, if it has said what it has.
     lacks: Option<u64>,
     is_gone: bool,
+    has_lost_its_vote: bool,
+}
+
+/// Whether a node is known to be another replica than the voter that it was: for good.
+fn has_lost_its_vote(status: &Status, node: u64) -> bool {
+    let replica = replica_of(node, true);
+    status.id == replica || status.peers.contains_key(&replica)
+}
+
+/// The instance below which a node has everything on its disk, as it has said. The last word of a voter counts for the order, also if its
+/// node has no vote any more; of the node's disk it says nothing then.
+fn said_on_disk(status: &Status, node: u64) -> Option<u64> {
+    status.durable.get(&node).copied().filter(|_| !has_lost_its_vote(status, node))
 }
 
 fn voters(status: &Status) -> Vec<Voter> {
     let voter = |node| Voter {
         node,
-        lacks: status.durable.get(&node).map(|below| status.log.executed.saturating_sub(*below)),
+        lacks: said_on_disk(status, node).map(|below| status.log.executed.saturating_sub(below)),
         is_gone: node != status.id && !status.peers.get(&node).is_some_and(|peer| peer.connected),
+        has_lost_its_vote: has_lost_its_vote(status, node),
     };
     (0..status.replicas).map(voter).collect()
 }
@@ -289,6 +303,9 @@ fn voters(status: &Status) -> Vec<Voter> {
 /// Whose disks the order waits for, in words.
 fn waits(what: WaitsFor, own: u64, voters: &[Voter]) -> String {
     let lacks = |voter: &Voter| {
+        if voter.has_lost_its_vote {
+            return Some(format!("node {} has lost its vote", voter.node));
+        }
         let gone = if voter.is_gone { " and is not connected" } else { "" };
         match voter.lacks {
             Some(0) => None,
@@ -304,7 +321,9 @@ fn waits(what: WaitsFor, own: u64, voters: &[Voter]) -> String {
         }
         WaitsFor::OwnDisk => "this node has it on its disk".to_owned(),
     };
-    format!("nothing more is delivered until {whose}: {}", lags.join(", "))
+    // A node without a vote tells nobody what it has, and what was lacking may just have come.
+    let lags = if lags.is_empty() { String::new() } else { format!(": {}", lags.join(", ")) };
+    format!("nothing more is delivered until {whose}{lags}")
 }
 
 #[cfg(test)]
@@ -313,7 +332,7 @@ mod tests {
 
     #[test]
     fn whose_disks_are_waited_for_is_said() {
-        let voter = |node, lacks, is_gone| Voter { node, lacks, is_gone };
+        let voter = |node, lacks, is_gone| Voter { node, lacks, is_gone, has_lost_its_vote: false };
         let voters = [voter(0, Some(0), false), voter(1, Some(2_048), false), voter(2, Some(13_911), true)];
         assert_eq!(
             waits(WaitsFor::MajoritysDisks, 0, &voters),
@@ -328,5 +347,24 @@ mod tests {
         assert!(waits(WaitsFor::MajoritysDisks, 0, &silent).ends_with(
             "until 2 of 2 voters have it on their disks: node 0 lacks 9 instances, node 1 has not said what it has"
         ));
+        let lost = [voter(0, Some(9), false), Voter { has_lost_its_vote: true, ..voter(1, None, true) }];
+        assert!(
+            waits(WaitsFor::MajoritysDisks, 0, &lost).ends_with(": node 0 lacks 9 instances, node 1 has lost its vote")
+        );
+    }
+
+    /// What a node without a vote has is in no report, and a voter that has caught up lacks nothing.
+    #[test]
+    fn nothing_is_named_where_nothing_is_known_to_lack() {
+        let voter = |node| Voter { node, lacks: Some(0), is_gone: false, has_lost_its_vote: false };
+        let voters = [voter(0), voter(1)];
+        assert_eq!(
+            waits(WaitsFor::OwnDisk, replica_of(2, true), &voters),
+            "nothing more is delivered until this node has it on its disk"
+        );
+        assert_eq!(
+            waits(WaitsFor::MajoritysDisks, 0, &voters),
+            "nothing more is delivered until 2 of 2 voters have it on their disks"
+        );
     }
 }
