@@ -160,16 +160,19 @@ const ALL_MEET: [Meets; 9] = {
 /// Rows of a commit whose record is longer than the log's buffer, in parts that are shorter.
 const LONG_ROWS: i64 = 400;
 
+/// Says that it has stopped, and waits until it may go on.
+type Gate = (mpsc::Sender<()>, mpsc::Receiver<()>);
+
 /// An engine whose log, once it is told to, stops at its next write, says so, and goes on when it may.
 struct Stopping {
     engine: Hyper,
     table: TableId,
-    stop: Arc<Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>>,
+    stop: Arc<Mutex<Option<Gate>>>,
 }
 
 impl Stopping {
     fn new() -> Stopping {
-        let stop = Arc::new(Mutex::new(None::<(mpsc::Sender<()>, mpsc::Receiver<()>)>));
+        let stop = Arc::new(Mutex::new(None::<Gate>));
         let disk = WatchedDisk::new(SimDisk::new(1, SimDiskOptions::default()), {
             let stop = Arc::clone(&stop);
             move |operation, path| {
