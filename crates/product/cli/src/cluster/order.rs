@@ -10,7 +10,8 @@ use net::auth::SharedKey;
 use paxos::config::{Durability, Options};
 use paxos::node::{Listen, NodeError, NodeOptions};
 use paxos::order::{NodeOrder, WaitsFor};
-use paxos::status::{Part, Status};
+use paxos::status::{Part, PeerStatus, Status};
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use total::{OrderLimits, Position, TotalOrder};
@@ -245,27 +246,36 @@ fn name_of(part: Part) -> &'static str {
 
 fn lacks(status: &Status) -> Option<String> {
     let votes = status.id < status.replicas;
-    let voters = (0..status.replicas).filter(|voter| *voter != status.id);
-    let missing: Vec<String> = voters
-        .filter(|voter| !status.peers.get(voter).is_some_and(|peer| peer.connected))
-        .map(|voter| match status.peers.get(&voter).and_then(|peer| peer.last_error.as_deref()) {
+    let missing = missing(status.id, status.replicas, &status.peers);
+    too_few(votes, status.replicas, &missing).or_else(|| {
+        if votes && !status.admitted {
+            let missing = missing.join(", ");
+            return Some(format!("a new node votes when it has met every other voter once; missing: {missing}"));
+        }
+        status.leader.is_none().then(|| "no voter leads yet".to_owned())
+    })
+}
+
+/// The voters that a replica has no connection with, and why. The voter that its own node has been, before it lost its vote, is none.
+fn missing(id: u64, replicas: u64, peers: &BTreeMap<u64, PeerStatus>) -> Vec<String> {
+    let peer = |voter: &u64| peers.get(voter);
+    (0..replicas)
+        .filter(|voter| *voter != node_of(id) && !peer(voter).is_some_and(|peer| peer.connected))
+        .map(|voter| match peer(&voter).and_then(|peer| peer.last_error.as_deref()) {
             Some(why) => format!("node {voter} ({why})"),
             None => format!("node {voter}"),
         })
-        .collect();
-    let reached = status.replicas - missing.len() as u64 - u64::from(!votes);
-    let needed = status.replicas / 2 + 1;
-    let missing = missing.join(", ");
-    if reached < needed {
-        return Some(format!(
-            "{needed} of {} voters are needed, and {reached} are here; missing: {missing}",
-            status.replicas
-        ));
-    }
-    if votes && !status.admitted {
-        return Some(format!("a new node votes when it has met every other voter once; missing: {missing}"));
-    }
-    status.leader.is_none().then(|| "no voter leads yet".to_owned())
+        .collect()
+}
+
+/// Says that there is no majority; `None` if there is one.
+fn too_few(votes: bool, replicas: u64, missing: &[String]) -> Option<String> {
+    let others = replicas - 1 - missing.len() as u64;
+    let (needed, reached) = (replicas / 2 + 1, others + u64::from(votes));
+    (reached < needed).then(|| {
+        let missing = missing.join(", ");
+        format!("{needed} of {replicas} voters are needed, and {reached} are here; missing: {missing}")
+    })
 }
 
 /// A voter, as this node sees it.
@@ -351,6 +361,31 @@ mod tests {
         assert!(
             waits(WaitsFor::MajoritysDisks, 0, &lost).ends_with(": node 0 lacks 9 instances, node 1 has lost its vote")
         );
+    }
+
+    /// A node that has lost its vote meets the voters, but not the one that it was.
+    #[test]
+    fn a_majority_is_one_of_the_other_voters_for_who_has_no_vote() {
+        let peer = |connected| PeerStatus {
+            connected,
+            queued_bytes: 0,
+            dropped: 0,
+            connections: 1,
+            unasked_snapshots: 0,
+            last_error: (!connected).then(|| "it was refused".to_owned()),
+        };
+        let said = |id, peers: &[(u64, bool)]| {
+            let peers = peers.iter().map(|&(replica, connected)| (replica, peer(connected))).collect();
+            too_few(id < 3, 3, &missing(id, 3, &peers))
+        };
+        let without_vote = replica_of(2, true);
+        assert_eq!(said(without_vote, &[(0, true), (1, true), (2, false)]), None);
+        assert_eq!(
+            said(without_vote, &[(0, true), (1, false), (2, false)]).as_deref(),
+            Some("2 of 3 voters are needed, and 1 are here; missing: node 1 (it was refused)")
+        );
+        assert_eq!(said(2, &[(0, true), (1, false)]), None, "it votes itself");
+        assert_eq!(said(2, &[]).as_deref(), Some("2 of 3 voters are needed, and 1 are here; missing: node 0, node 1"));
     }
 
     /// What a node without a vote has is in no report, and a voter that has caught up lacks nothing.
