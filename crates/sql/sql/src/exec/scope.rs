@@ -59,6 +59,8 @@ pub(super) struct Cte {
     pub rows: Vec<Row>,
     /// Bytes of these.
     pub bytes: usize,
+    /// Whether they may be made batches, which go to a file.
+    pub may_pack: bool,
     /// Distinguishes two runs of the same query.
     pub generation: u64,
 }

@@ -109,7 +109,7 @@ impl Cte {
         let bytes = row_bytes(&row);
         let memory = &run.exec.memory;
         let is_much = memory.used() + bytes > memory.limit() / SHARE && self.bytes >= memory.limit() / (4 * SHARE);
-        if is_much && run.exec.vectors() != Vectors::Off {
+        if is_much && self.may_pack && run.exec.vectors() != Vectors::Off {
             self.pack(run)?;
         }
         run.hold(bytes, "a query of WITH")?;
@@ -125,6 +125,12 @@ impl Cte {
         let types = run.output_types(&self.plan);
         rows.chunks(BATCH_ROWS).try_for_each(|rows| self.batches.add(Batch::from_rows(rows, &types), &types, run))
     }
+}
+
+fn is_recursive(plan: &Plan) -> bool {
+    let mut is = false;
+    plan.walk(&mut |plan| is |= matches!(plan, Plan::Recursive { .. }));
+    is
 }
 
 impl Run<'_, '_> {
@@ -156,7 +162,9 @@ impl Run<'_, '_> {
         self.scope.generation += 1;
         let generation = self.scope.generation;
         let (batches, height) = (KeptBatches::default(), self.scope.outer.len());
-        let cte = Cte { plan, node, height, batches, rows, bytes: 0, generation };
+        // A recursion without an end would fill the disk: it ends where memory does.
+        let may_pack = !is_recursive(&plan);
+        let cte = Cte { plan, node, height, batches, rows, bytes: 0, may_pack, generation };
         self.scope.ctes.insert(number, cte)
     }
 
