@@ -142,8 +142,14 @@ fn a_node_that_stops_in_the_middle_of_a_state_begins_again() {
     let order: Arc<dyn TotalOrder> = Arc::new(nodes.sequencer.join(2, None));
     let node = Cluster::open(local.clone(), order, Arc::new(halting), options()).expect("a good store");
     await_flag(&reached);
-    let half = local.tables().iter().filter(|(_, schema)| schema.name().starts_with("cluster 1 ")).count();
-    assert_eq!((node.status().doing, half), (Doing::FetchingState, 2), "rows of the next state are there");
+    // What is read waits for its turn to be written.
+    let half = || local.tables().iter().filter(|(_, schema)| schema.name().starts_with("cluster 1 ")).count();
+    let begun = Instant::now();
+    while half() < 2 {
+        assert!(begun.elapsed() < PATIENCE, "no rows of the next state are there");
+        thread::yield_now();
+    }
+    assert_eq!(node.status().doing, Doing::FetchingState);
     assert!(node.tables().is_empty(), "nobody sees them");
     nodes.sequencer.stop(2);
     thread::scope(|scope| {
