@@ -202,7 +202,7 @@ rivals-tools:
 	apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends $(RIVALS_PACKAGES); \
 	else echo "RocksDB, SQLite or libclang is missing. On Debian or Ubuntu: apt-get install $(RIVALS_PACKAGES)" >&2; exit 1; fi
 
-tpch: tools ## The queries of TPC-H, and others: their times, beside PostgreSQL's and DuckDB's; knob: TPCH="--duckdb python3"
+tpch: tools ## The queries of TPC-H, and others: their times on mvto and hyper; knob: TPCH="--duckdb python3 --postgresql CONNECTION" for others beside
 	$(CARGO) run --release -p seriatim-tpch -- $(TPCH)
 
 fmt: tools ## Format the code

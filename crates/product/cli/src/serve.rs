@@ -48,13 +48,13 @@ pub struct Serve {
     /// with the same values.
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
-    /// Setting that sessions begin with: log_connections, log_disconnections, log_min_duration_statement (250ms), log_min_messages,
-    /// and those of SET. May be repeated; ALTER DATABASE, ALTER ROLE and clients come after it.
+    /// Setting that sessions begin with: log_connections, log_disconnections, log_min_duration_statement (a time such as 250ms; -1,
+    /// the default: none), log_min_messages, and those of SET. May be repeated; ALTER DATABASE, ALTER ROLE and clients come after it.
     #[arg(short = 'c', value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
     #[command(flatten)]
     join: Join,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Limits")]
     memory: Memory,
     #[command(flatten)]
     limits: Limits,
