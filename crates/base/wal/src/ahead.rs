@@ -80,19 +80,20 @@ impl Shared {
         })
     }
 
-    /// Requests that the ceiling be raised, and does not wait. With [`Driver::Caller`](crate::Driver::Caller) this call raises
-    /// it, unless another call is doing so.
-    pub fn raise_ahead(&self, ceiling: u64) {
+    /// Requests that the ceiling be raised to `ceiling` unless it lies above `stamp`, and does not wait. With
+    /// [`Driver::Caller`](crate::Driver::Caller) this call raises it, unless another call is doing so.
+    pub fn raise_ahead(&self, stamp: u64, ceiling: u64) {
         if self.is_driven_by_callers() {
             if self.control.try_lock().is_ok() {
                 // A failure stops the log, which everybody finds out.
-                let _ = self.cover(ceiling - 1, ceiling);
+                let _ = self.cover(stamp, ceiling);
             }
             return;
         }
         let (durable, wanted) = (self.ceiling.load(Ordering::Relaxed), self.ceiling_wanted.load(Ordering::Relaxed));
         let is_under_way = wanted > durable;
-        if is_under_way || ceiling <= durable {
+        // The stamp against the same load: a raise that has ended since the caller looked is not followed by another.
+        if is_under_way || stamp < durable {
             return;
         }
         let ordering = Ordering::Relaxed; // The latch, taken next, carries it to the thread.

@@ -267,7 +267,7 @@ impl Log {
     /// Requests that the log's own thread raise the ceiling, and does not wait. While it is being raised, further calls do
     /// nothing. With [`Driver::Caller`] the caller raises it.
     pub fn raise_ceiling_ahead(&self, ceiling: u64) {
-        self.shared.raise_ahead(ceiling);
+        self.shared.raise_ahead(ceiling.saturating_sub(1), ceiling);
     }
 
     /// Begins a checkpoint: its start is where the log ends now.

@@ -420,7 +420,7 @@ impl Shared {
         // Acquire, partner of the Release in `cover`: timestamps below may be used.
         let is_covered = || stamp < self.ceiling.load(Ordering::Acquire);
         while !is_covered() {
-            self.raise_ahead(ceiling);
+            self.raise_ahead(stamp, ceiling);
             let mut state = self.lock();
             let wanted = self.ceiling_wanted.load(Ordering::Relaxed);
             state.check_open()?;

@@ -10,7 +10,11 @@ use model::{Access, Begin, Error, Fault, Invalid, Program, Reexecutable, Storage
 use moves::{GATE, Kind, Step, contents, create, disk, is_acknowledged, reopen, small, submit, table};
 use seriatim_bohm::{Bohm, Driver, LogOptions, Options, Pace};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+/// The gate is the whole process's, so tests that close it run one after another.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Many threads in small batches; the log has threads of its own.
 fn many() -> Options {
@@ -227,6 +231,7 @@ fn drops_that_race_are_decided_alike_by_a_restart() {
 /// A name is free once its drop is sealed. A checkpoint of a batch before that has the table, and a new one of the same name.
 #[test]
 fn a_checkpoint_may_have_two_tables_of_one_name() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let disk = disk(8);
     let engine = reopen(&disk, Options { executors: 1, run_ahead: 4, ..many() }).expect("a healthy disk");
     let old = create(&engine).expect("a new table");
@@ -257,6 +262,7 @@ fn a_checkpoint_may_have_two_tables_of_one_name() {
 /// nor passed over.
 #[test]
 fn what_is_being_executed_is_behind_the_boundary() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let disk = disk(7);
     let engine = reopen(&disk, Options { executors: 1, ..many() }).expect("a healthy disk");
     let table = create(&engine).expect("a new table");

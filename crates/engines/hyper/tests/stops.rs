@@ -185,7 +185,9 @@ impl Stopping {
                 }
             }
         });
-        let log = LogOptions { part_bytes: 1 << 12, buffer_bytes: 1 << 16, ..LogOptions::default() };
+        // The committer waits for room in the log while a test does what it does, however slowly.
+        let append_timeout = Duration::from_secs(3600);
+        let log = LogOptions { part_bytes: 1 << 12, buffer_bytes: 1 << 16, append_timeout, ..LogOptions::default() };
         let options = Options { log, durability: Durability::None, ..Options::default() };
         let engine = Hyper::open(Arc::new(disk), options).expect("a new database");
         let schema = Schema::table("t").column("id", ColumnType::Int).column("v", ColumnType::Text).key(["id"]);

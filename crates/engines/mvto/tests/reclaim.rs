@@ -122,6 +122,7 @@ fn a_visitor_that_blocks_holds_nothing_back() {
 /// Each row is shown once, own writes among them, whichever way and wherever the scan stops.
 #[test]
 fn what_is_gathered_in_parts_is_shown_in_order_and_once() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (engine, _, table) = with_registers(patient(), &(0..200).map(|key| (2 * key, key)).collect::<Vec<_>>());
     let mut open = begin(&engine);
     (0..200).filter(|key| key % 3 == 0).for_each(|key| put(&mut open, table, key, 7).expect("alone"));
@@ -158,6 +159,7 @@ fn what_is_gathered_in_parts_is_shown_in_order_and_once() {
 /// A scan that stops at its first row has read no other: an older transaction may still write those.
 #[test]
 fn a_scan_that_stops_at_once_stamps_one_row() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (engine, _, table) = with_registers(support::impatient(), &[(1, 1), (2, 2), (3, 3)]);
     let mut older = begin(&engine);
     let mut reader = begin_as(&engine, Mode::ReadOnly);

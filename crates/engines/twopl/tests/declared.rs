@@ -58,7 +58,7 @@ impl Procedure for Transfer {
 
 /// Options under which an endless wait fails the test instead of hanging it.
 fn patient() -> Options {
-    Options { wait_limit: Duration::from_secs(5), ..Options::default() }
+    Options { wait_limit: Duration::from_secs(60), ..Options::default() }
 }
 
 fn never(_: u32, _: &Error) -> bool {

@@ -13,7 +13,7 @@ const Y: u64 = 2;
 
 /// An engine in which an endless wait fails the test instead of hanging it.
 fn engine() -> (TwoPhaseLocking, TableId) {
-    with_registers(Options { wait_limit: Duration::from_secs(5), ..Options::default() }, &[(X, 0), (Y, 0)])
+    with_registers(Options { wait_limit: Duration::from_secs(60), ..Options::default() }, &[(X, 0), (Y, 0)])
 }
 
 /// Yields until this many requests have had to wait, the last of them in `thread`.

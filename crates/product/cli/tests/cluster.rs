@@ -8,7 +8,11 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use testing::{Directory, Members, Ran};
+use std::time::{Duration, Instant};
+use testing::{Directory, Members, Ran, free_ports};
+
+/// Nothing here takes nearly as long, unless it is broken.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn definitions_rows_sequences_and_keys_are_those_of_all_nodes() {
@@ -216,7 +220,11 @@ fn a_node_that_has_lost_its_directory_gets_a_state_and_no_vote() {
     assert_eq!(show(&mut third, "SELECT part FROM seriatim_cluster WHERE is_self"), "learner");
     // What it had said of its disk as a voter is not shown as that of the disk it has now.
     let shown = "SELECT connected, on_disk IS NULL, disk_lag IS NULL FROM seriatim_cluster WHERE node = 2";
-    assert_eq!(show(&mut nodes.client(0), shown), "t|t|t");
+    let (mut first, begun) = (nodes.client(0), Instant::now());
+    // It is served as soon as one of the others knows it.
+    while show(&mut first, shown) != "t|t|t" {
+        assert!(begun.elapsed() < TIME_LIMIT, "{}", show(&mut first, shown));
+    }
     // It stays so, and goes on from its own rows.
     drop(third);
     assert_eq!(nodes.stop(2), Some(0));
@@ -327,8 +335,9 @@ fn clients_of_full_nodes_are_refused_and_no_node_stops() {
     a.batch_execute("CREATE TABLE t (id int PRIMARY KEY, v text)").unwrap();
     let refused = fill(&mut a, 0);
     assert!(refused > 0, "there was room");
+    // The nodes' memory is not the same to the byte, nor what is collected by then.
+    let refused = fill(&mut c, refused);
     assert_eq!(show(&mut b, "SELECT count(*) FROM t"), refused.to_string());
-    assert_eq!(fill(&mut c, refused), refused, "the other nodes have as many rows");
     b.batch_execute("UPDATE t SET v = repeat('y', 2000) WHERE id = 0; DELETE FROM t WHERE id % 2 = 1").unwrap();
     // A node collects what was deleted somewhat later.
     while fill(&mut c, refused) == refused {}
@@ -542,13 +551,27 @@ fn what_cannot_be_is_explained() {
     assert_eq!(show(&mut nodes.client(1), "SELECT count(*) FROM t"), "0");
 }
 
+/// The first of so many free ports in a row, which the system gives to no client.
+fn free_row(count: u16) -> u16 {
+    let is_free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    loop {
+        let first = free_ports(1)[0];
+        if (first..first + count).all(is_free) {
+            return first;
+        }
+    }
+}
+
 #[test]
 fn one_command_starts_and_stops_a_cluster() {
     let directory = Directory::made("cluster-command");
     let data = directory.join("cluster");
+    // A port for the clients of each node, and two for the other nodes.
+    let first = free_row(9);
+    let [clients, others] = [first, first + 3].map(|port| port.to_string());
     let start = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
-        command.args(["cluster", "3", "--port", "0", "--cluster-port", "0", "--data"]).arg(&data);
+        command.args(["cluster", "3", "--port", &clients, "--cluster-port", &others, "--data"]).arg(&data);
         let mut cluster = Process::start(&mut command, "cluster".into());
         let lines = cluster.ready().expect("it is ready");
         (cluster, lines)

@@ -90,15 +90,17 @@ fn extended(sql: &str, rows: u32) -> Vec<u8> {
     [parse, bind, message(b'E', &[&b"\0"[..], &rows.to_be_bytes()].concat())].concat()
 }
 
-/// The sessions besides the one that counts them.
-fn active(server: &Server) -> usize {
-    let all = server.show("select count(*) from pg_stat_activity");
-    all.parse::<usize>().unwrap() - 1
+/// The sessions besides the one that counts them; `None` while there are too many for it.
+fn active(server: &Server) -> Option<usize> {
+    let output = server.psql(&["-c", "select count(*) from pg_stat_activity"]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() || err.contains("too many clients"), "{err}");
+    output.status.success().then(|| out.trim_end().parse::<usize>().unwrap() - 1)
 }
 
 /// Waits until all sessions but those that the test holds are gone.
 fn until_alone(server: &Server, held: usize) {
-    while active(server) > held {
+    while active(server).is_none_or(|active| active > held) {
         std::thread::yield_now();
     }
 }
@@ -241,13 +243,12 @@ fn a_server_that_is_asked_to_stop_stops_whatever_clients_do() {
     assert_eq!(copying.query("copy t from stdin"), "G");
     copying.send(&message(b'd', b"5\t5\n"));
     running.send(&query("select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b"));
-    let port = server.port;
     assert_eq!(server.stop(), Some(0));
-    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     let server = Server::start(&directory.join("data"), &[]);
-    // The waiting statement got the row when its holder was gone, or was cancelled.
+    // The waiting statement got the row when its holder was gone, or was cancelled: perhaps after its COMMIT, before it was durable.
     let left = server.show("select a, b from t");
-    assert_eq!(left, if waiting.answer().starts_with("UPDATE 1") { "1|2" } else { "1|0" });
+    let answer = waiting.answer();
+    assert!(left == "1|2" || left == "1|0" && !answer.starts_with("UPDATE 1"), "{left} after {answer}");
     assert_eq!(server.stop(), Some(0));
 }
 

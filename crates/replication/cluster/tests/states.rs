@@ -50,6 +50,16 @@ fn values(node: &Arc<Cluster>, table: TableId) -> BTreeSet<Vec<u8>> {
     (0..ROWS).map(read).collect()
 }
 
+/// Waits until this is so.
+#[track_caller]
+fn await_that(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        thread::yield_now();
+    }
+}
+
 /// A channel with a fault in each of its first states.
 struct Faulty {
     state: Vec<u8>,
@@ -144,11 +154,7 @@ fn a_node_that_stops_in_the_middle_of_a_state_begins_again() {
     await_flag(&reached);
     // What is read waits for its turn to be written.
     let half = || local.tables().iter().filter(|(_, schema)| schema.name().starts_with("cluster 1 ")).count();
-    let begun = Instant::now();
-    while half() < 2 {
-        assert!(begun.elapsed() < PATIENCE, "no rows of the next state are there");
-        thread::yield_now();
-    }
+    await_that("rows of the next state are there", || half() >= 2);
     assert_eq!(node.status().doing, Doing::FetchingState);
     assert!(node.tables().is_empty(), "nobody sees them");
     nodes.sequencer.stop(2);
@@ -252,9 +258,7 @@ fn a_node_without_holders_waits_for_one() {
     // Nobody can be reached at first.
     let reachable = std::mem::replace(&mut nodes.pipes, Arc::new(Pipes::default()));
     let node = nodes.start(2, Kind::Hyper.in_memory());
-    while node.status().doing != Doing::FetchingState {
-        thread::yield_now();
-    }
+    await_that("it looks for a state", || node.status().doing == Doing::FetchingState);
     let states = nodes.pipes.clone();
     drop(reachable);
     for other in [0, 1] {
@@ -374,12 +378,11 @@ fn a_fetch_holds_up_no_answer_and_no_stop() {
         nodes.sequencer.connect(1);
         let outcome = pending.wait();
         assert!(matches!(outcome, Err(Error::Fault(Fault::OutcomeUnknown { .. }))), "{outcome:?}");
-        assert_eq!(node.status().doing, Doing::FetchingState);
+        // What has lasted too long is answered at any time, also before the fetch.
+        await_that("it fetches the state", || node.status().doing == Doing::FetchingState);
         if stops_order {
             nodes.sequencer.stop(1);
-            while node.status().failure.is_none() {
-                thread::yield_now();
-            }
+            await_that("it fails with its order", || node.status().failure.is_some());
         }
         drop(node);
         assert!(!endless.is_over.load(SeqCst), "the state went on");

@@ -3,8 +3,9 @@
 mod common;
 
 use common::gate::{Stage, stage, stage_on, stage_with, until, until_gone, waiting_for_the_log};
-use common::{Client, query};
-use sql::store::Engine;
+use common::{Client, query, slow_to_stop};
+use seriatim_wire::Options;
+use sql::store::{Engine, Store};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -82,7 +83,7 @@ fn a_session_with_temporary_tables_ends_while_the_log_stands_still() {
 
 #[test]
 fn a_log_that_stands_still_does_not_keep_the_server_from_stopping() {
-    let mut stage = stage();
+    let mut stage = stage_with(|_| {}, slow_to_stop);
     let mut watcher = stage.server.client();
     let mut waiter = waiting_for_the_log(&stage, &mut watcher, "insert into t values (1)");
     stage.server.join();
@@ -105,7 +106,12 @@ fn fill(stage: &Stage) -> (u32, thread::JoinHandle<Client>) {
 
 /// A stage whose log has a small buffer, which is full; and a session whose statement waits for room in it.
 fn waiting_for_space(sql: &str) -> (Stage, Client, Client) {
-    let stage = stage_with(|log| log.buffer_bytes = 16 << 10);
+    waiting_for_space_with(sql, |_| {})
+}
+
+/// The same, of a server with other options.
+fn waiting_for_space_with(sql: &str, change: impl FnOnce(&mut Options)) -> (Stage, Client, Client) {
+    let stage = stage_with(|log| log.buffer_bytes = 16 << 10, change);
     let mut watcher = stage.server.client();
     assert_eq!(watcher.query("create table wide (t text)"), "C[CREATE TABLE] Z[I]");
     let of = |process: u32| format!("select wait_event from pg_stat_activity where pid = {process}");
@@ -168,7 +174,7 @@ fn a_commit_that_waits_for_space_in_the_log_is_terminated_or_left() {
 
 #[test]
 fn a_log_without_space_does_not_keep_the_server_from_stopping() {
-    let (mut stage, _watcher, mut waiter) = waiting_for_space(WRITER);
+    let (mut stage, _watcher, mut waiter) = waiting_for_space_with(WRITER, slow_to_stop);
     stage.server.join();
     assert_eq!(waiter.answer(), UNDONE);
 }
@@ -177,12 +183,13 @@ fn a_log_without_space_does_not_keep_the_server_from_stopping() {
 /// clock, and can be at its end at once.
 #[test]
 fn a_wait_for_the_ceiling_of_timestamps_is_ended() {
-    let stage = stage_on(|disk| {
+    let open = |disk| -> Arc<dyn Store> {
         // What is written when the server stops needs a timestamp, too, and gives up in the end.
         let log = LogOptions { append_timeout: Duration::from_secs(20), ..LogOptions::default() };
         let options = mvto::Options { log, ceiling_lease: Duration::from_nanos(1), ..mvto::Options::default() };
         Arc::new(Engine(Arc::new(mvto::Mvto::open(disk, options).unwrap())))
-    });
+    };
+    let stage = stage_on(open, |_| {});
     let (mut timed, mut cancelled) = (stage.server.client(), stage.server.client());
     timed.query("set statement_timeout = '30ms'");
     stage.gate.0.shut();

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Client, message, query, start, start_with, startup, store, stranger, with_length};
+use common::{
+    Client, message, query, slow_to_stop, start, start_with, start_with_options, startup, store, stranger, with_length,
+};
 use seriatim_wire::{Entrance, Options, Server};
 use sql::database::{Database, Options as Limits};
 use sql::error::{SqlError, state};
@@ -156,7 +158,7 @@ fn a_session_may_ask_for_any_idle_time_and_for_no_limit() {
 
 #[test]
 fn sessions_hear_that_the_server_stops() {
-    let mut server = start();
+    let mut server = start_with_options(slow_to_stop);
     let (mut idle, mut busy, mut stranger) = (server.client(), server.client(), server.stranger());
     assert_eq!(busy.query("begin"), "C[BEGIN] Z[T]");
     stranger.send(&code(80_877_103));
@@ -189,7 +191,7 @@ fn a_statement_that_never_ends_is_cancelled_by_whoever_knows_the_key() {
 
 #[test]
 fn a_running_statement_does_not_keep_the_server_from_stopping() {
-    let mut server = start();
+    let mut server = start_with_options(slow_to_stop);
     let mut client = server.client();
     client.send(&query(ENDLESS));
     server.ask_to_stop();

@@ -110,12 +110,15 @@ def client(port, number, orders, first, tally):
 def auditor(port, stop, tally):
     try:
         with connect(port) as connection:
-            while not stop.is_set():
+            # At least once, however late it begins.
+            while True:
                 with connection.transaction():
                     # An audit reads everything: deferrable, it waits a moment and then makes no order try again.
                     connection.execute("SET TRANSACTION READ ONLY, DEFERRABLE")
                     check(connection)
                 tally.audits += 1
+                if stop.is_set():
+                    break
     except psycopg.OperationalError:
         pass
     except Exception as failure:  # noqa: BLE001

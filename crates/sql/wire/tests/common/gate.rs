@@ -1,6 +1,6 @@
 //! A server whose disk does not return from a sync while a gate is shut.
 
-use super::{Client, Running, query, start_on};
+use super::{Client, Limits, Options, Running, query, serve_store};
 use env::{Disk, DiskError, DiskFile, DiskLock, SimDisk, SimDiskOptions};
 use hyper::Hyper;
 use mvto::Mvto;
@@ -132,31 +132,34 @@ impl Drop for OpenAtLast {
 
 /// A server with a table `t`.
 pub fn stage() -> Stage {
-    stage_with(|_| {})
+    stage_with(|_| {}, |_| {})
 }
 
-/// A stage whose log has other options.
-pub fn stage_with(change: impl FnOnce(&mut LogOptions)) -> Stage {
+/// A stage whose log and whose server have other options.
+pub fn stage_with(change_log: impl FnOnce(&mut LogOptions), change: impl FnOnce(&mut Options)) -> Stage {
     let mut log = LogOptions { append_timeout: A_LONG_TIME, ..LogOptions::default() };
-    change(&mut log);
-    stage_on(|disk| match testing::Engine::of_tests_with_versions() {
-        testing::Engine::Hyper => {
-            let options = hyper::Options { log, ..hyper::Options::default() };
-            Arc::new(Engine(Arc::new(Hyper::open(disk, options).unwrap())))
+    change_log(&mut log);
+    let open = |disk| -> Arc<dyn Store> {
+        match testing::Engine::of_tests_with_versions() {
+            testing::Engine::Hyper => {
+                let options = hyper::Options { log, ..hyper::Options::default() };
+                Arc::new(Engine(Arc::new(Hyper::open(disk, options).unwrap())))
+            }
+            _ => {
+                let options = mvto::Options { log, ceiling_lease: A_LONG_TIME, ..mvto::Options::default() };
+                Arc::new(Engine(Arc::new(Mvto::open(disk, options).unwrap())))
+            }
         }
-        _ => {
-            let options = mvto::Options { log, ceiling_lease: A_LONG_TIME, ..mvto::Options::default() };
-            Arc::new(Engine(Arc::new(Mvto::open(disk, options).unwrap())))
-        }
-    })
+    };
+    stage_on(open, change)
 }
 
-/// A stage of an engine that `open` opens on its disk.
-pub fn stage_on(open: impl FnOnce(Arc<dyn Disk>) -> Arc<dyn Store>) -> Stage {
+/// A stage of an engine that `open` opens on its disk, whose server has other options.
+pub fn stage_on(open: impl FnOnce(Arc<dyn Disk>) -> Arc<dyn Store>, change: impl FnOnce(&mut Options)) -> Stage {
     let gate = Arc::<Gate>::default();
     let disk = Gated { disk: SimDisk::new(1, SimDiskOptions::default()), gate: gate.clone() };
     let store = open(Arc::new(disk));
-    let server = start_on(store.clone());
+    let server = serve_store(store.clone(), Limits::default(), change);
     let mut client = server.client();
     assert_eq!(client.query("create table t (id int primary key)"), "C[CREATE TABLE] Z[I]");
     Stage { server, gate: OpenAtLast(gate), _store: store }

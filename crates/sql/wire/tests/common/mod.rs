@@ -33,6 +33,11 @@ pub fn start_with(limits: Limits) -> Running {
     serve(limits, |_| {})
 }
 
+/// For a server that stops: its sessions have time for their last words, also on a busy machine.
+pub fn slow_to_stop(options: &mut Options) {
+    options.stop_timeout = Duration::from_secs(3);
+}
+
 /// A server with other options.
 pub fn start_with_options(change: impl FnOnce(&mut Options)) -> Running {
     serve(Limits::default(), change)
@@ -49,11 +54,6 @@ pub fn store() -> Arc<dyn Store> {
         testing::Engine::Twopl => Arc::new(Engine(Arc::new(twopl::TwoPhaseLocking::new(twopl::Options::default())))),
         testing::Engine::Hyper => Arc::new(Engine(Arc::new(hyper::Hyper::new(hyper::Options::default())))),
     }
-}
-
-/// A server of this engine.
-pub fn start_on(store: Arc<dyn Store>) -> Running {
-    serve_store(store, Limits::default(), |_| {})
 }
 
 fn serve_store(store: Arc<dyn Store>, limits: Limits, change: impl FnOnce(&mut Options)) -> Running {

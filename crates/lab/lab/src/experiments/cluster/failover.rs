@@ -219,6 +219,8 @@ fn kill(
     let everybody: Vec<usize> = (0..load.addresses.len()).collect();
     let from = load.now();
     thread::sleep(window);
+    // There is a rate before the kill only if somebody was answered.
+    load.await_answers(&everybody, from)?;
     let killed = load.now();
     nodes.kill(node)?;
     thread::sleep(window);
