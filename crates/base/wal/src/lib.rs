@@ -125,7 +125,7 @@ pub use log::{LOG_THREAD, Log};
 pub use model::{Durability, LogPosition};
 pub use options::{Driver, LogOptions};
 pub use progress::{OnProgress, RecoveryProgress, RecoveryStep};
-pub use recover::{RecordReader, Recovered, RecoveredRecord, RecoveryReport, TailCut, write_recovery};
+pub use recover::{LOCK, RecordReader, Recovered, RecoveredRecord, RecoveryReport, TailCut, write_recovery};
 pub use replay::{Rebuild, Replayed, undecodable};
 pub use shared::CallersWaitLimit;
 pub use stats::LogStats;

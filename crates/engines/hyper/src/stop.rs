@@ -14,8 +14,8 @@ pub(crate) const PARTS_BETWEEN_LOOKS: u64 = 64;
 /// Fetches of a walk along the index, of [`crate::scan::MOST_FETCHED`] rows at most, between two looks.
 pub(crate) const FETCHES_BETWEEN_LOOKS: u64 = 64;
 
-/// Looks at a writer that decides before a reader sleeps: some tens of microseconds. A model checker would have to explore every one.
-const LOOKS_BEFORE_SLEEP: u32 = if cfg!(any(loom, feature = "shuttle")) { 1 } else { 200 };
+/// Looks at another writer before a waiter sleeps: some tens of microseconds. A model checker would have to explore every one.
+pub(crate) const LOOKS_BEFORE_SLEEP: u32 = if cfg!(any(loom, feature = "shuttle")) { 1 } else { 200 };
 
 /// How long a reader sleeps between two looks. A supervisor wakes one sleeper of a transaction, and those of a view are several.
 const SLEEP_BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -98,9 +98,11 @@ impl<'v> Stop<'v> {
         Steps { stop: self, between_looks, done: 0 }
     }
 
+    /// Looks whether the statement must stop.
+    ///
     /// # Errors
-    /// The statement must stop.
-    fn look(self) -> Result<()> {
+    /// It must.
+    pub fn look(self) -> Result<()> {
         match self.supervisor.and_then(Supervisor::wait_limit) {
             Some(Duration::ZERO) => Err(self.interrupted()),
             _ => Ok(()),

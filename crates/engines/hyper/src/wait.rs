@@ -9,6 +9,7 @@
 //!   validation of its commit, made early. So a row that was changed meanwhile refuses nobody who has not read it.
 
 use crate::begin::{Conflict, Transaction};
+use crate::stop::LOOKS_BEFORE_SLEEP;
 use crate::writer::{Seen, Writer};
 use crate::{Hyper, Reason, Validation};
 use env::time::{Duration, Instant};
@@ -18,9 +19,6 @@ use parts::wait::Waited;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
-
-/// Looks at an owner before a waiter sleeps. A model checker would have to explore every one.
-const LOOKS_BEFORE_SLEEP: u32 = if cfg!(any(loom, feature = "shuttle")) { 1 } else { 200 };
 
 /// Why a row cannot be changed now.
 #[derive(Debug)]

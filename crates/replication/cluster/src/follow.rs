@@ -9,6 +9,7 @@
 
 use crate::deliver::{Deliverer, EVENTS};
 use crate::error::order_failed;
+use crate::replica::Life;
 use crate::status::Doing;
 use env::time::Duration;
 use model::Result;
@@ -63,11 +64,15 @@ impl Deliverer {
         Ok(())
     }
 
+    /// What was delivered of this life of the node; `None` before its first payload.
+    pub fn own_life(&self) -> Option<Life> {
+        let origin = self.core.order.origin();
+        self.lives.get(&origin.node).copied().filter(|last| last.life == origin.life)
+    }
+
     /// Shows whether the node takes part: its own first payload has come, and no delivery waits for its turn in the spool.
     pub fn show_doing(&self) {
-        let origin = self.core.order.origin();
-        let has_begun = self.lives.get(&origin.node).is_some_and(|last| last.life == origin.life);
-        let takes_part = has_begun && self.followed.is_none();
+        let takes_part = self.own_life().is_some() && self.followed.is_none();
         self.core.progress.set_doing(if takes_part { Doing::Serving } else { Doing::CatchingUp });
     }
 }

@@ -249,10 +249,8 @@ fn publish(deliverer: &mut Deliverer, loaded: Loaded, complete_to: Position) -> 
     if core.options.is_durable {
         core.order.keep_from(root.base());
     }
-    let origin = core.order.origin();
-    let own = deliverer.lives.get(&origin.node).copied().filter(|life| life.life == origin.life);
     deliverer.show_doing();
-    match own {
+    match deliverer.own_life() {
         Some(own) => answer_passed(&core, own.submission),
         // The first payload of this life may have been refused where the state comes from.
         None => deliverer.announce()?,

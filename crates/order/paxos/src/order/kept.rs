@@ -199,40 +199,40 @@ impl Kept {
         self.durable.max(self.awaited).filter(|_| self.behind.is_none())
     }
 
-    /// Returns whether a life of this node, or a majority of the voters, may have to begin from the oldest place.
-    fn is_needed(&self) -> bool {
-        let Some(Noted { standing: second, .. }) = self.places.get(1) else { return false };
+    /// What has to be on a disk before the oldest place can be forgotten: till then a majority of the voters, or a life of this node, may
+    /// have to begin from it.
+    fn needed_by(&self) -> Option<WaitsFor> {
+        let Noted { standing: second, .. } = self.places.get(1)?;
         let after = self.needed_after();
-        after.is_some() && second.payload > after || self.majority.is_some_and(|majority| second.next > majority)
+        if self.majority.is_some_and(|majority| second.next > majority) {
+            return Some(WaitsFor::MajoritysDisks);
+        }
+        (after.is_some() && second.payload > after).then_some(WaitsFor::OwnDisk)
     }
 
     /// Forgets places before the one that is needed.
     fn forget(&mut self) {
-        while self.places.len() > 1 && !self.is_needed() {
+        while self.places.len() > 1 && self.needed_by().is_none() {
             self.places.pop_front();
         }
     }
 
     /// Returns whether another instance may be delivered: the oldest place that is needed is within the limits.
     pub(super) fn has_room(&mut self, now: &Standing) -> bool {
-        self.forget();
-        let Some(first) = self.places.front().filter(|_| self.is_needed()) else { return true };
-        self.bytes - first.bytes <= self.most_bytes && now.next - first.standing.next < self.most_instances
+        self.stopped_at(now.next).is_none()
     }
 
     /// What has to be on a disk before another instance is delivered, if something has.
     pub(super) fn waits_for(&mut self) -> Option<WaitsFor> {
+        self.stopped_at(self.delivered.0)
+    }
+
+    /// The same with this instance as the next one.
+    fn stopped_at(&mut self, next: Instance) -> Option<WaitsFor> {
         self.forget();
-        let (first, second) = (self.places.front()?, self.places.get(1)?);
-        let (instances, bytes) = (self.delivered.0 - first.standing.next, self.bytes - first.bytes);
-        if bytes <= self.most_bytes && instances < self.most_instances {
-            return None;
-        }
-        let after = self.needed_after();
-        if self.majority.is_some_and(|majority| second.standing.next > majority) {
-            return Some(WaitsFor::MajoritysDisks);
-        }
-        (after.is_some() && second.standing.payload > after).then_some(WaitsFor::OwnDisk)
+        let (needed_by, first) = (self.needed_by()?, self.places.front()?);
+        let has_room = self.bytes - first.bytes <= self.most_bytes && next - first.standing.next < self.most_instances;
+        (!has_room).then_some(needed_by)
     }
 
     /// Returns the newest place that a life of this node may begin from, and that a majority has reached.

@@ -65,6 +65,15 @@ pub fn what_is_kept_is_delivered_again<C: Cluster>() {
     assert_eq!(found, expected);
 }
 
+/// Takes what is delivered until the node is told that it is behind, which is the last event.
+fn until_behind<C: Cluster>(order: &C::Order) -> Vec<Event> {
+    let mut events = Vec::new();
+    while !matches!(events.last(), Some(Event::Behind { .. })) {
+        order.deliver(&mut events, 1, C::PATIENCE).expect("it is told");
+    }
+    events
+}
+
 /// A node that was away longer than payloads are kept is told so, is delivered nothing that would leave a hole, and
 /// goes on from a state that it fetches.
 pub fn who_is_behind_is_told_and_resumes<C: Cluster>() {
@@ -73,10 +82,7 @@ pub fn who_is_behind_is_told_and_resumes<C: Cluster>() {
     let positions = fill(&cluster, 0, &[1], MANY, |_| ());
     cluster.restart(2, None);
     let order = cluster.node(2);
-    let mut events = Vec::new();
-    while !matches!(events.last(), Some(Event::Behind { .. })) {
-        order.deliver(&mut events, 1, C::PATIENCE).expect("it is told");
-    }
+    let mut events = until_behind::<C>(order);
     let Some(Event::Behind { earliest, holders }) = events.pop() else { unreachable!("it ended the loop") };
     // Before that, whatever was still there, without a hole.
     let before = events.iter().filter_map(|event| match event {
@@ -106,10 +112,7 @@ pub fn who_follows_a_state_misses_nothing<C: Cluster>() {
     cluster.restart(2, None);
     let order = cluster.node(2);
     order.keep_from(Position::default());
-    let mut events = Vec::new();
-    while !matches!(events.last(), Some(Event::Behind { .. })) {
-        order.deliver(&mut events, 1, C::PATIENCE).expect("it is told");
-    }
+    until_behind::<C>(order);
     assert_eq!(order.follow(positions[0]), Err(OrderError::Missed), "a state that is too old");
     order.follow(*positions.last().expect("many were ordered")).expect("what follows is kept");
     let meanwhile = fill(&cluster, 0, &[1, 2], MANY, |_| ());

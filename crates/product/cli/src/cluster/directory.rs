@@ -14,14 +14,13 @@ use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use wal::LOCK;
 
 /// The file that says whose directory it is.
 const NODE: &str = "NODE";
 const DATABASE: &str = "database";
 const ORDER: &str = "order";
 const SPOOL: &str = "spool";
-/// The file of a database that its process has locked.
-const LOCK: &str = "LOCK";
 /// Version of the directory.
 const FORMAT: u32 = 1;
 

@@ -157,9 +157,7 @@ impl Order {
     /// there to the last one that was delivered here. Nodes without a vote tell nothing, nor do those of a foreign order.
     pub fn on_disk(&self, node: u64) -> Option<(u64, u64)> {
         let Order::Paxos(order) = self else { return None };
-        let status = order.node().status()?;
-        let below = said_on_disk(&status, node)?;
-        Some((below, status.log.executed.saturating_sub(below)))
+        said_on_disk(&order.node().status()?, node)
     }
 }
 
@@ -294,16 +292,17 @@ fn has_lost_its_vote(status: &Status, node: u64) -> bool {
     status.id == replica || status.peers.contains_key(&replica)
 }
 
-/// The instance below which a node has everything on its disk, as it has said. The last word of a voter counts for the order, also if its
-/// node has no vote any more; of the node's disk it says nothing then.
-fn said_on_disk(status: &Status, node: u64) -> Option<u64> {
-    status.durable.get(&node).copied().filter(|_| !has_lost_its_vote(status, node))
+/// The instance below which a node has everything on its disk, as it has said, and what it lacks of what was delivered here. The last word
+/// of a voter counts for the order, also if its node has no vote any more; of the node's disk it says nothing then.
+fn said_on_disk(status: &Status, node: u64) -> Option<(u64, u64)> {
+    let below = status.durable.get(&node).copied().filter(|_| !has_lost_its_vote(status, node))?;
+    Some((below, status.log.executed.saturating_sub(below)))
 }
 
 fn voters(status: &Status) -> Vec<Voter> {
     let voter = |node| Voter {
         node,
-        lacks: said_on_disk(status, node).map(|below| status.log.executed.saturating_sub(below)),
+        lacks: said_on_disk(status, node).map(|(_, lacks)| lacks),
         is_gone: node != status.id && !status.peers.get(&node).is_some_and(|peer| peer.connected),
         has_lost_its_vote: has_lost_its_vote(status, node),
     };

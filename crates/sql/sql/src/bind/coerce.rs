@@ -7,7 +7,7 @@ use super::record::is_row_for;
 use crate::catalog::Column;
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Body, Resolved, Volatility, common_type, resolve_function};
-use crate::plan::{Expr, ExprKind};
+use crate::plan::{self, Expr, ExprKind};
 use crate::types::{self, CastContext, Datum, Modifier, Scalar, Styles, Type, cast, text};
 use syntax::ast::Location;
 
@@ -235,7 +235,7 @@ impl Binder<'_, '_> {
         if let Some(value) = self.fold(&function, &converted) {
             return Ok(Expr::constant(value, function.result));
         }
-        if function.function.volatility == Volatility::Volatile && writes(function.function.name) {
+        if plan::is_volatile(&function) && writes(function.function.name) {
             self.locks = true;
         }
         let result = function.result;

@@ -13,7 +13,7 @@ use super::target::UnknownLiterals;
 use super::walk::{move_out, refers_to_nearest};
 use crate::error::{Result, SqlError, state};
 use crate::functions::{Resolved, common_type, resolve_function};
-use crate::plan::{Comparison, Expr, ExprKind, Join, JoinKind, Plan};
+use crate::plan::{self, Comparison, Expr, ExprKind, Join, JoinKind, Plan};
 use crate::types::{Datum, Modifier, Record, RowShape, Type, defined};
 use std::sync::Arc;
 use syntax::ast::{
@@ -213,9 +213,7 @@ impl Binder<'_, '_> {
             return Err(self.text.error_at(error, at));
         }
         let function = resolve_function(name, &types).map_err(|error| self.text.error_at(error, at))?;
-        if function.function.volatility == crate::functions::Volatility::Volatile
-            && matches!(function.function.name, "nextval" | "setval")
-        {
+        if plan::is_volatile(&function) && matches!(function.function.name, "nextval" | "setval") {
             self.locks = true;
         }
         let arguments = self.set_arguments(&function, arguments)?;

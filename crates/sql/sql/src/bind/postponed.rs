@@ -1,7 +1,6 @@
 //! What a sorted select list leaves until after the sort.
 
 use super::walk::{self, Visitor};
-use super::with::is_volatile_expression;
 use crate::plan::{Expr, ExprKind};
 use crate::types::{Datum, Modifier, Type};
 
@@ -11,7 +10,7 @@ use crate::types::{Datum, Modifier, Type};
 ///
 /// Source: PostgreSQL 15, `make_sort_input_target`.
 pub(super) fn postponed(targets: &mut Vec<Expr>, is_key: impl Fn(usize) -> bool) -> Option<Vec<Expr>> {
-    let is_late = |at: &usize| !is_key(*at) && is_volatile_expression(&targets[*at]);
+    let is_late = |at: &usize| !is_key(*at) && targets[*at].calls_volatile();
     let late: Vec<usize> = (0..targets.len()).filter(is_late).collect();
     if late.is_empty() {
         return None;

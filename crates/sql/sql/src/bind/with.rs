@@ -12,8 +12,8 @@ use super::query::Bound;
 use super::target::UnknownLiterals;
 use super::walk::{self, Visitor, move_in};
 use crate::error::{Result, SqlError, state};
-use crate::functions::{Resolved, Volatility, common_type};
-use crate::plan::{self, Expr, ExprKind, Field, Modifying, Plan, SetColumn, Statement};
+use crate::functions::common_type;
+use crate::plan::{self, Field, Modifying, Plan, Statement};
 use crate::types::{Modifier, Type};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ impl Binder<'_, '_> {
         let mut fields = bound.fields;
         self.rename_fields(&mut fields, cte)?;
         // What is volatile runs once even if it is written NOT MATERIALIZED.
-        let materialized = if is_volatile(&bound.plan) { Some(true) } else { cte.materialized };
+        let materialized = if bound.plan.calls_volatile() { Some(true) } else { cte.materialized };
         Ok((bound.plan, fields, materialized))
     }
 
@@ -441,41 +441,6 @@ fn enclose(plan: &mut Plan, queries: Vec<(usize, Arc<Plan>)>) {
         let body = Box::new(std::mem::replace(plan, Plan::Values { rows: vec![] }));
         *plan = Plan::With { queries, body };
     }
-}
-
-/// Returns whether a plan calls a volatile function.
-fn is_volatile(plan: &Plan) -> bool {
-    struct Volatile(bool);
-    impl Visitor for Volatile {
-        fn expression(&mut self, expression: &mut Expr, _depth: usize) -> bool {
-            self.0 |= is_volatile_expression(expression);
-            !self.0
-        }
-
-        /// Functions of FROM and of the target list that return sets are part of the plan.
-        fn plan(&mut self, plan: &mut Plan, _depth: usize) -> bool {
-            self.0 |= match plan {
-                Plan::Functions { calls, .. } => calls.iter().any(|(function, _)| is_volatile_function(function)),
-                Plan::ProjectSet { columns, .. } => columns
-                    .iter()
-                    .any(|column| matches!(column, SetColumn::Set(function, _) if is_volatile_function(function))),
-                _ => false,
-            };
-            !self.0
-        }
-    }
-    let mut found = Volatile(false);
-    walk::plan(&mut found, &mut plan.clone(), 0);
-    found.0
-}
-
-/// Returns whether an expression calls a volatile function.
-pub(super) fn is_volatile_expression(expression: &Expr) -> bool {
-    expression.any(|part| matches!(&part.kind, ExprKind::Call(function, _) if is_volatile_function(function)))
-}
-
-fn is_volatile_function(function: &Resolved) -> bool {
-    function.function.volatility == Volatility::Volatile
 }
 
 /// Returns whether a query names a table.

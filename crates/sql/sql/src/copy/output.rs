@@ -187,23 +187,14 @@ impl Source {
     fn start(exec: &mut Exec<'_>, query: &Statement) -> Result<(Source, Vec<Field>)> {
         let bound = bind::statement(&mut exec.names(), query, &mut vec![])?;
         let sizes = Sizes::of(exec.store(), exec.samples()).within(exec.memory.limit());
-        let (fields, changed) = match optimize::statement(bound, exec.vectors(), &sizes) {
-            plan::Statement::Query(query) => {
-                return Ok((Source::Query(Box::new(Cursor::new(query.plan))), query.fields));
-            }
-            plan::Statement::Insert(insert) => (returning(&insert.returning)?, dml::insert(exec, &insert)?),
-            plan::Statement::Update(update) => (returning(&update.returning)?, dml::update(exec, &update)?),
-            plan::Statement::Modifying(modifying) => {
-                let fields = match &*modifying.body {
-                    plan::Statement::Query(query) => query.fields.clone(),
-                    plan::Statement::Insert(insert) => returning(&insert.returning)?,
-                    plan::Statement::Update(update) => returning(&update.returning)?,
-                    plan::Statement::Delete(delete) => returning(&delete.returning)?,
-                    plan::Statement::Merge(_) | plan::Statement::Modifying(_) => vec![],
-                };
-                (fields, dml::modifying(exec, &modifying)?)
-            }
-            plan::Statement::Delete(delete) => (returning(&delete.returning)?, dml::delete(exec, &delete)?),
+        let statement = optimize::statement(bound, exec.vectors(), &sizes);
+        let fields = returned(&statement)?;
+        let changed = match statement {
+            plan::Statement::Query(query) => return Ok((Source::Query(Box::new(Cursor::new(query.plan))), fields)),
+            plan::Statement::Insert(insert) => dml::insert(exec, &insert)?,
+            plan::Statement::Update(update) => dml::update(exec, &update)?,
+            plan::Statement::Modifying(modifying) => dml::modifying(exec, &modifying)?,
+            plan::Statement::Delete(delete) => dml::delete(exec, &delete)?,
             plan::Statement::Merge(_) => return Err(SqlError::unsupported("MERGE in COPY")),
         };
         Ok((Source::Done(changed.returned.into_iter()), fields))
@@ -217,9 +208,15 @@ impl Source {
     }
 }
 
-fn returning(returning: &Option<plan::Returning>) -> Result<Vec<Field>> {
-    match returning {
-        Some(returning) => Ok(returning.fields.clone()),
+/// The columns that are copied.
+fn returned(statement: &plan::Statement) -> Result<Vec<Field>> {
+    let body = match statement {
+        plan::Statement::Modifying(modifying) => &*modifying.body,
+        statement => statement,
+    };
+    match body.columns() {
+        Some(fields) => Ok(fields.to_vec()),
+        None if matches!(body, plan::Statement::Merge(_)) => Ok(vec![]),
         None => Err(SqlError::new(state::FEATURE_NOT_SUPPORTED, "COPY query must have a RETURNING clause")),
     }
 }

@@ -13,7 +13,7 @@ pub use sessions::{Entrance, OpenDatabases};
 pub(crate) use sessions::{exists, missing};
 
 use crate::definition::{Cache, Oid};
-use crate::env::{Conflicts, Registry};
+use crate::env::{Conflicts, Registry, State};
 use crate::memory::{Budget, Memory};
 use crate::notify::Channels;
 use crate::storage::Samples;
@@ -144,6 +144,11 @@ impl Default for Options {
 }
 
 impl Instance {
+    /// Memory of a statement of a session.
+    pub(crate) fn statement_memory(&self, session: &State) -> Memory {
+        self.memory(session.derived.work_bytes.unwrap_or(self.options.work_bytes))
+    }
+
     /// Memory of a statement with a limit of `work_bytes`, capped by the limit of all together.
     pub(crate) fn memory(&self, work_bytes: usize) -> Memory {
         Memory::new(self.budget.clone(), work_bytes.min(self.budget.limit()))

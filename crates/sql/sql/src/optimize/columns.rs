@@ -1,6 +1,5 @@
 //! Renumbers columns of a moved expression, and finds the columns on which an expression depends.
 
-use crate::functions::Volatility;
 use crate::plan::{Expr, ExprKind, Plan};
 use std::collections::BTreeSet;
 
@@ -114,39 +113,13 @@ pub fn sink(expression: &mut Expr) {
 
 /// Returns whether the expression may give another value each time, or has side effects.
 pub fn is_volatile(expression: &Expr) -> bool {
-    expression.any(|part| match &part.kind {
-        ExprKind::Call(function, _) | ExprKind::Quantified { operator: function, .. } => {
-            function.function.volatility == Volatility::Volatile
-        }
-        ExprKind::Subquery(subquery) => plan_is_volatile(&subquery.plan),
-        _ => false,
-    })
+    let is_subquery = |part: &Expr| part.subquery().is_some_and(|subquery| plan_is_volatile(&subquery.plan));
+    expression.calls_volatile() || expression.any(is_subquery)
 }
 
 /// Returns whether a plan calls a volatile function, or owns rows.
 pub fn plan_is_volatile(plan: &Plan) -> bool {
-    let mut volatile = false;
-    plan.walk(&mut |plan| {
-        volatile |= match plan {
-            Plan::Lock { .. } => true,
-            Plan::Scan(scan) => scan.for_update,
-            Plan::Functions { calls, .. } => {
-                calls.iter().any(|(function, _)| function.function.volatility == Volatility::Volatile)
-            }
-            Plan::ProjectSet { columns, .. } => columns.iter().any(|column| match column {
-                crate::plan::SetColumn::Set(function, _) => function.function.volatility == Volatility::Volatile,
-                crate::plan::SetColumn::Value(_) => false,
-            }),
-            _ => false,
-        };
-        plan.each_expression(&mut |expression| {
-            volatile |= expression.any(|part| match &part.kind {
-                ExprKind::Call(function, _) => function.function.volatility == Volatility::Volatile,
-                _ => false,
-            });
-        });
-    });
-    volatile
+    plan.calls_volatile() || plan.owns_rows()
 }
 
 /// Appends the parts of a condition that must all be true.

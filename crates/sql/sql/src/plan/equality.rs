@@ -1,7 +1,7 @@
 //! Structural equality of expressions: a query grouped by an expression may use an equal one.
 
-use super::{Expr, ExprKind};
-use crate::functions::{Resolved, Volatility};
+use super::{Expr, ExprKind, is_volatile};
+use crate::functions::Resolved;
 use crate::stack::ensure_stack;
 use crate::types::{Modifier, identical};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn equal_functions(left: &Resolved, right: &Resolved) -> bool {
     std::ptr::eq(left.function, right.function)
         && left.arguments == right.arguments
         && left.result == right.result
-        && left.function.volatility != Volatility::Volatile
+        && !is_volatile(left)
 }
 
 fn equal_options(left: Option<&Expr>, right: Option<&Expr>) -> bool {

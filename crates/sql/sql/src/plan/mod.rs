@@ -10,6 +10,7 @@ mod parts;
 mod statement;
 mod tree;
 mod visit;
+mod volatile;
 
 pub(crate) use equality::{equal, equal_lists};
 pub use expression::*;
@@ -18,3 +19,4 @@ pub use index::*;
 pub use origin::origin;
 pub use statement::*;
 pub use tree::*;
+pub(crate) use volatile::is_volatile;

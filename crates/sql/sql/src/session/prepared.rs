@@ -336,7 +336,7 @@ impl Session {
         let rests_on = self.state.lookups.take().unwrap_or_default().into();
         match bound {
             Ok(statement) => {
-                let memory = self.state.derived.work_bytes.unwrap_or(self.database.options.work_bytes);
+                let memory = self.database.statement_memory(&self.state).limit();
                 let sizes = Sizes::of(&*self.database.store, &self.database.samples).within(memory);
                 let vectors = self.state.derived.vectors;
                 let statement = Arc::new(crate::optimize::statement(statement, vectors, &sizes));

@@ -212,8 +212,7 @@ impl Session {
             }
         };
         transaction.set_reads_wait(false); // Until a statement that writes says otherwise.
-        let limit = state.derived.work_bytes.unwrap_or(database.options.work_bytes);
-        let memory = database.memory(limit);
+        let memory = database.statement_memory(state);
         memory.begin();
         interrupt::begin_statement(entry.cancel.clone());
         state.begin_types();

@@ -9,7 +9,6 @@ mod operator;
 pub use expression::translate as expression;
 pub use operator::{Source, Translation, is_root, nodes, translate};
 
-use crate::functions::Volatility;
 use crate::plan::{Expr, ExprKind, Plan, Scan, Subquery, SubqueryKind};
 use crate::types::{Datum, Styles, Type};
 use std::sync::Arc;
@@ -60,30 +59,5 @@ fn is_constant(expression: &Expr) -> bool {
 /// Returns whether a plan may run as vectors, and a second time row by row if a row fails: it owns no rows, and none of its
 /// functions is volatile.
 pub fn is_repeatable(plan: &Plan) -> bool {
-    let mut is = true;
-    plan.walk(&mut |plan| {
-        is &= match plan {
-            Plan::Scan(scan) => !scan.for_update,
-            Plan::Lock { .. } | Plan::Recursive { .. } => false,
-            Plan::Functions { calls, .. } => {
-                calls.iter().all(|(function, _)| function.function.volatility != Volatility::Volatile)
-            }
-            Plan::ProjectSet { columns, .. } => columns.iter().all(|column| match column {
-                crate::plan::SetColumn::Set(function, _) => function.function.volatility != Volatility::Volatile,
-                crate::plan::SetColumn::Value(_) => true,
-            }),
-            _ => true,
-        };
-        plan.each_expression(&mut |expression| is &= !expression.any(is_volatile));
-    });
-    is
-}
-
-fn is_volatile(expression: &Expr) -> bool {
-    let of = |resolved: &crate::functions::Resolved| resolved.function.volatility == Volatility::Volatile;
-    match &expression.kind {
-        ExprKind::Call(function, _) => of(function),
-        ExprKind::Quantified { operator, .. } => of(operator),
-        _ => false,
-    }
+    !plan.calls_volatile() && !plan.owns_rows() && !plan.is_recursive()
 }

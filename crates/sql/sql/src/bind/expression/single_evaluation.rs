@@ -2,7 +2,6 @@
 
 use super::subquery::subquery_expression;
 use crate::bind::walk::outwards;
-use crate::bind::with::is_volatile_expression;
 use crate::plan::{Expr, ExprKind, Plan, SubqueryKind};
 
 /// An operand that a test mentions several times. A volatile operand is evaluated first, into a row of its own around the test.
@@ -14,7 +13,7 @@ pub(super) struct SingleEvaluation {
 impl SingleEvaluation {
     /// Returns the operand, and the expression that stands for it in the test.
     pub fn new(operand: Expr) -> (SingleEvaluation, Expr) {
-        if !is_volatile_expression(&operand) {
+        if !operand.calls_volatile() {
             return (SingleEvaluation { row: None }, operand);
         }
         let column = Expr::column(0, operand.data_type, operand.modifier);

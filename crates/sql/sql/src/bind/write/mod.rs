@@ -82,7 +82,7 @@ impl Binder<'_, '_> {
         match (column.default.as_ref().or(of_domain.as_ref()), column.sequence) {
             (Some(text), _) => {
                 let value = self.definition_over(text, &[], Some(wanted))?;
-                self.locks |= super::with::is_volatile_expression(&value);
+                self.locks |= value.calls_volatile();
                 Ok(value)
             }
             (None, Some(sequence)) if column.identity.is_some() => {

@@ -127,12 +127,6 @@ impl Cte {
     }
 }
 
-fn is_recursive(plan: &Plan) -> bool {
-    let mut is = false;
-    plan.walk(&mut |plan| is |= matches!(plan, Plan::Recursive { .. }));
-    is
-}
-
 impl Run<'_, '_> {
     /// Runs a query of WITH as far as it makes more rows; `false` if there are none.
     fn pull_cte(&mut self, number: usize) -> Result<bool> {
@@ -163,7 +157,7 @@ impl Run<'_, '_> {
         let generation = self.scope.generation;
         let (batches, height) = (KeptBatches::default(), self.scope.outer.len());
         // A recursion without an end would fill the disk: it ends where memory does.
-        let may_pack = !is_recursive(&plan);
+        let may_pack = !plan.is_recursive();
         let cte = Cte { plan, node, height, batches, rows, bytes: 0, may_pack, generation };
         self.scope.ctes.insert(number, cte)
     }

@@ -5,13 +5,11 @@
 //! stood. Groups that nobody asks for cost time; whether that pays is estimated.
 
 use super::total::{is_total_call_over, is_total_over};
-use super::{Use, beside, divided, equal, has_subquery, is_sorted, outwards, refers, step};
+use super::{Use, beside, divided, equal, has_subquery, joined, outwards, refers, step};
 use crate::optimize::columns::{columns_of, filtered, is_volatile, join, plan_is_volatile, substitute};
 use crate::optimize::estimate::{cost, hashed, rows};
 use crate::optimize::{Facts, access, filters, joins};
-use crate::plan::{
-    AggregateCall, Aggregation, Comparison, Expr, ExprKind, Join, JoinKind, Plan, Subquery, SubqueryKind,
-};
+use crate::plan::{AggregateCall, Aggregation, Comparison, Expr, ExprKind, JoinKind, Plan, Subquery, SubqueryKind};
 use crate::types::{Datum, Modifier};
 
 /// Returns whether a subquery can be a join with groups.
@@ -120,18 +118,8 @@ impl Grouped {
             equal(beside(wanted.clone(), 0), Expr::column(width + at, key.data_type, Modifier::NONE))
         });
         let right = step(self.plan(), Use { rows: f64::INFINITY, ..of }, facts);
-        Plan::Join(Box::new(Join {
-            kind: JoinKind::Left,
-            keeps_order: is_sorted(&left),
-            left,
-            right,
-            condition: join(pairs.collect()),
-            lateral: false,
-            left_width: width,
-            right_width: self.groups.keys.len() + self.groups.calls.len(),
-            equalities: Vec::new(),
-            builds_left: false,
-        }))
+        let right_width = self.groups.keys.len() + self.groups.calls.len();
+        joined(JoinKind::Left, (left, width), (right, right_width), (Vec::new(), join(pairs.collect())))
     }
 }
 
