@@ -1,6 +1,6 @@
 //! Scans by column: what an engine with columns is asked for, and rows in batches where an engine has none.
 
-use seriatim_model::columns::{BATCH_ROWS, Batch, Batches, ColumnReads, Values, batches};
+use seriatim_model::columns::{BATCH_ROWS, Batch, Batches, ColumnReads, Sum, Summing, Sums, Values, batches};
 use seriatim_model::twin::Twin;
 use seriatim_model::{
     Access, ColumnType, Columns, Comparison, Invalid, Item, Key, Predicate, ReadView, Result, RowBuf, Scan, ScanEnd,
@@ -195,6 +195,10 @@ impl ColumnReads for Columnar {
         assert_eq!(scan.columns, Columns::Some(&[0]));
         Ok(Box::new(Stored(Mutex::new(self.1.iter()))))
     }
+
+    fn sum_columns<'v>(&'v self, _: Scan<'v>) -> Result<Box<dyn Summing + 'v>> {
+        panic!("it was asked for batches")
+    }
 }
 
 struct Stored<'v>(Mutex<std::slice::Iter<'v, i64>>);
@@ -234,4 +238,16 @@ fn a_column_that_is_too_short_is_noticed() {
             is_null.resize(length, false);
         }
     });
+}
+
+#[test]
+fn a_sum_has_values_of_one_scale() {
+    let mut sum = Sum::default();
+    assert!(sum.add(0, 0, 7), "no values have no scale");
+    assert!(sum.add(2, 150, 2) && sum.add(0, 0, 5) && sum.merge(Sum { values: 1, digits: -50, scale: 2 }));
+    assert!(!sum.add(1, 1, 3), "another scale");
+    assert_eq!(sum, Sum { values: 3, digits: 100, scale: 2 });
+    let mut all = Sums::new(2);
+    all.columns[1] = sum;
+    assert_eq!((all.rows, all.columns), (0, vec![Sum::default(), sum]));
 }

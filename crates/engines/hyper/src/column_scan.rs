@@ -1,20 +1,22 @@
 //! Scans by column: block after block, without a branch per row where no row has versions. Section 2.6.
 //!
-//! Threads that share a scan draw parts of blocks from a counter. A part is copied out under the block's latch: first
+//! Threads that share a scan draw parts of blocks from a counter. A part is copied out under the block's latch, or added up there: first
 //! the slots are chosen, of the unversioned ones by the filter on the values in place; then each column is copied. Rows
 //! between the versioned positions follow one by one, undone back to the snapshot.
 
+mod copy;
 mod select;
+mod sums;
 
-use crate::block::{Block, Rows, Version};
+use crate::block::{Rows, Version};
 use crate::read::View;
 use crate::scan::Walk;
 use crate::stop::{FETCHES_BETWEEN_LOOKS, PARTS_BETWEEN_LOOKS};
-use crate::store::{Column, Data, Words};
+use crate::store::{Column, Store};
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
 use crate::wait::Refusal;
-use model::columns::{BATCH_ROWS, Batch, Batches, Strings, Values, Vector};
+use model::columns::{BATCH_ROWS, Batch, Batches};
 use model::{ColumnType, Columns, Result, RowBuf, Scan};
 use parts::index::prefetch::prefetch;
 use parts::sync::Mutex;
@@ -29,7 +31,7 @@ const TRIED: u64 = 16 << 10;
 const MOST_RUNS: usize = 16;
 /// Columns whose values are asked for ahead, and bytes of each: the processor's own prefetching asks for the rest once it has begun.
 const AHEAD_COLUMNS: usize = 8;
-const AHEAD_BYTES: usize = 2048;
+const AHEAD_BYTES: usize = 256;
 
 /// A scan of all blocks of a table, or of a range of its keys.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ impl<'v> BlockScan<'v> {
         let types = columns.iter().map(|&column| all[usize::from(column)].kind).collect();
         let is_whole = scan.lower == Bound::Unbounded && scan.upper == Bound::Unbounded;
         let walk = (!is_whole || table.layout.by_row).then(|| Mutex::new(Walk::new(&scan)));
-        let parts = u64::from(table.blocks.count()) * parts_of_block(table);
+        let parts = table.layout.parts(table.blocks.count());
         let sifted = scan.sieves.iter().map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
         BlockScan { table, view, scan, columns, types, next: AtomicU64::new(0), parts, sifted, walk }
     }
@@ -70,62 +72,66 @@ impl<'v> BlockScan<'v> {
         self.walk.is_none()
     }
 
-    /// Copies the rows of a part of a block.
-    fn fill(&self, part: u64, batch: &mut Batch) -> Result<()> {
-        let per_block = parts_of_block(self.table);
-        let Some(block) = self.table.blocks.get((part / per_block) as u32) else { return Ok(()) };
+    /// The next part that nobody has taken, if there is one.
+    fn take_part(&self) -> Option<u64> {
+        Some(self.next.fetch_add(1, Relaxed)).filter(|part| *part < self.parts)
+    }
+
+    /// Shows the rows of a part of a block.
+    ///
+    /// # Errors
+    /// The statement must stop.
+    fn show(&self, part: u64, sink: &mut impl Sink) -> Result<()> {
+        let (block, first) = self.table.layout.part(part);
+        let Some(block) = self.table.blocks.get(block) else { return Ok(()) };
         loop {
             let rows = block.read();
-            let first = (part % per_block) as usize * BATCH_ROWS;
             let range = first..rows.slots().min(first + BATCH_ROWS);
             if range.is_empty() {
                 return Ok(());
             }
-            match self.copy(&rows, range, batch) {
+            match self.show_range(&rows, range, sink) {
                 Ok(()) => return Ok(()),
                 Err(undecided) => {
                     drop(rows);
-                    batch.restart(&self.types);
+                    sink.restart();
                     self.view.stop.await_decision(&undecided.0)?;
                 }
             }
         }
     }
 
-    fn copy(&self, rows: &Rows, range: Range<usize>, batch: &mut Batch) -> std::result::Result<(), Undecided> {
+    fn show_range(&self, rows: &Rows, range: Range<usize>, sink: &mut impl Sink) -> std::result::Result<(), Undecided> {
         if !self.table.layout.has_synopses {
-            return self.copy_versions(rows, range, batch);
+            return self.show_versions(rows, range, sink);
         }
         let versioned = rows.versioned(range.clone());
         let count = versioned.clone().inspect(|&slot| rows.prefetch(slot, ColumnSet::NONE)).count();
         if count == 0 || count > MOST_RUNS || self.chooses() {
-            self.copy_in_place(rows, range, batch);
+            self.show_in_place(rows, range, sink);
         } else {
             let mut start = range.start;
             for slot in versioned.clone() {
-                self.copy_in_place(rows, start..slot, batch);
+                self.show_in_place(rows, start..slot, sink);
                 start = slot + 1;
             }
-            self.copy_in_place(rows, start..range.end, batch);
+            self.show_in_place(rows, start..range.end, sink);
         }
         versioned.clone().for_each(|slot| rows.prefetch_chain(slot));
-        self.copy_versions(rows, versioned, batch)
+        self.show_versions(rows, versioned, sink)
     }
 
-    /// Copies the rows of slots that may have versions, one by one.
-    fn copy_versions(
+    /// Shows the rows of slots that may have versions, one by one.
+    fn show_versions(
         &self,
         rows: &Rows,
         slots: impl Iterator<Item = usize>,
-        batch: &mut Batch,
+        sink: &mut impl Sink,
     ) -> std::result::Result<(), Undecided> {
         for slot in slots {
             let version = self.view.of(rows, slot)?;
             if version.is_there() && self.passes(&version) {
-                batch.extend(1, |vectors| {
-                    let columns = vectors.iter_mut().zip(&self.columns);
-                    columns.for_each(|(vector, &column)| vector.push_raw(version.column(column)));
-                });
+                sink.take_version(&version);
             }
         }
         Ok(())
@@ -143,22 +149,19 @@ impl<'v> BlockScan<'v> {
         self.scan.filter.is_none_or(|filter| filter.evaluate_raw(&value) == Some(true))
     }
 
-    /// Copies the rows of a range that have no versions.
-    fn copy_in_place(&self, rows: &Rows, range: Range<usize>, batch: &mut Batch) {
+    /// Shows the rows of a range that have no versions.
+    fn show_in_place(&self, rows: &Rows, range: Range<usize>, sink: &mut impl Sink) {
         if range.is_empty() {
             return;
         }
-        let is_whole = !self.chooses() && all_unversioned(rows, range.clone());
-        let chosen = (!is_whole).then(|| self.sifted(rows, self.choose(rows, range.clone())));
-        let count = chosen.as_ref().map_or(range.len(), Chosen::count);
-        let slots = chosen.filter(|_| count < range.len() && !self.columns.is_empty()).map(|chosen| chosen.slots());
-        let slots = slots.as_deref().map_or(Slots::Range(range), Slots::Chosen);
-        batch.extend(count, |vectors| {
-            for (vector, &column) in vectors.iter_mut().zip(&self.columns) {
-                let column = rows.store().column(column).expect("columns were checked when the scan began");
-                copy_column(column, &slots, vector);
-            }
-        });
+        if !self.chooses() && all_unversioned(rows, range.clone()) {
+            return sink.take_range(rows.store(), range);
+        }
+        let chosen = self.sifted(rows, self.choose(rows, range.clone()));
+        match chosen.count() {
+            all if all == range.len() => sink.take_range(rows.store(), range),
+            count => sink.take_chosen(rows.store(), &chosen, count),
+        }
     }
 
     /// The slots of [`BATCH_ROWS`] at most whose rows are there, have no versions, and pass.
@@ -182,19 +185,25 @@ impl<'v> BlockScan<'v> {
         chosen
     }
 
-    /// Asks for what the next parts need, a step of the way to the values for each of them. Blocks lie anywhere in memory, so that the
-    /// processor's own prefetching begins anew with each.
+    /// Asks for what the next parts need that lie in other blocks, a step of the way to the values for each of them. Blocks lie anywhere in
+    /// memory, so that the processor's own prefetching begins anew with each.
     fn look_ahead(&self, part: u64) {
-        let per_block = parts_of_block(self.table);
-        let block = |part: u64| self.table.blocks.get((part / per_block) as u32).filter(|_| part < self.parts);
-        block(part + 3).inspect(|block| block.prefetch());
+        let (layout, blocks) = (&self.table.layout, &self.table.blocks);
+        let (here, _) = layout.part(part);
+        let ahead = |parts: u64| {
+            let (block, first) = layout.part(part + parts);
+            let block = blocks.get(block).filter(|_| block != here && part + parts < self.parts)?;
+            Some((block, first))
+        };
+        ahead(3).inspect(|(block, _)| block.prefetch());
         let columns = self.columns.iter().take(AHEAD_COLUMNS);
-        if let Some(rows) = block(part + 2).and_then(Block::try_read) {
+        if let Some(rows) = ahead(2).and_then(|(block, _)| block.try_read()) {
             let columns = columns.clone().filter_map(|&column| rows.store().column(column));
             columns.for_each(|column| prefetch(column, size_of::<Column>()));
         }
-        if let Some(rows) = block(part + 1).and_then(Block::try_read) {
-            let first = ((part + 1) % per_block) as usize * BATCH_ROWS;
+        if let Some((block, first)) = ahead(1)
+            && let Some(rows) = block.try_read()
+        {
             let range = first.min(rows.slots())..rows.slots().min(first + BATCH_ROWS);
             let columns = columns.filter_map(|&column| rows.store().column(column));
             columns.for_each(|column| column.prefetch_range(range.clone(), AHEAD_BYTES));
@@ -225,10 +234,6 @@ impl<'v> BlockScan<'v> {
     }
 }
 
-fn parts_of_block(table: &Table) -> u64 {
-    table.layout.block_rows.div_ceil(BATCH_ROWS) as u64
-}
-
 /// Returns whether every slot of a range has a row in place, and no versions.
 fn all_unversioned(rows: &Rows, range: Range<usize>) -> bool {
     if range.is_empty() || rows.is_whole() {
@@ -242,98 +247,19 @@ fn all_unversioned(rows: &Rows, range: Range<usize>) -> bool {
     })
 }
 
-/// Slots of a block whose rows are wanted.
-enum Slots<'s> {
-    Range(Range<usize>),
-    Chosen(&'s [u32]),
-}
+/// What takes the rows of a part of a block.
+trait Sink {
+    /// Forgets the rows of the part that it has taken.
+    fn restart(&mut self);
 
-impl Slots<'_> {
-    /// Appends their integers: one loop over values of one width.
-    fn extend<T>(&self, to: &mut Vec<T>, words: &Words, make: impl Fn(i64) -> T) {
-        match self {
-            Slots::Range(range) => words.extend_range(range.clone(), to, make),
-            Slots::Chosen(slots) => words.extend_chosen(slots, to, make),
-        }
-    }
+    /// Takes the values in place of all slots of a range.
+    fn take_range(&mut self, store: &Store, range: Range<usize>);
 
-    /// Appends their integers as they are.
-    fn extend_plain(&self, to: &mut Vec<i64>, words: &Words) {
-        match self {
-            Slots::Range(range) => words.extend_plain(range.clone(), to),
-            Slots::Chosen(slots) => words.extend_chosen(slots, to, |word| word),
-        }
-    }
+    /// Takes the values in place of chosen slots, of which there are so many.
+    fn take_chosen(&mut self, store: &Store, chosen: &Chosen, count: usize);
 
-    fn extend_from<T>(&self, to: &mut Vec<T>, value: impl Fn(usize) -> T) {
-        match self {
-            Slots::Range(range) => to.extend(range.clone().map(value)),
-            Slots::Chosen(slots) => to.extend(slots.iter().map(|&slot| value(slot as usize))),
-        }
-    }
-
-    fn count(&self) -> usize {
-        match self {
-            Slots::Range(range) => range.len(),
-            Slots::Chosen(slots) => slots.len(),
-        }
-    }
-
-    fn each(&self, mut see: impl FnMut(usize)) {
-        match self {
-            Slots::Range(range) => range.clone().for_each(see),
-            Slots::Chosen(slots) => slots.iter().for_each(|&slot| see(slot as usize)),
-        }
-    }
-}
-
-/// Appends values of a column, as the block holds them where the vector has that form.
-fn copy_column(column: &Column, slots: &Slots<'_>, to: &mut Vector) {
-    if !copy_values(column, slots, to) {
-        return slots.each(|slot| to.push_raw(column.get(slot)));
-    }
-    let is_null = to.narrow_parts_mut(column.bits()).1;
-    if column.has_nulls() {
-        slots.extend_from(is_null, |slot| column.is_null(slot));
-    } else {
-        is_null.resize(is_null.len() + slots.count(), false);
-    }
-}
-
-/// Appends values without their marks of NULL. False, and nothing: the vector has another form.
-fn copy_values(column: &Column, slots: &Slots<'_>, to: &mut Vector) -> bool {
-    match column.data() {
-        Data::Words(words) => match to.narrow_parts_mut(words.bits()).0 {
-            Values::Int(to) | Values::Timestamp(to) => slots.extend_plain(to, words),
-            Values::Date(to) => slots.extend(to, words, |word| word as i32),
-            Values::Bool(to) => slots.extend(to, words, |word| word != 0),
-            _ => return false,
-        },
-        Data::Floats(values) => match to.parts_mut().0 {
-            Values::Float(to) => slots.extend_from(to, |slot| values[slot]),
-            _ => return false,
-        },
-        Data::Decimals(scale, digits) => match to.decimals_mut(*scale) {
-            Some(to) => slots.extend_plain(to, digits),
-            None => return false,
-        },
-        Data::Codes(codes) => match strings_of(to).and_then(|strings| strings.codes_mut(codes.dictionary())) {
-            Some(to) => slots.extend(to, codes.numbers(), |number| number as u16),
-            None => return false,
-        },
-        Data::Heap(heap) => match strings_of(to) {
-            Some(strings) => slots.each(|slot| strings.push(heap.get(slot))),
-            None => return false,
-        },
-    }
-    true
-}
-
-fn strings_of(vector: &mut Vector) -> Option<&mut Strings> {
-    match vector.parts_mut().0 {
-        Values::Text(strings) | Values::Bytes(strings) => Some(strings),
-        _ => None,
-    }
+    /// Takes a version.
+    fn take_version(&mut self, version: &Version<'_>);
 }
 
 impl Batches for BlockScan<'_> {
@@ -350,11 +276,8 @@ impl Batches for BlockScan<'_> {
         let mut steps = self.view.stop.every(PARTS_BETWEEN_LOOKS);
         while batch.is_empty() {
             steps.step()?;
-            let part = self.next.fetch_add(1, Relaxed);
-            if part >= self.parts {
-                return Ok(false);
-            }
-            self.fill(part, batch)?;
+            let Some(part) = self.take_part() else { return Ok(false) };
+            self.copy(part, batch)?;
             self.look_ahead(part);
         }
         Ok(true)

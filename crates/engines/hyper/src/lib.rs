@@ -225,7 +225,8 @@ pub struct Options {
     pub claims: bool,
     /// Whether typed rows are stored whole, and not by column. Default: false.
     pub by_row: bool,
-    /// Rows of a block, and of its synopsis of versioned positions. Default: 1,024, the paper's; at most 32,768.
+    /// Rows of a block, and of its synopsis of versioned positions. The first sixteen have 1,024 at most, the paper's number. Default:
+    /// 16,384, so that the values of a column lie behind each other for as long as scans need; at most 32,768.
     pub block_rows: u64,
     /// Whether scans use the synopses. Without, they look at every row's chain: for experiments. Default: true.
     pub has_synopses: bool,
@@ -266,7 +267,7 @@ impl Default for Options {
             moves_starts: true,
             claims: true,
             by_row: false,
-            block_rows: 1024,
+            block_rows: 16_384,
             has_synopses: true,
             whole_versions: false,
             single_version: false,

@@ -8,7 +8,7 @@ use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
 use crate::skips::Skips;
 use crate::wait::Refusal;
-use model::columns::{Batches, ColumnReads};
+use model::columns::{Batches, ColumnReads, Summing};
 use model::{Columns, Extreme, Extremes, Item, Key, ReadView, Result, RowBuf, Scan, ScanEnd, SharedReads, TableId};
 use parts::sync::Mutex;
 use std::ops::{ControlFlow, Deref};
@@ -115,11 +115,22 @@ impl Extremes for SharedView<'_> {
     }
 }
 
-impl ColumnReads for SharedView<'_> {
-    fn scan_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Batches + 'v>> {
+impl SharedView<'_> {
+    /// Begins a scan of a table's blocks.
+    fn scan_blocks<'v>(&'v self, scan: Scan<'v>) -> Result<Box<BlockScan<'v>>> {
         let table = self.engine.table(scan.table)?;
         table.schema().check_scan(&scan)?;
         self.logged(table.id, |log| self.engine.log_scan(log, &scan, scan.seen(&ScanEnd::Finished)));
         Ok(Box::new(BlockScan::new(table, self.view, scan)))
+    }
+}
+
+impl ColumnReads for SharedView<'_> {
+    fn scan_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Batches + 'v>> {
+        Ok(self.scan_blocks(scan)?)
+    }
+
+    fn sum_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Summing + 'v>> {
+        Ok(self.scan_blocks(scan)?)
     }
 }

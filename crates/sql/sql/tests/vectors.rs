@@ -713,6 +713,64 @@ fn numerics_at_their_edges_have_one_answer() {
     compare_with_postgresql(&answered, 10, 0);
 }
 
+/// An engine that stores columns adds them up where they lie: of any type, width and scale, with NULLs, of older rows and of one's own.
+#[test]
+fn sums_of_columns_are_those_of_their_rows() {
+    let of_t =
+        ["count(*)", "count(x), sum(a)", "sum(b), avg(s), count(*)", "sum(p), avg(p), count(n)", "sum(n), count(f)"];
+    let of_m = ["sum(w), count(*), avg(h)", "sum(h), sum(y)", "avg(s), count(x)", "sum(s), count(w), sum(id)"];
+    let conditions =
+        ["", " WHERE id > 20 AND id < 3000", " WHERE id % 3 = 1", " WHERE id < 0", " WHERE x = 'a1' OR x IS NULL"];
+    let both = of_t.map(|sums| (sums, "t")).into_iter().chain(of_m.map(|sums| (sums, "m")));
+    let queries: Vec<String> = both
+        .flat_map(|(sums, table)| conditions.map(|condition| format!("SELECT {sums} FROM {table}{condition}")))
+        .collect();
+    let check = |client: &mut Client| {
+        for query in &queries {
+            client.run("SET LOCAL enable_vectors = force");
+            let by_batch = client.show(query);
+            client.run("SET LOCAL enable_vectors = off");
+            assert_eq!(by_batch, client.show(query), "{query}");
+        }
+    };
+    for subject in common::engines() {
+        // Beside locks nobody writes what somebody reads.
+        let is_locking = subject.name == "twopl";
+        let database = common::open(subject.store);
+        fill(&database, 5_000);
+        let [mut old, mut own] = [(); 2].map(|()| Client::new(&database));
+        old.run("BEGIN READ ONLY");
+        check(&mut old);
+        if is_locking {
+            old.run("COMMIT; BEGIN");
+        }
+        own.run("BEGIN; UPDATE t SET a = a + 7, p = NULL, b = b * 1000000000000 WHERE id % 9 = 1; DELETE FROM t WHERE id % 11 = 2");
+        own.run("UPDATE m SET w = -w, y = 2.50, s = NULL WHERE id % 7 = 3");
+        own.run("INSERT INTO t (id, b, p, n) VALUES (90001, 9223372036854775807, 12345.67, 1.125)");
+        check(&mut own);
+        if !is_locking {
+            check(&mut old);
+        }
+        own.run("COMMIT");
+        check(&mut old);
+        old.run("COMMIT; BEGIN");
+        check(&mut old);
+    }
+}
+
+#[test]
+fn rows_that_are_added_up_are_counted() {
+    for database in databases() {
+        fill(&database, 5_000);
+        let mut client = Client::new(&database);
+        client.run("SET enable_vectors = force; DELETE FROM t WHERE id % 2 = 0");
+        let explained =
+            client.show("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(p) FROM t");
+        let scan = explained.lines().find(|line| line.contains("on t")).expect("a scan");
+        assert!(scan.contains("rows=2500"), "{explained}");
+    }
+}
+
 /// Aggregates of `k` in a subquery, with and without a value where there are no rows.
 const OF_SUBQUERIES: &[&str] = &[
     "count(*)",

@@ -4,6 +4,7 @@
 
 mod spilled;
 mod state;
+mod sums;
 
 use crate::batch::{BATCH_ROWS, Batch};
 use crate::column::{Column, Data};
@@ -18,6 +19,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use spilled::SpilledGroups;
+pub use sums::{Sum, Sums};
 
 /// A call of an aggregate.
 #[derive(Clone)]

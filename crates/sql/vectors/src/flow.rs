@@ -3,9 +3,10 @@
 mod shared;
 mod sought;
 mod start;
+mod sums;
 mod threads;
 
-use crate::aggregate::Grouping;
+use crate::aggregate::{Grouping, Sums};
 use crate::batch::Batch;
 use crate::columns::Columns;
 use crate::expression::Expression;
@@ -55,6 +56,12 @@ pub type Next<'n, E> = dyn Fn() -> Result<Option<Box<dyn Piece>>, Stop<E>> + Syn
 /// What is done with such a call.
 pub type Work<'w, E> = dyn FnMut(&Next<'_, E>) -> Result<(), Stop<E>> + 'w;
 
+/// Adds further rows of a source to sums of its columns, on any thread; `None` behind the last. Rows that cannot be added so are returned.
+pub type NextSums<'n, E> = dyn Fn(&mut Sums) -> Result<Option<Option<Box<dyn Piece>>>, Stop<E>> + Sync + 'n;
+
+/// What is done with such a call.
+pub type WorkOnSums<'w, E> = dyn FnMut(&NextSums<'_, E>) -> Result<(), Stop<E>> + 'w;
+
 /// What an execution stands on.
 pub trait Host {
     /// Errors that end the statement.
@@ -87,6 +94,20 @@ pub trait Host {
     /// # Errors
     /// Errors of the source and of `work`.
     fn share(&mut self, _source: usize, _work: &mut Work<'_, Self::Error>) -> Option<Result<(), Stop<Self::Error>>> {
+        None
+    }
+
+    /// Shows a call that adds up these columns of a source, integers and numerics, and that several threads may make; `None` if the source
+    /// adds up nothing. `work` is called once at most, in place of all that returns rows.
+    ///
+    /// # Errors
+    /// Errors of the source and of `work`.
+    fn sum(
+        &mut self,
+        _source: usize,
+        _columns: &Columns,
+        _work: &mut WorkOnSums<'_, Self::Error>,
+    ) -> Option<Result<(), Stop<Self::Error>>> {
         None
     }
 

@@ -5,7 +5,7 @@ use pgtypes::{Datum, Error, Row, Type};
 use seriatim_vectors::aggregate::{Call, Grouping};
 use seriatim_vectors::column::Column;
 use seriatim_vectors::expression::{Arithmetic, Comparison};
-use seriatim_vectors::flow::{Flow, Host, Kind, Ledger, Operator, Piece, Stop};
+use seriatim_vectors::flow::{Flow, Host, Kind, Ledger, Operator, Piece, Stop, WorkOnSums};
 use seriatim_vectors::join::{JoinKind, JoinRule};
 use seriatim_vectors::sort::SortKey;
 use seriatim_vectors::{Batch, Columns, Expression};
@@ -96,7 +96,7 @@ fn call(name: &str, arguments: &[Expression]) -> Call {
     }
 }
 
-fn rows(operator: Operator, host: &mut Numbers) -> Result<Vec<Vec<String>>, Stop<String>> {
+fn rows<H: Host<Error = String>>(operator: Operator, host: &mut H) -> Result<Vec<Vec<String>>, Stop<String>> {
     let types = operator.types.clone();
     let mut flow = Flow::start(operator, &Columns::first(types.len()), host)?;
     let mut rows = Vec::new();
@@ -298,4 +298,122 @@ impl Host for Twice {
     fn enter(&self) -> Arc<dyn Fn() + Send + Sync> {
         self.0.enter()
     }
+}
+
+/// The same source, which adds up its columns where its rows lie: a thousand rows at a time, of which some cannot be added up.
+struct Adding {
+    numbers: Numbers,
+    next: AtomicUsize,
+    is_asked: bool,
+    fails_at: usize,
+}
+
+impl Adding {
+    fn of(numbers: Numbers) -> Adding {
+        Adding { numbers, next: AtomicUsize::new(0), is_asked: false, fails_at: usize::MAX }
+    }
+}
+
+impl Host for Adding {
+    type Error = String;
+
+    fn next(&mut self, source: usize) -> Result<Option<Box<dyn Piece>>, String> {
+        self.numbers.next(source)
+    }
+
+    fn sum(
+        &mut self,
+        _: usize,
+        columns: &Columns,
+        work: &mut WorkOnSums<'_, String>,
+    ) -> Option<Result<(), Stop<String>>> {
+        self.is_asked = true;
+        let columns: Vec<usize> = columns.iter().collect();
+        let (next, fails_at) = (&self.next, self.fails_at);
+        Some(work(&|sums| {
+            let chunk = next.fetch_add(1, Ordering::Relaxed);
+            if chunk == fails_at {
+                return Err(Stop::Statement("the source".into()));
+            }
+            let first = chunk as i64 * 1000;
+            if first >= ROWS {
+                return Ok(None);
+            }
+            if chunk % 7 == 3 {
+                let mut copied = Numbers { next: first, ..numbers(None) };
+                return copied.next(0).map(Some).map_err(Stop::Statement);
+            }
+            sums.rows += 1000;
+            for number in first..first + 1000 {
+                let values = [Some(number), Some(number % 100).filter(|value| *value != 7)];
+                let of_columns = columns.iter().zip(&mut sums.columns);
+                for (sum, value) in of_columns.filter_map(|(at, sum)| Some((sum, values[*at]?))) {
+                    sum.values += 1;
+                    sum.digits += i128::from(value);
+                }
+            }
+            Ok(Some(None))
+        }))
+    }
+
+    fn ledger(&self) -> Arc<dyn Ledger<String>> {
+        self.numbers.ledger()
+    }
+
+    fn workers(&self) -> usize {
+        3
+    }
+
+    fn enter(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| {})
+    }
+}
+
+fn sums() -> Vec<Call> {
+    vec![call("count", &[]), call("count", &[column(1)]), call("sum", &[column(1)]), call("sum", &[column(0)])]
+}
+
+const OF_SUMS: [Type; 4] = [Type::INT8, Type::INT8, Type::NUMERIC, Type::NUMERIC];
+
+#[test]
+fn a_source_adds_up_what_is_only_added_up() {
+    let input = source();
+    let returned = input.counter.clone();
+    let mut host = Adding::of(numbers(None));
+    let found = rows(grouped(input, vec![], sums(), &OF_SUMS), &mut host).expect("no error");
+    let expected = rows(grouped(source(), vec![], sums(), &OF_SUMS), &mut numbers(None)).expect("no error");
+    assert_eq!((host.is_asked, found), (true, expected));
+    assert_eq!(returned.load(Ordering::Relaxed), ROWS as u64);
+}
+
+#[test]
+fn a_source_is_not_asked_for_more_than_sums() {
+    let is_asked = |keys: Vec<Expression>, calls: Vec<Call>| {
+        let types = keys.iter().map(Expression::data_type).chain(calls.iter().map(|call| call.result)).collect();
+        let grouping = Arc::new(Grouping { keys, calls, is_padded: false });
+        let mut host = Adding::of(numbers(None));
+        let ended = rows(Operator::new(Kind::Aggregate(Box::new(source()), grouping), types), &mut host);
+        assert!(ended.is_ok(), "{ended:?}");
+        host.is_asked
+    };
+    let sum = |argument: Expression| call("sum", &[argument]);
+    let computed = Expression::coalesce(vec![column(1), int(0)], Type::INT8);
+    let filter = Some(Expression::compare(Comparison::Less, column(0), int(50)));
+    for other in [
+        sum(computed),
+        Call { filter, ..sum(column(0)) },
+        Call { distinct: true, ..sum(column(1)) },
+        call("max", &[column(0)]),
+    ] {
+        assert!(!is_asked(vec![], sums().into_iter().chain([other]).collect()));
+    }
+    assert!(!is_asked(vec![column(1)], sums()), "groups");
+    assert!(is_asked(vec![], sums()));
+}
+
+#[test]
+fn a_source_that_fails_ends_the_sum() {
+    let mut host = Adding { fails_at: 30, ..Adding::of(numbers(None)) };
+    let ended = rows(grouped(source(), vec![], sums(), &OF_SUMS), &mut host);
+    assert!(matches!(&ended, Err(Stop::Statement(error)) if error == "the source"), "{ended:?}");
 }

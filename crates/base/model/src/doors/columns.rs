@@ -11,9 +11,11 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
 mod strings;
+mod sums;
 
 pub use crate::sieve::{Narrowing, Set, Sieve};
 pub use strings::{Coded, Dictionary, Strings};
+pub use sums::{Sum, Summing, Sums};
 
 /// Rows in a batch at most: a few vectors of so many values stay in a core's first cache.
 pub const BATCH_ROWS: usize = 1024;
@@ -27,6 +29,12 @@ pub trait ColumnReads: Sync {
     /// # Errors
     /// Same as [`crate::Access::scan`].
     fn scan_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Batches + 'v>>;
+
+    /// Begins the same scan, to add up its columns where the values lie.
+    ///
+    /// # Errors
+    /// Same as [`ColumnReads::scan_columns`].
+    fn sum_columns<'v>(&'v self, scan: Scan<'v>) -> Result<Box<dyn Summing + 'v>>;
 }
 
 /// A scan by column. Threads that share it take different batches.

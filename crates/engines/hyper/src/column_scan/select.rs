@@ -12,17 +12,33 @@ use std::ops::Range;
 const SPARSE: usize = 4;
 
 /// Which slots of a part of a block are wanted: a byte each, 1 or 0, so that a comparison decides sixteen at a time.
+#[derive(Clone)]
 pub(crate) struct Chosen {
     range: Range<usize>,
     marks: [u8; BATCH_ROWS],
 }
 
 impl Chosen {
-    /// The slots of a range that have a row in place and no versions: of [`BATCH_ROWS`] at most.
+    /// All slots of a range: of [`BATCH_ROWS`] at most.
+    pub fn all(range: Range<usize>) -> Chosen {
+        Chosen { range, marks: [1; BATCH_ROWS] }
+    }
+
+    /// Those of a range that have a row in place and no versions.
     pub fn unversioned(rows: &Rows, range: Range<usize>) -> Chosen {
-        let mut chosen = Chosen { range, marks: [1; BATCH_ROWS] };
+        let mut chosen = Chosen::all(range);
         chosen.keep_bits(|word| rows.unversioned(word));
         chosen
+    }
+
+    /// Keeps the slots in which a column is not NULL.
+    pub fn keep_known(&mut self, column: &Column) {
+        self.keep_bits(|word| !column.nulls(word));
+    }
+
+    /// The sum of their integers.
+    pub fn sum(&self, words: &Words) -> i128 {
+        words.sum_marked(self.range.clone(), &self.marks)
     }
 
     fn marks(&mut self) -> &mut [u8] {
@@ -87,7 +103,7 @@ impl Chosen {
             }
             false => keep_if(marks, &values[range], |value| sieve.keeps(i64::from(value))),
         });
-        self.keep_bits(|word| !column.nulls(word));
+        self.keep_known(column);
     }
 
     /// Keeps the slots whose words are in a range.
@@ -108,7 +124,7 @@ impl Chosen {
                 marks.filter(|(slot, _)| column.is_null(*slot)).for_each(|(_, (mark, before))| *mark = before);
             }
             // NULL is looked for as long as everything is.
-            None if ends.count() > 0 => self.keep_bits(|word| !column.nulls(word)),
+            None if ends.count() > 0 => self.keep_known(column),
             None => {}
         }
     }
@@ -167,7 +183,7 @@ impl Chosen {
                 if comparison == Comparison::Equal {
                     self.marks().fill(0);
                 }
-                return self.keep_bits(|word| !column.nulls(word));
+                return self.keep_known(column);
             }
             Comparison::Less if !is_unit => Comparison::LessOrEqual,
             Comparison::GreaterOrEqual if !is_unit => Comparison::Greater,
@@ -175,7 +191,7 @@ impl Chosen {
         };
         let range = self.range.clone();
         of_each_width!(digits, digits => keep(self.marks(), &digits[range], comparison, units));
-        self.keep_bits(|word| !column.nulls(word));
+        self.keep_known(column);
     }
 
     /// Compares a column of words with a constant of its type, in one loop without a branch. False: it has no such loop.
@@ -193,7 +209,7 @@ impl Chosen {
         let range = self.range.clone();
         let Data::Words(words) = column.data() else { return false };
         of_each_width!(words, values => keep(self.marks(), &values[range], comparison, word.into()));
-        self.keep_bits(|word| !column.nulls(word));
+        self.keep_known(column);
         true
     }
 
@@ -210,7 +226,7 @@ impl Chosen {
             Comparison::Greater => keep_if(marks, values, |value| (value > constant) | value.is_nan()),
             Comparison::GreaterOrEqual => keep_if(marks, values, |value| (value >= constant) | value.is_nan()),
         }
-        self.keep_bits(|word| !column.nulls(word));
+        self.keep_known(column);
         true
     }
 

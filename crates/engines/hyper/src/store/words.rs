@@ -1,7 +1,11 @@
 //! Integers of the slots of a block, as narrow as all of them allow.
 
+use model::columns::BATCH_ROWS;
 use parts::index::prefetch::{prefetch, prefetch_behind};
 use std::ops::Range;
+
+/// Bits of integers, with their sign, of which [`BATCH_ROWS`] add up in 64.
+const BITS_IN_A_SUM: u32 = i64::BITS - BATCH_ROWS.ilog2() - 1;
 
 /// Integers of one, two, four or eight bytes, as the widest needs.
 #[derive(Debug)]
@@ -116,6 +120,26 @@ impl Words {
         }
     }
 
+    /// The sum of a range, of [`BATCH_ROWS`] at most.
+    pub fn sum(&self, range: Range<usize>) -> i128 {
+        match self {
+            Words::Wide(values) => sum_wide(values[range].iter().copied()),
+            _ => of_each_width!(self, values => sum_narrow(values[range].iter().map(|&it| i64::from(it)))),
+        }
+    }
+
+    /// The sum of the slots of a range whose marks are 1, and not 0.
+    pub fn sum_marked(&self, range: Range<usize>, marks: &[u8]) -> i128 {
+        // All bits, or none.
+        let masked = |(value, mark): (i64, &u8)| value & -i64::from(*mark);
+        match self {
+            Words::Wide(values) => sum_wide(values[range].iter().copied().zip(marks).map(masked)),
+            _ => of_each_width!(self, values => {
+                sum_narrow(values[range].iter().map(|&it| i64::from(it)).zip(marks).map(masked))
+            }),
+        }
+    }
+
     /// Makes room for more slots.
     pub fn grow(&mut self, slots: usize) {
         of_each_width!(self, values => values.resize(slots, 0));
@@ -125,4 +149,18 @@ impl Words {
     pub fn memory(&self) -> usize {
         self.bits() as usize / 8 * self.slots()
     }
+}
+
+/// Adds up integers of four bytes at most, [`BATCH_ROWS`] of them at most.
+fn sum_narrow(values: impl Iterator<Item = i64>) -> i128 {
+    values.fold(0, i64::wrapping_add).into()
+}
+
+/// Adds up [`BATCH_ROWS`] integers at most. All but very long ones in a loop over words, which is as quick as memory: a second word has
+/// the bits of all, by their distance from the least integer of so many bits.
+fn sum_wide(values: impl Iterator<Item = i64> + Clone) -> i128 {
+    let distance = |value: i64| value.wrapping_add(1 << (BITS_IN_A_SUM - 1)) as u64;
+    let (sum, bits) =
+        values.clone().fold((0, 0), |(sum, bits), value| (i64::wrapping_add(sum, value), bits | distance(value)));
+    if bits >> BITS_IN_A_SUM == 0 { sum.into() } else { values.map(i128::from).sum() }
 }

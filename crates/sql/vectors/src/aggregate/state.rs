@@ -1,6 +1,6 @@
 //! States of one aggregate over many groups.
 
-use super::Call;
+use super::{Call, Sum};
 use crate::batch::Batch;
 use crate::column::{Class, Column, Data};
 use crate::digits::{Digits, bits_of};
@@ -249,6 +249,29 @@ impl State {
                     }
                 }
             }
+            _ => return Err(Error::new(state::INTERNAL_ERROR, "a column is not of its type's form")),
+        }
+        Ok(())
+    }
+
+    /// Adds rows to the only group by the sum of their values.
+    pub fn add_sum(&mut self, Sum { values, digits, scale }: Sum) -> Result<()> {
+        self.make_room(values);
+        match (self, i64::try_from(digits)) {
+            (State::Count(counts), _) => counts[0] += values as i64,
+            (State::Narrow(sums, rows), Ok(sum)) => {
+                *rows += values;
+                add_to(&mut sums[0], sum, values as usize);
+            }
+            (State::Integers(sums), _) => {
+                sums[0].0 += digits;
+                sums[0].1 += values as i64;
+            }
+            (State::Numerics(sums), _) if values > 0 => {
+                sums[0].add(digits, scale)?;
+                sums[0].count += values as i64 - 1;
+            }
+            (State::Numerics(_), _) => {}
             _ => return Err(Error::new(state::INTERNAL_ERROR, "a column is not of its type's form")),
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! A flow driven to its end by threads that take rows from the source themselves.
 
 use super::threads::{ALONE, Work};
-use super::{Flow, Host, Ledger, Next, Stop};
+use super::{Flow, Host, Ledger, Stop};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -12,61 +13,84 @@ impl Flow {
         host: &mut H,
         work: &Work<'_, S>,
     ) -> Option<Result<Vec<S>, Stop<H::Error>>> {
-        let (ledger, enter, workers) = (host.ledger(), host.enter(), host.workers().max(1));
-        let bytes: Vec<AtomicUsize> = (0..workers).map(|_| AtomicUsize::new(0)).collect();
-        let has_failed = AtomicBool::new(false);
-        let mut states = Vec::new();
+        let crew = Crew::new(host, work.course.held, work.start);
+        let mut states = Ok(Vec::new());
         let read = host.share(source, &mut |next| {
-            let crew = Crew { work, next, ledger: &*ledger, bytes: &bytes, has_failed: &has_failed };
-            let mut state = (work.start)();
-            let has_ended = crew.take(0, ALONE, &mut state)?;
-            let crew = &crew;
-            let others = thread::scope(|scope| {
-                let spawn = |number: usize| {
-                    let enter = enter.clone();
-                    let body = move || {
-                        enter();
-                        let mut state = (crew.work.start)();
-                        crew.take(number, usize::MAX, &mut state).map(|_| state)
-                    };
-                    // Where the system starts no thread, those there are do all.
-                    thread::Builder::new().name(format!("vectors {number}")).spawn_scoped(scope, body).ok()
-                };
-                let last = if has_ended { 1 } else { workers };
-                let others: Vec<ScopedJoinHandle<'_, _>> = (1..last).filter_map(spawn).collect();
-                let own = crew.take(0, usize::MAX, &mut state);
-                let join = |handle: ScopedJoinHandle<'_, Result<S, Stop<H::Error>>>| {
-                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                };
-                let others = others.into_iter().map(join).collect::<Vec<_>>();
-                own.and_then(|_| others.into_iter().collect::<Result<Vec<S>, _>>())
-            })?;
-            states.push(state);
-            states.extend(others);
+            states = Ok(crew.work(&|state| match next()? {
+                Some(piece) => Ok(Step::Done(work.on(piece, state)?)),
+                None => Ok(Step::Ended),
+            })?);
             Ok(())
         })?;
-        Some(read.map(|()| states))
+        Some(read.and(states))
     }
 }
 
-/// Threads that take rows from one source.
-struct Crew<'a, S, E> {
-    work: &'a Work<'a, S>,
-    next: &'a Next<'a, E>,
-    ledger: &'a dyn Ledger<E>,
-    /// Bytes that the state of each holds. Relaxed: they order nothing.
-    bytes: &'a [AtomicUsize],
-    /// Whether one has failed. Relaxed: its result comes by its handle.
-    has_failed: &'a AtomicBool,
+/// What a thread has done.
+pub(super) enum Step {
+    /// It took some rows. The bytes that its state holds afterwards, unless nothing was added.
+    Done(Option<usize>),
+    /// There are no more.
+    Ended,
 }
 
-impl<S, E> Crew<'_, S, E> {
-    /// Works on so many pieces at most. Returns whether there are no more.
-    fn take(&self, number: usize, most: usize, state: &mut S) -> Result<bool, Stop<E>> {
-        let mut guard = Guard { has_failed: self.has_failed, is_done: false };
+/// Takes some rows from a source that threads share, into a state.
+pub(super) type Take<'a, S, E> = dyn Fn(&mut S) -> Result<Step, Stop<E>> + Sync + 'a;
+
+/// Threads that take rows from one source.
+pub(super) struct Crew<'a, S, E> {
+    start: &'a (dyn Fn() -> S + Sync),
+    ledger: Arc<dyn Ledger<E>>,
+    enter: Arc<dyn Fn() + Send + Sync>,
+    /// Bytes that are held besides the states.
+    held: usize,
+    /// Bytes that the state of each holds. Relaxed: they order nothing.
+    bytes: Vec<AtomicUsize>,
+    /// Whether one has failed. Relaxed: its result comes by its handle.
+    has_failed: AtomicBool,
+}
+
+impl<'a, S: Send, E: Send + 'static> Crew<'a, S, E> {
+    /// As many threads as may work for a host.
+    pub fn new<H: Host<Error = E>>(host: &H, held: usize, start: &'a (dyn Fn() -> S + Sync)) -> Crew<'a, S, E> {
+        let bytes = (0..host.workers().max(1)).map(|_| AtomicUsize::new(0)).collect();
+        let (ledger, enter, has_failed) = (host.ledger(), host.enter(), AtomicBool::new(false));
+        Crew { start, ledger, enter, held, bytes, has_failed }
+    }
+
+    /// Takes rows until there are no more, on several threads where there is enough to do. Returns the state of each.
+    pub fn work(&self, take: &Take<'_, S, E>) -> Result<Vec<S>, Stop<E>> {
+        let mut state = (self.start)();
+        let has_ended = self.take(0, ALONE, &mut state, take)?;
+        let mut states = thread::scope(|scope| {
+            let spawn = |number: usize| {
+                let body = move || {
+                    (self.enter)();
+                    let mut state = (self.start)();
+                    self.take(number, usize::MAX, &mut state, take).map(|_| state)
+                };
+                // Where the system starts no thread, those there are do all.
+                thread::Builder::new().name(format!("vectors {number}")).spawn_scoped(scope, body).ok()
+            };
+            let last = if has_ended { 1 } else { self.bytes.len() };
+            let others: Vec<ScopedJoinHandle<'_, _>> = (1..last).filter_map(spawn).collect();
+            let own = self.take(0, usize::MAX, &mut state, take);
+            let join = |handle: ScopedJoinHandle<'_, Result<S, Stop<E>>>| {
+                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            let others = others.into_iter().map(join).collect::<Vec<_>>();
+            own.and_then(|_| others.into_iter().collect::<Result<Vec<S>, _>>())
+        })?;
+        states.insert(0, state);
+        Ok(states)
+    }
+
+    /// Takes rows so many times at most. Returns whether there are no more.
+    fn take(&self, number: usize, most: usize, state: &mut S, take: &Take<'_, S, E>) -> Result<bool, Stop<E>> {
+        let mut guard = Guard { has_failed: &self.has_failed, is_done: false };
         let mut has_ended = false;
         for _ in 0..most {
-            has_ended = self.has_failed.load(Ordering::Relaxed) || !self.take_one(number, state)?;
+            has_ended = self.has_failed.load(Ordering::Relaxed) || !self.take_once(number, state, take)?;
             if has_ended {
                 break;
             }
@@ -75,15 +99,15 @@ impl<S, E> Crew<'_, S, E> {
         Ok(has_ended)
     }
 
-    /// Works on the next piece; `false` if there is none.
-    fn take_one(&self, number: usize, state: &mut S) -> Result<bool, Stop<E>> {
+    /// Takes the next rows; `false` if there are none.
+    fn take_once(&self, number: usize, state: &mut S, take: &Take<'_, S, E>) -> Result<bool, Stop<E>> {
         self.ledger.check().map_err(Stop::Statement)?;
-        let Some(piece) = (self.next)()? else { return Ok(false) };
-        if let Some(bytes) = self.work.on(piece, state)? {
+        let Step::Done(bytes) = take(state)? else { return Ok(false) };
+        if let Some(bytes) = bytes {
             self.bytes[number].store(bytes, Ordering::Relaxed);
         }
         let held: usize = self.bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
-        self.ledger.hold(self.work.course.held + held).map_err(Stop::Memory)?;
+        self.ledger.hold(self.held + held).map_err(Stop::Memory)?;
         Ok(true)
     }
 }

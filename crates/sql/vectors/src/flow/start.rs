@@ -199,11 +199,13 @@ impl Flow {
         let share = flow.share(host);
         let workers = if order == Order::Free { host.workers() } else { 1 };
         let of_each = share.as_ref().map(|share| share.divided(workers));
-        let groups =
-            flow.drive(host, order, &|| Groups::new(grouping.clone(), of_each.clone()), &|groups, batch| {
+        let groups = match flow.sum(host, &grouping) {
+            Some(groups) => groups?,
+            None => flow.drive(host, order, &|| Groups::new(grouping.clone(), of_each.clone()), &|groups, batch| {
                 groups.add(batch)?;
                 Ok(groups.memory())
-            })?;
+            })?,
+        };
         if groups.iter().any(Groups::is_spilled)
             && let Some(share) = share
         {

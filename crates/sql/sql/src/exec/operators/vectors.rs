@@ -19,7 +19,7 @@ use pgtypes::interrupt;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use vectors::flow::{Flow, Host, Ledger, Next, Piece, Stop, Work};
+use vectors::flow::{Flow, Host, Ledger, Next, Piece, Stop, Work, WorkOnSums};
 use vectors::sort::Edge;
 use vectors::spill::{Spilling, TemporaryFiles};
 use vectors::{Batch, Columns};
@@ -75,32 +75,37 @@ impl VectorsState {
 
     /// The next row.
     pub fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
-        self.start(plan, run)?;
-        if let Some(running) = &mut self.running {
-            match running.next(plan, run) {
-                Ok(row) => return Ok(row),
-                Err(stop) => {
-                    let has_returned = running.has_returned;
-                    self.stopped(stop, has_returned, plan)?;
-                }
-            }
+        match self.next_by_batches(plan, run, Running::next)? {
+            Some(row) => Ok(row),
+            None => self.next_by_rows(plan, run),
         }
-        self.next_by_rows(plan, run)
     }
 
     /// The next batch, which has all columns; or the next row, where the row executor has to run the plan.
     pub fn next_rows(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Rows>> {
+        match self.next_by_batches(plan, run, Running::next_batch)? {
+            Some(batch) => Ok(batch.map(Rows::Batch)),
+            None => Ok(self.next_by_rows(plan, run)?.map(Rows::One)),
+        }
+    }
+
+    /// What comes next over batches; `None` where the row executor has to go on.
+    fn next_by_batches<T>(
+        &mut self,
+        plan: &Plan,
+        run: &mut Run<'_, '_>,
+        next: impl FnOnce(&mut Running, &Plan, &mut Run<'_, '_>) -> Result<T, Stop<SqlError>>,
+    ) -> Result<Option<T>> {
         self.start(plan, run)?;
-        if let Some(running) = &mut self.running {
-            match running.next_batch(plan, run) {
-                Ok(batch) => return Ok(batch.map(Rows::Batch)),
-                Err(stop) => {
-                    let has_returned = running.has_returned;
-                    self.stopped(stop, has_returned, plan)?;
-                }
+        let Some(running) = &mut self.running else { return Ok(None) };
+        match next(running, plan, run) {
+            Ok(next) => Ok(Some(next)),
+            Err(stop) => {
+                let has_returned = running.has_returned;
+                self.stopped(stop, has_returned, plan)?;
+                Ok(None)
             }
         }
-        Ok(self.next_by_rows(plan, run)?.map(Rows::One))
     }
 
     fn next_by_rows(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Row>> {
@@ -332,6 +337,18 @@ impl Host for SqlHost<'_, '_, '_, '_> {
     fn share(&mut self, source: usize, work: &mut Work<'_, SqlError>) -> Option<Result<(), Stop<SqlError>>> {
         match &mut self.sources[source] {
             SourceState::Table(rows) => rows.share_columns(self.run, work, Stop::Statement),
+            SourceState::Rows(..) | SourceState::Cte(..) => None,
+        }
+    }
+
+    fn sum(
+        &mut self,
+        source: usize,
+        columns: &Columns,
+        work: &mut WorkOnSums<'_, SqlError>,
+    ) -> Option<Result<(), Stop<SqlError>>> {
+        match &mut self.sources[source] {
+            SourceState::Table(rows) => rows.sum_columns(columns, self.run, work, Stop::Statement),
             SourceState::Rows(..) | SourceState::Cte(..) => None,
         }
     }

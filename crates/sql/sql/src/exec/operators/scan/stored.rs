@@ -8,10 +8,11 @@ use crate::exec::scope::Run;
 use crate::plan::Scan;
 use crate::storage::{decode_stored, stored_decimal};
 use crate::types::{Error, Row, Scalar, Type, error};
-use model::columns::{Dictionary, Narrowing, Sieve, Strings, Values, Vector};
+use model::columns::{ColumnReads, Dictionary, Narrowing, Sieve, Strings, Values, Vector};
 use model::{RowRef, ValueRef};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use vectors::aggregate::{Sum, Sums};
 use vectors::digits::Digits;
 use vectors::flow::Piece;
 use vectors::sort::Edge;
@@ -20,6 +21,12 @@ use vectors::{Batch, Class, Column, Columns, Data};
 
 /// Returns the next rows; `None` behind the last.
 type NextPiece<'c, E> = dyn Fn() -> Result<Option<Box<dyn Piece>>, E> + Sync + 'c;
+
+/// Adds up further rows; `None` behind the last. Those that cannot be added up are returned.
+type AddUp<'c, E> = dyn Fn(&mut Sums) -> Result<Option<Option<Box<dyn Piece>>>, E> + Sync + 'c;
+
+/// Parts of the engine's that a thread adds up before it looks whether its statement may go on.
+const PARTS_AT_ONCE: usize = 16;
 
 const FIRST: usize = 64;
 const LARGEST: usize = vectors::BATCH_ROWS;
@@ -120,6 +127,57 @@ impl StoredRows {
         work: &mut dyn FnMut(&NextPiece<'_, E>) -> Result<(), E>,
         stop: fn(SqlError) -> E,
     ) -> Option<Result<(), E>> {
+        let (asked, layout) = (self.asked.clone(), self.layout.clone());
+        self.by_column(run, asked.as_deref(), stop, |columns, scan, wrong| {
+            let batches = columns.scan_columns(scan).map_err(wrong)?;
+            work(&|| {
+                let mut batch = model::columns::Batch::default();
+                let is_one = batches.next(&mut batch).map_err(wrong)?;
+                Ok(is_one.then(|| Box::new(Columnar { batch, layout: layout.clone() }) as Box<dyn Piece>))
+            })
+        })
+    }
+
+    /// Shows a call that adds up columns where the engine stores them, on any thread; `None` if it does not store columns.
+    pub fn sum_columns<E>(
+        &mut self,
+        columns: &Columns,
+        run: &mut Run<'_, '_>,
+        work: &mut dyn FnMut(&AddUp<'_, E>) -> Result<(), E>,
+        stop: fn(SqlError) -> E,
+    ) -> Option<Result<(), E>> {
+        let asked: Vec<u16> = columns.iter().map(|at| at as u16).collect();
+        let layout = Arc::new(self.layout.places(columns));
+        self.by_column(run, Some(&asked), stop, |columns, scan, wrong| {
+            let summing = columns.sum_columns(scan).map_err(wrong)?;
+            work(&|sums| {
+                let (mut found, mut batch) = (model::columns::Sums::new(asked.len()), model::columns::Batch::default());
+                let mut has_more = true;
+                for _ in 0..PARTS_AT_ONCE {
+                    has_more = summing.next(&mut found, &mut batch).map_err(wrong)?;
+                    if !has_more || !batch.is_empty() {
+                        break;
+                    }
+                }
+                if !has_more && found.rows == 0 {
+                    return Ok(None);
+                }
+                put(&found, sums);
+                let others = (!batch.is_empty()).then(|| Columnar { batch, layout: layout.clone() });
+                Ok(Some(others.map(|others| Box::new(others) as Box<dyn Piece>)))
+            })
+        })
+    }
+
+    /// Shows the scan of the rows to who reads it by column, with what makes an error of the engine's one of his; `None` if the engine does
+    /// not store columns.
+    fn by_column<E>(
+        &mut self,
+        run: &mut Run<'_, '_>,
+        asked: Option<&[u16]>,
+        stop: fn(SqlError) -> E,
+        read: impl FnOnce(&dyn ColumnReads, model::Scan<'_>, &(dyn Fn(model::Error) -> E + Sync)) -> Result<(), E>,
+    ) -> Option<Result<(), E>> {
         let entries = self.entries.as_ref()?;
         let wrong = |error: model::Error| stop(error.into());
         let view = match run.exec.transaction.shared_reads()?.read_view() {
@@ -127,19 +185,10 @@ impl StoredRows {
             Err(error) => return Some(Err(wrong(error))),
         };
         let mut scan = model::Scan::table(entries.table).between(entries.lower.clone(), entries.upper.clone());
-        (scan.filter, scan.columns) = (self.pushed.filter.as_ref(), pushed::as_columns(self.asked.as_deref()));
+        (scan.filter, scan.columns) = (self.pushed.filter.as_ref(), pushed::as_columns(asked));
         scan.sieves = &self.sieves;
-        let layout = &self.layout;
-        let columns = view.columns()?;
-        let read = || {
-            let batches = columns.scan_columns(scan).map_err(wrong)?;
-            work(&|| {
-                let mut batch = model::columns::Batch::default();
-                let is_one = batches.next(&mut batch).map_err(wrong)?;
-                Ok(is_one.then(|| Box::new(Columnar { batch, layout: layout.clone() }) as Box<dyn Piece>))
-            })
-        };
-        let result = read();
+        let result = read(view.columns()?, scan, &wrong);
+        drop(view);
         self.entries = None;
         Some(result)
     }
@@ -167,9 +216,26 @@ impl Layout {
         Layout { columns: all.iter().enumerate().map(|of| column(of).filter(|_| is_used(of.0))).collect() }
     }
 
+    /// The same of rows that have these columns, and no others.
+    fn places(&self, columns: &Columns) -> Layout {
+        let place = |(at, column): (usize, &Option<(Type, usize)>)| {
+            let place = columns.iter().position(|of| of == at)?;
+            column.map(|(data_type, _)| (data_type, place))
+        };
+        Layout { columns: self.columns.iter().enumerate().map(place).collect() }
+    }
+
     /// The types of columns, and their places in what is stored.
     fn of(&self, columns: &Columns) -> Result<Vec<(Type, usize)>, Error> {
         columns.iter().map(|at| self.columns.get(at).copied().flatten().ok_or_else(wrong)).collect()
+    }
+}
+
+/// Adds what an engine has found to sums of the same columns.
+fn put(found: &model::columns::Sums, sums: &mut Sums) {
+    sums.rows += found.rows;
+    for (sum, found) in sums.columns.iter_mut().zip(&found.columns) {
+        *sum = Sum { values: found.values, digits: found.digits, scale: found.scale.into() };
     }
 }
 
