@@ -31,7 +31,7 @@ const TRIED: u64 = 16 << 10;
 const MOST_RUNS: usize = 16;
 /// Columns whose values are asked for ahead, and bytes of each: the processor's own prefetching asks for the rest once it has begun.
 const AHEAD_COLUMNS: usize = 8;
-const AHEAD_BYTES: usize = 256;
+const AHEAD_BYTES: usize = 2048;
 
 /// A scan of all blocks of a table, or of a range of its keys.
 #[derive(Debug)]

@@ -62,7 +62,7 @@
 //! | 2.4 collection | `collect.rs`; beyond: a limit on memory, `memory.rs`; a limit on ages, `age.rs` |
 //! | 2.5 indexes | `table.rs`, `write.rs` |
 //! | 2.1 columns | `store/column.rs`: narrow integers, decimals as integers, texts by dictionary |
-//! | 2.6 scans | `column_scan.rs`, `block.rs` `versioned` |
+//! | 2.6 scans | `column_scan.rs`, `block.rs` `versioned`; sums in place: `column_scan/sums.rs` |
 //! | 2.7 threads | `order.rs`, the latches of `block.rs` |
 //! | 4 single-version mode | `alone.rs` |
 //! | 4.4 false aborts | beyond: logged least and greatest values, `extreme.rs` |
@@ -225,8 +225,8 @@ pub struct Options {
     pub claims: bool,
     /// Whether typed rows are stored whole, and not by column. Default: false.
     pub by_row: bool,
-    /// Rows of a block, and of its synopsis of versioned positions. The first sixteen have 1,024 at most, the paper's number. Default:
-    /// 16,384, so that the values of a column lie behind each other for as long as scans need; at most 32,768.
+    /// Rows of a block, and of its synopsis of versioned positions; the first sixteen of a table have 1,024 at most. Default: 1,024, the
+    /// paper's; at most 32,768. In larger ones scans are faster, since the values of a column lie behind each other for longer.
     pub block_rows: u64,
     /// Whether scans use the synopses. Without, they look at every row's chain: for experiments. Default: true.
     pub has_synopses: bool,
@@ -267,7 +267,7 @@ impl Default for Options {
             moves_starts: true,
             claims: true,
             by_row: false,
-            block_rows: 16_384,
+            block_rows: 1024,
             has_synopses: true,
             whole_versions: false,
             single_version: false,

@@ -184,7 +184,7 @@ fn columns_add_up_to_what_their_rows_do() {
         (3, FEW, Options { has_synopses: false, block_rows: 64, ..Options::default() }),
         (4, FEW, Options { by_row: true, ..Options::default() }),
         (5, MANY, Options { block_rows: 4096, ..Options::default() }),
-        (6, MANY, Options::default()),
+        (6, MANY, Options { block_rows: 16_384, ..Options::default() }),
     ] {
         let (mut random, is_seldom_copied) = (Randomness::from_seed(seed), options.block_rows == 64);
         let engine = Hyper::new(options);
