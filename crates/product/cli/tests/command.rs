@@ -2,13 +2,9 @@
 
 mod common;
 
-use common::{Directory, run, seriatim};
+use common::{Directory, run, run_while, seriatim};
 use std::io::Write;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
-
-/// Nothing here takes nearly as long, unless it is broken.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 const CITIES: &str = "\
 id,name,population,founded,capital,zip,note
@@ -174,14 +170,7 @@ fn a_database_in_use_is_left_alone() {
     run(["verify", &data]).refused(2, "");
     drop(db);
     // A process that another test starts has this one's lock until it runs its program.
-    let begun = Instant::now();
-    let ran = loop {
-        let ran = run(["verify", &data]);
-        if !ran.err.contains("has this database open") || begun.elapsed() > TIME_LIMIT {
-            break ran;
-        }
-    };
-    ran.ok();
+    run_while(|ran| ran.err.contains("has this database open"), || run(["verify", &data])).ok();
 }
 
 #[test]

@@ -2,28 +2,14 @@
 
 mod common;
 
-use common::{Directory, Ran, run, seriatim};
+use common::{Directory, Ran, TIME_LIMIT, run, run_while, seriatim};
 use serde_json::Value as Json;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-
-/// Nothing here takes nearly as long, unless it is broken.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
-
-/// Runs a command until it has ended otherwise: on a busy machine little happens in a short time.
-fn run_while(is_early: impl Fn(&Ran) -> bool, run: impl Fn() -> Ran) -> Ran {
-    let begun = Instant::now();
-    loop {
-        let ran = run();
-        if !is_early(&ran) || begun.elapsed() > TIME_LIMIT {
-            return ran;
-        }
-    }
-}
+use std::time::Instant;
 
 /// Runs a command that is refused with this complaint, as soon as it has tried to connect.
 #[track_caller]

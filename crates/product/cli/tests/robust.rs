@@ -243,7 +243,9 @@ fn a_server_that_is_asked_to_stop_stops_whatever_clients_do() {
     assert_eq!(copying.query("copy t from stdin"), "G");
     copying.send(&message(b'd', b"5\t5\n"));
     running.send(&query("select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b"));
+    let port = server.port;
     assert_eq!(server.stop(), Some(0));
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     let server = Server::start(&directory.join("data"), &[]);
     // The waiting statement got the row when its holder was gone, or was cancelled: perhaps after its COMMIT, before it was durable.
     let left = server.show("select a, b from t");

@@ -4,7 +4,7 @@ use super::{BlockScan, Sink};
 use crate::block::Version;
 use crate::column_scan::select::Chosen;
 use crate::stop::PARTS_BETWEEN_LOOKS;
-use crate::store::{Column, Data, Store};
+use crate::store::{Column, Data, Store, Words};
 use model::columns::{Batch, Batches, Sum, Summing, Sums};
 use model::{ColumnType, RawValue, Result};
 use smallvec::SmallVec;
@@ -23,7 +23,7 @@ struct Adding<'s, 'v> {
 }
 
 impl Adding<'_, '_> {
-    /// Adds a row to each column's sum by `add`, which says whether the column can be added up.
+    /// Adds to the sum of each column by `add`, which says whether its values can be added up.
     fn each(&mut self, mut add: impl FnMut(&mut Sum, u16, ColumnType) -> bool) {
         let of = self.scan.columns.iter().zip(&self.scan.types);
         for (sum, (&column, &kind)) in self.columns.iter_mut().zip(of) {
@@ -58,12 +58,7 @@ impl Sink for Adding<'_, '_> {
             if column.has_nulls() {
                 return add_chosen(sum, column, kind, Chosen::all(range.clone()));
             }
-            let values = range.len() as u64;
-            match column.data() {
-                Data::Words(words) if kind == ColumnType::Int => sum.add(values, words.sum(range.clone()), 0),
-                Data::Decimals(scale, digits) => sum.add(values, digits.sum(range.clone()), *scale),
-                data => count(sum, values, data, kind),
-            }
+            add(sum, range.len(), (column.data(), kind), |words| words.sum(range.clone()))
         });
     }
 
@@ -92,18 +87,20 @@ fn add_chosen(sum: &mut Sum, column: &Column, kind: ColumnType, mut chosen: Chos
     if column.has_nulls() {
         chosen.keep_known(column);
     }
-    let values = chosen.count() as u64;
-    match column.data() {
-        Data::Words(words) if kind == ColumnType::Int => sum.add(values, chosen.sum(words), 0),
-        Data::Decimals(scale, digits) => sum.add(values, chosen.sum(digits), *scale),
-        data => count(sum, values, data, kind),
-    }
+    add(sum, chosen.count(), (column.data(), kind), |words| chosen.sum(words))
 }
 
-/// Counts values that are not added up. False: they may be decimals.
-fn count(sum: &mut Sum, values: u64, data: &Data, kind: ColumnType) -> bool {
-    let may_be_decimals = kind == ColumnType::Bytes && matches!(data, Data::Heap(_));
-    !may_be_decimals && sum.add(values, 0, 0)
+/// Adds so many values of a column, whose integers `add_up` adds up. False: they cannot be added up.
+fn add(sum: &mut Sum, values: usize, (data, kind): (&Data, ColumnType), add_up: impl FnOnce(&Words) -> i128) -> bool {
+    let values = values as u64;
+    match data {
+        Data::Words(words) if kind == ColumnType::Int => sum.add(values, add_up(words), 0),
+        Data::Decimals(scale, digits) => sum.add(values, add_up(digits), *scale),
+        // They may be decimals.
+        Data::Heap(_) if kind == ColumnType::Bytes => false,
+        // These are counted.
+        _ => sum.add(values, 0, 0),
+    }
 }
 
 impl Summing for BlockScan<'_> {

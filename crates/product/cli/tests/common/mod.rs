@@ -5,6 +5,10 @@ pub use testing::{Directory, Ran};
 
 use std::ffi::OsStr;
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Nothing here takes nearly as long, unless it is broken.
+pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Returns the `seriatim` command of this build.
 pub fn seriatim() -> Command {
@@ -14,4 +18,15 @@ pub fn seriatim() -> Command {
 /// Runs the `seriatim` command.
 pub fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ran {
     Ran::of(seriatim().args(arguments))
+}
+
+/// Runs a command until it has ended otherwise: on a busy machine little happens in a short time.
+pub fn run_while(is_early: impl Fn(&Ran) -> bool, run: impl Fn() -> Ran) -> Ran {
+    let begun = Instant::now();
+    loop {
+        let ran = run();
+        if !is_early(&ran) || begun.elapsed() > TIME_LIMIT {
+            return ran;
+        }
+    }
 }
