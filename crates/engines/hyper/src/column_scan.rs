@@ -62,7 +62,7 @@ impl<'v> BlockScan<'v> {
         let types = columns.iter().map(|&column| all[usize::from(column)].kind).collect();
         let is_whole = scan.lower == Bound::Unbounded && scan.upper == Bound::Unbounded;
         let walk = (!is_whole || table.layout.by_row).then(|| Mutex::new(Walk::new(&scan)));
-        let parts = table.layout.parts(table.blocks.count());
+        let parts = u64::from(table.blocks.count()) * parts_of_block(table);
         let sifted = scan.sieves.iter().map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
         BlockScan { table, view, scan, columns, types, next: AtomicU64::new(0), parts, sifted, walk }
     }
@@ -77,12 +77,18 @@ impl<'v> BlockScan<'v> {
         Some(self.next.fetch_add(1, Relaxed)).filter(|part| *part < self.parts)
     }
 
+    /// The block of a part, and its first slot there.
+    fn place(&self, part: u64) -> (u32, usize) {
+        let per_block = parts_of_block(self.table);
+        ((part / per_block) as u32, (part % per_block) as usize * BATCH_ROWS)
+    }
+
     /// Shows the rows of a part of a block.
     ///
     /// # Errors
     /// The statement must stop.
     fn show(&self, part: u64, sink: &mut impl Sink) -> Result<()> {
-        let (block, first) = self.table.layout.part(part);
+        let (block, first) = self.place(part);
         let Some(block) = self.table.blocks.get(block) else { return Ok(()) };
         loop {
             let rows = block.read();
@@ -188,11 +194,10 @@ impl<'v> BlockScan<'v> {
     /// Asks for what the next parts need that lie in other blocks, a step of the way to the values for each of them. Blocks lie anywhere in
     /// memory, so that the processor's own prefetching begins anew with each.
     fn look_ahead(&self, part: u64) {
-        let (layout, blocks) = (&self.table.layout, &self.table.blocks);
-        let (here, _) = layout.part(part);
+        let (here, _) = self.place(part);
         let ahead = |parts: u64| {
-            let (block, first) = layout.part(part + parts);
-            let block = blocks.get(block).filter(|_| block != here && part + parts < self.parts)?;
+            let (block, first) = self.place(part + parts);
+            let block = self.table.blocks.get(block).filter(|_| block != here && part + parts < self.parts)?;
             Some((block, first))
         };
         ahead(3).inspect(|(block, _)| block.prefetch());
@@ -232,6 +237,10 @@ impl<'v> BlockScan<'v> {
         }
         Ok(())
     }
+}
+
+fn parts_of_block(table: &Table) -> u64 {
+    table.layout.block_rows.div_ceil(BATCH_ROWS) as u64
 }
 
 /// Returns whether every slot of a range has a row in place, and no versions.

@@ -225,8 +225,8 @@ pub struct Options {
     pub claims: bool,
     /// Whether typed rows are stored whole, and not by column. Default: false.
     pub by_row: bool,
-    /// Rows of a block, and of its synopsis of versioned positions; the first sixteen of a table have 1,024 at most. Default: 1,024, the
-    /// paper's; at most 32,768. In larger ones scans are faster, since the values of a column lie behind each other for longer.
+    /// Rows of a block, and of its synopsis of versioned positions. Default: 1,024, the paper's; at most 32,768. In larger ones scans are
+    /// faster, since the values of a column lie behind each other for longer.
     pub block_rows: u64,
     /// Whether scans use the synopses. Without, they look at every row's chain: for experiments. Default: true.
     pub has_synopses: bool,

@@ -5,7 +5,6 @@ use crate::growing::Growing;
 use crate::node::{Node, NodeRef};
 use crate::undo::ColumnSet;
 use crate::writer::Place;
-use model::columns::BATCH_ROWS;
 use model::{Key, RowRef, Schema, TableId};
 use parts::epoch::{self, Guard};
 use parts::index::AnyIndex;
@@ -30,18 +29,13 @@ const AHEAD_COLUMNS: usize = 16;
 /// Blocks whose sizes tell those of all.
 const WEIGHED: usize = 16;
 
-/// The first blocks of a table, which have [`SMALL_BLOCK_ROWS`] at most: a small table is not twice as large as its rows.
-const SMALL_BLOCKS: u32 = 16;
-/// Rows of such a block.
-const SMALL_BLOCK_ROWS: usize = 1024;
-
 /// How a table's rows are stored.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub schema: Arc<Schema>,
     /// Whether whole rows are stored, and not columns.
     pub by_row: bool,
-    /// Rows of a block behind the first ones, and of its synopsis.
+    /// Rows of a block, and of a synopsis.
     pub block_rows: usize,
     /// Whether scans look at versioned positions only.
     pub has_synopses: bool,
@@ -56,32 +50,7 @@ impl Layout {
     pub fn copied(&self, changed: ColumnSet) -> ColumnSet {
         if self.whole_versions && !changed.is_empty() { ColumnSet::ALL } else { changed }
     }
-
-    /// Rows of a block.
-    fn rows_of(&self, block: u32) -> usize {
-        if block < SMALL_BLOCKS { self.block_rows.min(SMALL_BLOCK_ROWS) } else { self.block_rows }
-    }
-
-    /// Parts of [`BATCH_ROWS`] at most that so many blocks have.
-    pub fn parts(&self, blocks: u32) -> u64 {
-        let small = blocks.min(SMALL_BLOCKS);
-        u64::from(small) + u64::from(blocks - small) * self.parts_of_large()
-    }
-
-    /// The block of a part, and its first slot there.
-    pub fn part(&self, part: u64) -> (u32, usize) {
-        let Some(behind) = part.checked_sub(SMALL_BLOCKS.into()) else { return (part as u32, 0) };
-        let (block, part) = (behind / self.parts_of_large(), behind % self.parts_of_large());
-        (SMALL_BLOCKS + block as u32, part as usize * BATCH_ROWS)
-    }
-
-    fn parts_of_large(&self) -> u64 {
-        self.block_rows.div_ceil(BATCH_ROWS) as u64
-    }
 }
-
-/// A small block is one part.
-const _: () = assert!(SMALL_BLOCK_ROWS <= BATCH_ROWS);
 
 /// A table.
 #[derive(Debug)]
@@ -136,7 +105,7 @@ impl Table {
             self.block(place.block).write().make_room(place.slot as usize, &self.layout);
         }
         let slot = place.slot + 1;
-        inserter.next = ((slot as usize) < self.layout.rows_of(place.block)).then_some(Place { slot, ..place });
+        inserter.next = ((slot as usize) < self.layout.block_rows).then_some(Place { slot, ..place });
         place
     }
 

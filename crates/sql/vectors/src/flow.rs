@@ -56,8 +56,16 @@ pub type Next<'n, E> = dyn Fn() -> Result<Option<Box<dyn Piece>>, Stop<E>> + Syn
 /// What is done with such a call.
 pub type Work<'w, E> = dyn FnMut(&Next<'_, E>) -> Result<(), Stop<E>> + 'w;
 
-/// Adds further rows of a source to sums of its columns, on any thread; `None` behind the last. Rows that cannot be added so are returned.
-pub type NextSums<'n, E> = dyn Fn(&mut Sums) -> Result<Option<Option<Box<dyn Piece>>>, Stop<E>> + Sync + 'n;
+/// Rows of a source that it has added up, and others that cannot be added up.
+pub struct Added {
+    /// What the columns of the former add up to.
+    pub sums: Sums,
+    /// The latter.
+    pub others: Option<Box<dyn Piece>>,
+}
+
+/// Adds up the next rows of a source, on any thread; `None` behind the last.
+pub type NextSums<'n, E> = dyn Fn() -> Result<Option<Added>, Stop<E>> + Sync + 'n;
 
 /// What is done with such a call.
 pub type WorkOnSums<'w, E> = dyn FnMut(&NextSums<'_, E>) -> Result<(), Stop<E>> + 'w;

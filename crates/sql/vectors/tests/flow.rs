@@ -2,10 +2,10 @@
 
 use pgtypes::functions::resolve_aggregate;
 use pgtypes::{Datum, Error, Row, Type};
-use seriatim_vectors::aggregate::{Call, Grouping};
+use seriatim_vectors::aggregate::{Call, Grouping, Sum, Sums};
 use seriatim_vectors::column::Column;
 use seriatim_vectors::expression::{Arithmetic, Comparison};
-use seriatim_vectors::flow::{Flow, Host, Kind, Ledger, Operator, Piece, Stop, WorkOnSums};
+use seriatim_vectors::flow::{Added, Flow, Host, Kind, Ledger, Operator, Piece, Stop, WorkOnSums};
 use seriatim_vectors::join::{JoinKind, JoinRule};
 use seriatim_vectors::sort::SortKey;
 use seriatim_vectors::{Batch, Columns, Expression};
@@ -330,7 +330,7 @@ impl Host for Adding {
         self.is_asked = true;
         let columns: Vec<usize> = columns.iter().collect();
         let (next, fails_at) = (&self.next, self.fails_at);
-        Some(work(&|sums| {
+        Some(work(&|| {
             let chunk = next.fetch_add(1, Ordering::Relaxed);
             if chunk == fails_at {
                 return Err(Stop::Statement("the source".into()));
@@ -339,9 +339,11 @@ impl Host for Adding {
             if first >= ROWS {
                 return Ok(None);
             }
+            let mut sums = Sums { rows: 0, columns: vec![Sum::default(); columns.len()] };
             if chunk % 7 == 3 {
                 let mut copied = Numbers { next: first, ..numbers(None) };
-                return copied.next(0).map(Some).map_err(Stop::Statement);
+                let others = copied.next(0).map_err(Stop::Statement)?;
+                return Ok(Some(Added { sums, others }));
             }
             sums.rows += 1000;
             for number in first..first + 1000 {
@@ -352,7 +354,7 @@ impl Host for Adding {
                     sum.digits += i128::from(value);
                 }
             }
-            Ok(Some(None))
+            Ok(Some(Added { sums, others: None }))
         }))
     }
 

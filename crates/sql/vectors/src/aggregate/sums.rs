@@ -24,13 +24,6 @@ pub struct Sum {
     pub scale: u32,
 }
 
-impl Sums {
-    /// No rows, of so many columns.
-    pub fn new(columns: usize) -> Sums {
-        Sums { rows: 0, columns: vec![Sum::default(); columns] }
-    }
-}
-
 impl Call {
     /// Returns whether it looks at nothing but the number of rows, or the number and the sum of a column's values.
     fn is_of_sums(&self) -> bool {

@@ -14,15 +14,15 @@ impl Flow {
         work: &Work<'_, S>,
     ) -> Option<Result<Vec<S>, Stop<H::Error>>> {
         let crew = Crew::new(host, work.course.held, work.start);
-        let mut states = Ok(Vec::new());
+        let mut states = Vec::new();
         let read = host.share(source, &mut |next| {
-            states = Ok(crew.work(&|state| match next()? {
+            states = crew.work(&|state| match next()? {
                 Some(piece) => Ok(Step::Done(work.on(piece, state)?)),
                 None => Ok(Step::Ended),
-            })?);
+            })?;
             Ok(())
         })?;
-        Some(read.and(states))
+        Some(read.map(|()| states))
     }
 }
 
@@ -62,7 +62,7 @@ impl<'a, S: Send, E: Send + 'static> Crew<'a, S, E> {
     pub fn work(&self, take: &Take<'_, S, E>) -> Result<Vec<S>, Stop<E>> {
         let mut state = (self.start)();
         let has_ended = self.take(0, ALONE, &mut state, take)?;
-        let mut states = thread::scope(|scope| {
+        let others = thread::scope(|scope| {
             let spawn = |number: usize| {
                 let body = move || {
                     (self.enter)();
@@ -81,8 +81,7 @@ impl<'a, S: Send, E: Send + 'static> Crew<'a, S, E> {
             let others = others.into_iter().map(join).collect::<Vec<_>>();
             own.and_then(|_| others.into_iter().collect::<Result<Vec<S>, _>>())
         })?;
-        states.insert(0, state);
-        Ok(states)
+        Ok(std::iter::once(state).chain(others).collect())
     }
 
     /// Takes rows so many times at most. Returns whether there are no more.

@@ -1,8 +1,8 @@
 //! Aggregates of which a source adds up the columns itself, where its rows lie.
 
 use super::shared::{Crew, Step};
-use super::{Flow, Host, Origin, Stop};
-use crate::aggregate::{Grouping, Groups, Sums};
+use super::{Added, Flow, Host, Origin, Stop};
+use crate::aggregate::{Grouping, Groups};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -19,11 +19,10 @@ impl Flow {
         }
         let (course, start) = (&self.course, || Groups::new(grouping.clone(), None));
         let crew = Crew::new(host, course.held, &start);
-        let mut all = Ok(Vec::new());
+        let mut all = Vec::new();
         let read = host.sum(source, &course.columns, &mut |next| {
-            all = Ok(crew.work(&|groups: &mut Groups| {
-                let mut sums = Sums::new(course.columns.len());
-                let Some(others) = next(&mut sums)? else { return Ok(Step::Ended) };
+            all = crew.work(&|groups: &mut Groups| {
+                let Some(Added { sums, others }) = next()? else { return Ok(Step::Ended) };
                 // Relaxed: a count that is read when all threads have ended.
                 course.counter.fetch_add(sums.rows, Ordering::Relaxed);
                 groups.add_sums(&sums)?;
@@ -31,9 +30,9 @@ impl Flow {
                     groups.add(&course.decoded(piece)?)?;
                 }
                 Ok(Step::Done(Some(groups.memory())))
-            })?);
+            })?;
             Ok(())
         })?;
-        Some(read.and(all))
+        Some(read.map(|()| all))
     }
 }

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use vectors::aggregate::{Sum, Sums};
 use vectors::digits::Digits;
-use vectors::flow::Piece;
+use vectors::flow::{Added, Piece};
 use vectors::sort::Edge;
 use vectors::texts::{Plain, Texts};
 use vectors::{Batch, Class, Column, Columns, Data};
@@ -22,8 +22,8 @@ use vectors::{Batch, Class, Column, Columns, Data};
 /// Returns the next rows; `None` behind the last.
 type NextPiece<'c, E> = dyn Fn() -> Result<Option<Box<dyn Piece>>, E> + Sync + 'c;
 
-/// Adds up further rows; `None` behind the last. Those that cannot be added up are returned.
-type AddUp<'c, E> = dyn Fn(&mut Sums) -> Result<Option<Option<Box<dyn Piece>>>, E> + Sync + 'c;
+/// Adds up the next rows; `None` behind the last.
+type NextSums<'c, E> = dyn Fn() -> Result<Option<Added>, E> + Sync + 'c;
 
 /// Parts of the engine's that a thread adds up before it looks whether its statement may go on.
 const PARTS_AT_ONCE: usize = 16;
@@ -143,14 +143,14 @@ impl StoredRows {
         &mut self,
         columns: &Columns,
         run: &mut Run<'_, '_>,
-        work: &mut dyn FnMut(&AddUp<'_, E>) -> Result<(), E>,
+        work: &mut dyn FnMut(&NextSums<'_, E>) -> Result<(), E>,
         stop: fn(SqlError) -> E,
     ) -> Option<Result<(), E>> {
         let asked: Vec<u16> = columns.iter().map(|at| at as u16).collect();
         let layout = Arc::new(self.layout.places(columns));
         self.by_column(run, Some(&asked), stop, |columns, scan, wrong| {
             let summing = columns.sum_columns(scan).map_err(wrong)?;
-            work(&|sums| {
+            work(&|| {
                 let (mut found, mut batch) = (model::columns::Sums::new(asked.len()), model::columns::Batch::default());
                 let mut has_more = true;
                 for _ in 0..PARTS_AT_ONCE {
@@ -162,9 +162,9 @@ impl StoredRows {
                 if !has_more && found.rows == 0 {
                     return Ok(None);
                 }
-                put(&found, sums);
                 let others = (!batch.is_empty()).then(|| Columnar { batch, layout: layout.clone() });
-                Ok(Some(others.map(|others| Box::new(others) as Box<dyn Piece>)))
+                let others = others.map(|others| Box::new(others) as Box<dyn Piece>);
+                Ok(Some(Added { sums: sums_of(&found), others }))
             })
         })
     }
@@ -231,12 +231,11 @@ impl Layout {
     }
 }
 
-/// Adds what an engine has found to sums of the same columns.
-fn put(found: &model::columns::Sums, sums: &mut Sums) {
-    sums.rows += found.rows;
-    for (sum, found) in sums.columns.iter_mut().zip(&found.columns) {
-        *sum = Sum { values: found.values, digits: found.digits, scale: found.scale.into() };
-    }
+/// Sums as an engine returns them.
+fn sums_of(found: &model::columns::Sums) -> Sums {
+    let sum =
+        |found: &model::columns::Sum| Sum { values: found.values, digits: found.digits, scale: found.scale.into() };
+    Sums { rows: found.rows, columns: found.columns.iter().map(sum).collect() }
 }
 
 /// Rows by column as an engine returns them.
