@@ -29,14 +29,21 @@ impl Wanted<'_> {
 }
 
 impl Hyper {
-    /// Checks that there is memory for a statement. Called without a latch.
+    /// Checks that there is memory for a statement, and makes room for the note of its write. Called without a latch.
     ///
     /// # Errors
     /// [`LimitKind::Memory`], [`LimitKind::MemoryHeld`].
     #[inline]
     pub(super) fn check_memory(&self, core: &mut Core, table: &Table, key: &[u8], wanted: Wanted<'_>) -> Result<()> {
         let needed = wanted.needed(key);
-        if self.memory.has_room(needed) { Ok(()) } else { self.find_memory(core, table, key, wanted, needed) }
+        if !self.memory.has_room(needed) {
+            self.find_memory(core, table, key, wanted, needed)?;
+        }
+        core.worker().reserve().map_err(|_| {
+            let used = self.memory.meter.used() as u64;
+            // The system has no more, whatever the limit.
+            Limit { kind: LimitKind::Memory, limit: used, actual: used + needed as u64 }.into()
+        })
     }
 
     /// Near the limit: collects, and then knows exactly.

@@ -6,13 +6,13 @@ use crate::collect::Collectable;
 use crate::predicates::PredicateLog;
 use crate::undo::Undo;
 use crate::writer::{Commit, Write, Writer};
-use model::{Limit, LimitKind, Result, RowBuf};
+use model::{Limit, LimitKind, RowBuf};
 use parts::memory::Meter;
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parts::sync::{Mutex, MutexGuard};
 use parts::{CachePadded, threads};
 use smallvec::SmallVec;
-use std::collections::VecDeque;
+use std::collections::{TryReserveError, VecDeque};
 use std::sync::{Arc, PoisonError};
 
 /// Places where workers wait for the next transaction. Threads with the same number modulo this share one.
@@ -97,6 +97,15 @@ impl Worker {
         if made != 0 {
             meter.add(made);
         }
+    }
+
+    /// Makes room for one more write: all of them are one piece of memory.
+    ///
+    /// # Errors
+    /// The system has no such piece.
+    #[inline]
+    pub fn reserve(&mut self) -> Result<(), TryReserveError> {
+        self.writes.try_reserve(1)
     }
 
     /// Notes a write.
@@ -212,7 +221,7 @@ impl Shelves {
     ///
     /// # Errors
     /// [`LimitKind::Transactions`]. Exact while no two threads begin at once.
-    pub fn take(&self, limit: u64, make: impl FnOnce(usize) -> Option<Box<Worker>>) -> Result<Box<Worker>> {
+    pub fn take(&self, limit: u64, make: impl FnOnce(usize) -> Option<Box<Worker>>) -> model::Result<Box<Worker>> {
         // A limit of one is exact: its transactions share a latch.
         let number = if limit == 1 { 0 } else { threads::number() % SHELVES };
         let shelf = &self.0[number];

@@ -185,10 +185,15 @@ fn large_statements_leave_nothing_behind() {
             (0..8).for_each(|_| drop(scope.spawn(|| server.show(sort))));
         });
     };
-    eight();
+    // How many of them run at once, and so how much they take, is the machine's affair; after some rounds all threads have taken theirs.
+    (0..6).for_each(|_| eight());
     let first = server.resident_bytes();
     (0..12).for_each(|_| eight());
-    let after = server.resident_bytes();
-    assert!(after < 2 * first, "{first} bytes after the first eight statements, {after} after a hundred");
+    let until = Instant::now() + Duration::from_secs(60);
+    let after = || Some(server.resident_bytes()).filter(|&after| after >= first / 2 * 3);
+    while let Some(after) = after() {
+        assert!(Instant::now() < until, "{first} bytes after the first statements, {after} after twice as many more");
+        eight();
+    }
     assert_eq!(server.stop(), Some(0));
 }
