@@ -29,6 +29,8 @@ use std::sync::{Arc, PoisonError};
 
 /// Slots that a new block has room for at most. It doubles up to its full size.
 const FIRST_SLOTS: usize = 16;
+/// A block that would take more bytes does not double any more: a column that grows is copied into one piece, which the system must have.
+pub(crate) const MOST_BYTES: usize = 2 << 20;
 
 /// Slots that a new block has room for: half of a small one, so that each block grows.
 fn first_slots(layout: &Layout) -> usize {
@@ -226,10 +228,10 @@ impl Rows {
         self.there.get(word).copied().unwrap_or(0)
     }
 
-    /// Returns whether every slot has a row in place, and none has versions: then nobody need look where they are.
+    /// Returns whether every slot has a row in place: then nobody need look where they are.
     #[inline]
-    pub fn is_whole(&self) -> bool {
-        self.versioned == 0 && self.in_place == self.slots.len()
+    pub fn is_filled(&self) -> bool {
+        self.in_place == self.slots.len()
     }
 
     /// Which of 64 slots, from a multiple of 64 on, have a row in place and no versions: everybody sees it.
@@ -320,22 +322,35 @@ impl Rows {
         self.slots[slot].chain.as_deref()
     }
 
-    /// The slots of a range that have chains, in their order.
+    /// The slots of a range that have chains, in their order. The range begins at a multiple of 64, and ends at one or with the last slot.
     pub fn versioned(&self, range: Range<usize>) -> impl Iterator<Item = usize> + Clone {
+        debug_assert!(range.start.is_multiple_of(64) && (range.end.is_multiple_of(64) || range.end == self.slots()));
         // Most blocks have none.
-        let range = if self.versioned == 0 { 0..0 } else { range };
-        (range.start / 64..range.end.div_ceil(64)).flat_map(move |word| {
-            let below = |end: usize| if end >= 64 { u64::MAX } else { (1 << end) - 1 };
-            let of_range = below(range.end - 64 * word) & !below(range.start.saturating_sub(64 * word));
-            let bits = self.chained.get(word).copied().unwrap_or(0) & of_range;
-            let rest = std::iter::successors(Some(bits), |bits| Some(bits & (bits - 1)));
-            rest.take(bits.count_ones() as usize).map(move |bits| 64 * word + bits.trailing_zeros() as usize)
+        let words = if self.versioned == 0 { 0..0 } else { range.start / 64..range.end.div_ceil(64) };
+        let some = |bits: u64| (bits != 0).then_some(bits);
+        (words.start..).zip(&self.chained[words]).filter(|(_, bits)| **bits != 0).flat_map(move |(word, bits)| {
+            let rest = std::iter::successors(some(*bits), move |bits| some(bits & (bits - 1)));
+            rest.map(move |bits| 64 * word + bits.trailing_zeros() as usize)
         })
     }
 
-    /// Asks for the newest entry of a slot's chain.
-    pub fn prefetch_chain(&self, slot: usize) {
-        self.slots[slot].chain.iter().for_each(|undo| prefetch(&raw const **undo, size_of::<Undo>()));
+    /// Asks for the slots of a range that have chains.
+    pub fn prefetch_slots(&self, range: Range<usize>) {
+        self.versioned(range).for_each(|slot| prefetch(&self.slots[slot], size_of::<Slot>()));
+    }
+
+    /// Asks for the newest entries of the chains of a range, whose slots should be near.
+    pub fn prefetch_chains(&self, range: Range<usize>) {
+        let heads = self.versioned(range).filter_map(|slot| self.head(slot));
+        heads.for_each(|undo| prefetch(undo, size_of::<Undo>()));
+    }
+
+    /// Asks for the writers of the newest entries of a range, and for the entries behind those, which should be near.
+    pub fn prefetch_writers(&self, range: Range<usize>) {
+        for undo in self.versioned(range).filter_map(|slot| self.head(slot)) {
+            prefetch(&raw const **undo.writer(), size_of::<Writer>());
+            undo.older.iter().for_each(|older| prefetch(&raw const **older, size_of::<Undo>()));
+        }
     }
 
     /// Asks for the memory of a slot, and of columns of its row.
@@ -344,6 +359,11 @@ impl Rows {
             prefetch(it, size_of::<Slot>());
             self.store.prefetch(slot, columns);
         }
+    }
+
+    /// Returns whether it may double: its rows would still take [`MOST_BYTES`] at most, if those that follow are like them.
+    pub fn may_grow(&self) -> bool {
+        2 * self.memory() <= MOST_BYTES
     }
 
     /// Makes room for a slot.

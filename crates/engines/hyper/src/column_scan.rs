@@ -8,13 +8,13 @@ mod copy;
 mod select;
 mod sums;
 
-use crate::block::{Rows, Version};
+use crate::block::{Block, Rows, Version};
 use crate::read::View;
 use crate::scan::Walk;
 use crate::stop::{FETCHES_BETWEEN_LOOKS, PARTS_BETWEEN_LOOKS};
 use crate::store::{Column, Store};
 use crate::table::Table;
-use crate::undo::{ColumnSet, Undecided};
+use crate::undo::Undecided;
 use crate::wait::Refusal;
 use model::columns::{BATCH_ROWS, Batch, Batches};
 use model::{ColumnType, Columns, Result, RowBuf, Scan};
@@ -50,6 +50,13 @@ pub(crate) struct BlockScan<'v> {
     walk: Option<Mutex<Walk>>,
 }
 
+/// A part of a block, under its latch.
+struct Part<'r> {
+    block: u32,
+    rows: &'r Rows,
+    range: Range<usize>,
+}
+
 impl<'v> BlockScan<'v> {
     /// Begins a scan: rows of blocks that are added later are not the snapshot's.
     pub fn new(table: &'v Table, view: View<'v>, scan: Scan<'v>) -> BlockScan<'v> {
@@ -77,6 +84,16 @@ impl<'v> BlockScan<'v> {
         Some(self.next.fetch_add(1, Relaxed)).filter(|part| *part < self.parts)
     }
 
+    /// Leaves out the parts of its block that follow a part: the block has no more slots. Rows of slots that come later are not the
+    /// snapshot's.
+    fn leave_out_rest(&self, part: u64) {
+        let per_block = parts_of_block(self.table);
+        let following = (part / per_block + 1) * per_block;
+        if part + 1 < following {
+            self.next.fetch_max(following, Relaxed);
+        }
+    }
+
     /// The block of a part, and its first slot there.
     fn place(&self, part: u64) -> (u32, usize) {
         let per_block = parts_of_block(self.table);
@@ -88,14 +105,18 @@ impl<'v> BlockScan<'v> {
     /// # Errors
     /// The statement must stop.
     fn show(&self, part: u64, sink: &mut impl Sink) -> Result<()> {
-        let (block, first) = self.place(part);
-        let Some(block) = self.table.blocks.get(block) else { return Ok(()) };
+        let (number, first) = self.place(part);
+        let Some(block) = self.table.blocks.get(number) else { return Ok(()) };
         loop {
             let rows = block.read();
             let range = first..rows.slots().min(first + BATCH_ROWS);
+            if first + BATCH_ROWS >= rows.slots() {
+                self.leave_out_rest(part);
+            }
             if range.is_empty() {
                 return Ok(());
             }
+            self.look_ahead(&Part { block: number, rows: &rows, range: range.clone() });
             match self.show_range(&rows, range, sink) {
                 Ok(()) => return Ok(()),
                 Err(undecided) => {
@@ -112,18 +133,17 @@ impl<'v> BlockScan<'v> {
             return self.show_versions(rows, range, sink);
         }
         let versioned = rows.versioned(range.clone());
-        let count = versioned.clone().inspect(|&slot| rows.prefetch(slot, ColumnSet::NONE)).count();
-        if count == 0 || count > MOST_RUNS || self.chooses() {
-            self.show_in_place(rows, range, sink);
+        let count = versioned.clone().count();
+        if self.chooses() || count > MOST_RUNS {
+            self.show_chosen(rows, range, sink);
         } else {
             let mut start = range.start;
             for slot in versioned.clone() {
-                self.show_in_place(rows, start..slot, sink);
+                self.show_run(rows, start..slot, sink);
                 start = slot + 1;
             }
-            self.show_in_place(rows, start..range.end, sink);
+            self.show_run(rows, start..range.end, sink);
         }
-        versioned.clone().for_each(|slot| rows.prefetch_chain(slot));
         self.show_versions(rows, versioned, sink)
     }
 
@@ -155,14 +175,19 @@ impl<'v> BlockScan<'v> {
         self.scan.filter.is_none_or(|filter| filter.evaluate_raw(&value) == Some(true))
     }
 
-    /// Shows the rows of a range that have no versions.
-    fn show_in_place(&self, rows: &Rows, range: Range<usize>, sink: &mut impl Sink) {
+    /// Shows the rows of a range without versions, if none is left out.
+    fn show_run(&self, rows: &Rows, range: Range<usize>, sink: &mut impl Sink) {
         if range.is_empty() {
             return;
         }
-        if !self.chooses() && all_unversioned(rows, range.clone()) {
+        if rows.is_filled() || all_there(rows, range.clone()) {
             return sink.take_range(rows.store(), range);
         }
+        self.show_chosen(rows, range, sink);
+    }
+
+    /// Shows the rows of a range that have no versions.
+    fn show_chosen(&self, rows: &Rows, range: Range<usize>, sink: &mut impl Sink) {
         let chosen = self.sifted(rows, self.choose(rows, range.clone()));
         match chosen.count() {
             all if all == range.len() => sink.take_range(rows.store(), range),
@@ -191,28 +216,43 @@ impl<'v> BlockScan<'v> {
         chosen
     }
 
-    /// Asks for what the next parts need that lie in other blocks, a step of the way to the values for each of them. Blocks lie anywhere in
-    /// memory, so that the processor's own prefetching begins anew with each.
-    fn look_ahead(&self, part: u64) {
-        let (here, _) = self.place(part);
-        let ahead = |parts: u64| {
-            let (block, first) = self.place(part + parts);
-            let block = self.table.blocks.get(block).filter(|_| block != here && part + parts < self.parts)?;
-            Some((block, first))
-        };
-        ahead(3).inspect(|(block, _)| block.prefetch());
-        let columns = self.columns.iter().take(AHEAD_COLUMNS);
-        if let Some(rows) = ahead(2).and_then(|(block, _)| block.try_read()) {
-            let columns = columns.clone().filter_map(|&column| rows.store().column(column));
-            columns.for_each(|column| prefetch(column, size_of::<Column>()));
-        }
-        if let Some((block, first)) = ahead(1)
-            && let Some(rows) = block.try_read()
-        {
-            let range = first.min(rows.slots())..rows.slots().min(first + BATCH_ROWS);
-            let columns = columns.filter_map(|&column| rows.store().column(column));
+    /// Asks for what a part and the next ones need, a step of the way to it for each of them: for their versions, whose entries lie
+    /// anywhere in memory; and for the columns of other blocks, which do, too, so that the processor's own prefetching begins anew with each.
+    fn look_ahead(&self, here: &Part<'_>) {
+        here.rows.prefetch_writers(here.range.clone());
+        self.with_part_ahead(1, here, |rows, range, is_other| {
+            rows.prefetch_chains(range.clone());
+            let columns = self.first_columns(rows).filter(|_| is_other);
             columns.for_each(|column| column.prefetch_range(range.clone(), AHEAD_BYTES));
+        });
+        self.with_part_ahead(2, here, |rows, range, is_other| {
+            rows.prefetch_slots(range);
+            let columns = self.first_columns(rows).filter(|_| is_other);
+            columns.for_each(|column| prefetch(column, size_of::<Column>()));
+        });
+        self.block_ahead(3, here).inspect(|block| block.prefetch());
+    }
+
+    fn first_columns<'r>(&'r self, rows: &'r Rows) -> impl Iterator<Item = &'r Column> {
+        self.columns.iter().take(AHEAD_COLUMNS).filter_map(|&column| rows.store().column(column))
+    }
+
+    /// Shows a part that is so many ahead: the rows of its block, its slots, and whether that is another block.
+    fn with_part_ahead(&self, parts: usize, here: &Part<'_>, visit: impl FnOnce(&Rows, Range<usize>, bool)) {
+        let of_block = |rows: &Rows, first: usize| first..rows.slots().min(first + BATCH_ROWS);
+        let first = here.range.start + parts * BATCH_ROWS;
+        if first < here.rows.slots() {
+            visit(here.rows, of_block(here.rows, first), false);
+        } else if let Some(rows) = self.block_ahead(parts, here).and_then(Block::try_read) {
+            visit(&rows, of_block(&rows, 0), true);
         }
+    }
+
+    /// The block of the part that is so many ahead, if it is another one, and those between have one part.
+    fn block_ahead(&self, parts: usize, here: &Part<'_>) -> Option<&Block> {
+        let following = (here.rows.slots() - here.range.end).div_ceil(BATCH_ROWS);
+        let blocks = parts.checked_sub(following).filter(|blocks| *blocks > 0)?;
+        self.table.blocks.get(here.block + blocks as u32)
     }
 
     /// Takes rows of a range from the index.
@@ -243,16 +283,13 @@ fn parts_of_block(table: &Table) -> u64 {
     table.layout.block_rows.div_ceil(BATCH_ROWS) as u64
 }
 
-/// Returns whether every slot of a range has a row in place, and no versions.
-fn all_unversioned(rows: &Rows, range: Range<usize>) -> bool {
-    if range.is_empty() || rows.is_whole() {
-        return true;
-    }
+/// Returns whether every slot of a range has a row in place.
+fn all_there(rows: &Rows, range: Range<usize>) -> bool {
     (range.start / 64..=(range.end - 1) / 64).all(|word| {
         let from = range.start.saturating_sub(word * 64).min(64);
         let until = (range.end - word * 64).min(64);
         let wanted = (u64::MAX << from) & if until == 64 { u64::MAX } else { (1 << until) - 1 };
-        rows.unversioned(word) & wanted == wanted
+        rows.there(word) & wanted == wanted
     })
 }
 
@@ -287,7 +324,6 @@ impl Batches for BlockScan<'_> {
             steps.step()?;
             let Some(part) = self.take_part() else { return Ok(false) };
             self.copy(part, batch)?;
-            self.look_ahead(part);
         }
         Ok(true)
     }

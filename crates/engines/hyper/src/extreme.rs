@@ -12,6 +12,7 @@ use crate::block::{Rows, Version};
 use crate::column_scan::BlockScan;
 use crate::predicates::{PredicateLog, looked_at};
 use crate::read::View;
+use crate::stop::PARTS_BETWEEN_LOOKS;
 use crate::store::{Column, Data, of_each_width};
 use crate::table::Table;
 use crate::undo::{ColumnSet, Undecided};
@@ -22,9 +23,6 @@ use model::{
     ColumnType, Columns, Error, Extreme, Item, Key, Predicate, Result, RowBuf, Scan, ScanEnd, Value, ValueRef,
 };
 use std::ops::{ControlFlow, Deref, Range};
-
-/// Blocks between two looks whether the statement must stop.
-const BLOCKS_BETWEEN_LOOKS: u64 = 64;
 
 /// Rows of a range between two such looks.
 const ROWS_BETWEEN_LOOKS: usize = 4096;
@@ -84,11 +82,13 @@ impl<'v> View<'v> {
         row.clear();
         let kind = table.schema().columns()[usize::from(of.column)].kind;
         let mut search = Search { of, kind, table, view: *self, scan, blocks: &blocks, found: None, row };
-        let mut steps = self.stop.every(BLOCKS_BETWEEN_LOOKS);
+        let mut steps = self.stop.every(PARTS_BETWEEN_LOOKS);
         for block in (0..table.blocks.count()).filter_map(|number| table.blocks.get(number)) {
-            steps.step().map_err(Ended::Stopped)?;
             loop {
-                let looked = search.look_at(&block.read());
+                let rows = block.read();
+                let (looked, parts) = (search.look_at(&rows), rows.slots().div_ceil(BATCH_ROWS));
+                drop(rows);
+                steps.pass(parts as u64).map_err(Ended::Stopped)?;
                 match looked {
                     Ok(()) => break,
                     // What was found so far is the snapshot's all the same.

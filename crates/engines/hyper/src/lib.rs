@@ -225,8 +225,9 @@ pub struct Options {
     pub claims: bool,
     /// Whether typed rows are stored whole, and not by column. Default: false.
     pub by_row: bool,
-    /// Rows of a block, and of its synopsis of versioned positions. Default: 1,024, the paper's; at most 32,768. In larger ones scans are
-    /// faster, since the values of a column lie behind each other for longer.
+    /// Rows of a block, and of its synopsis of versioned positions. Default: 16,384; at most 32,768; the paper's have 1,024. In larger ones
+    /// scans are faster, since the values of a column lie behind each other for longer. The first blocks of a table are smaller, and so are
+    /// those of long rows: a block grows up to 2 MB.
     pub block_rows: u64,
     /// Whether scans use the synopses. Without, they look at every row's chain: for experiments. Default: true.
     pub has_synopses: bool,
@@ -267,7 +268,7 @@ impl Default for Options {
             moves_starts: true,
             claims: true,
             by_row: false,
-            block_rows: 1024,
+            block_rows: 16_384,
             has_synopses: true,
             whole_versions: false,
             single_version: false,

@@ -35,6 +35,7 @@ pub(crate) struct Stop<'v> {
 pub(crate) struct Steps<'v> {
     stop: Stop<'v>,
     between_looks: u64,
+    /// Steps since the last look.
     done: u64,
 }
 
@@ -121,7 +122,20 @@ impl Steps<'_> {
     /// The statement must stop.
     #[inline]
     pub fn step(&mut self) -> Result<()> {
-        self.done += 1;
-        if self.done.is_multiple_of(self.between_looks) { self.stop.look() } else { Ok(()) }
+        self.pass(1)
+    }
+
+    /// Counts so many steps.
+    ///
+    /// # Errors
+    /// The statement must stop.
+    #[inline]
+    pub fn pass(&mut self, steps: u64) -> Result<()> {
+        self.done += steps;
+        if self.done < self.between_looks {
+            return Ok(());
+        }
+        self.done = 0;
+        self.stop.look()
     }
 }

@@ -26,6 +26,9 @@ use std::sync::{Arc, PoisonError};
 const INSERTERS: usize = 8;
 /// Columns of an announced row that are asked for, for writes that follow.
 const AHEAD_COLUMNS: usize = 16;
+/// So many blocks of a table are small: one of few rows is not to take twice as much memory as these.
+const SMALL_BLOCKS: u32 = 16;
+const SMALL_SLOTS: usize = 1024;
 /// Blocks whose sizes tell those of all.
 const WEIGHED: usize = 16;
 
@@ -100,13 +103,26 @@ impl Table {
         if let Some(place) = inserter.free.pop() {
             return place;
         }
-        let place = inserter.next.unwrap_or_else(|| Place { block: self.blocks.add(&self.layout), slot: 0 });
-        if is_first_of_more(place.slot as usize, &self.layout) {
-            self.block(place.block).write().make_room(place.slot as usize, &self.layout);
-        }
+        let place = inserter.next.filter(|place| self.grows_to(*place));
+        let place = place.unwrap_or_else(|| Place { block: self.blocks.add(&self.layout), slot: 0 });
         let slot = place.slot + 1;
         inserter.next = ((slot as usize) < self.layout.block_rows).then_some(Place { slot, ..place });
         place
+    }
+
+    /// Has the block of a place grow, if the place is the first one for which it must. False: it does not grow any more.
+    fn grows_to(&self, place: Place) -> bool {
+        let slot = place.slot as usize;
+        if !is_first_of_more(slot, &self.layout) {
+            return true;
+        }
+        let mut rows = self.block(place.block).write();
+        let may_be_large = self.blocks.count() > SMALL_BLOCKS;
+        let grows = (may_be_large || slot < SMALL_SLOTS) && rows.may_grow();
+        if grows {
+            rows.make_room(slot, &self.layout);
+        }
+        grows
     }
 
     /// Gives a place back.
@@ -369,15 +385,43 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::MOST_BYTES;
+
+    fn table(schema: Schema, block_rows: usize) -> (Table, Arc<Meter>) {
+        let meter = Arc::new(Meter::default());
+        let (schema, by_row, has_synopses, whole_versions) = (Arc::new(schema), false, true, false);
+        let layout = Layout { schema, by_row, block_rows, has_synopses, whole_versions, meter: meter.clone() };
+        (Table::new(TableId(0), layout, false), meter)
+    }
+
+    /// Slots and bytes of the blocks of a table with so many rows of so many bytes.
+    fn blocks(rows: u64, bytes: usize) -> Vec<(usize, usize)> {
+        let (table, _) = table(Schema::bytes("t").u64_key().build().expect("a good schema"), 16_384);
+        let row = vec![7; bytes];
+        (0..rows).for_each(|key| table.replace(&Key::from(key), Some(RowRef::new(&row))));
+        let mut blocks = Vec::new();
+        table.each_block(|rows| blocks.push((rows.slots(), rows.memory())));
+        blocks
+    }
+
+    /// The first blocks stay small, and those of long rows do.
+    #[test]
+    fn blocks_grow_up_to_a_number_of_rows_or_bytes() {
+        let slots = |blocks: &[(usize, usize)]| blocks.iter().map(|(slots, _)| *slots).collect::<Vec<_>>();
+        assert_eq!(slots(&blocks(10 * 1024 + 1, 8)), [[1024; 10].as_slice(), &[16]].concat());
+        assert_eq!(slots(&blocks(17 * 1024 + 2 * 16_384, 8)), [[1024; 16].as_slice(), &[16_384; 2], &[1024]].concat());
+        for (bytes, rows, expected) in [(900, 20 * 1024, 2048), (10_000, 20 * 128, 128), (100_000, 20 * 16, 16)] {
+            let long = blocks(rows, bytes);
+            let (last, full) = long.split_last().expect("some");
+            assert!(last.0 <= expected && full.iter().all(|(_, memory)| *memory < MOST_BYTES * 5 / 4));
+            assert!(full[16..].iter().all(|(slots, _)| *slots == expected), "{bytes}: {full:?}");
+        }
+    }
 
     /// Places of rows that have gone are noted in memory that counts, until the table goes.
     #[test]
     fn lists_of_places_are_counted() {
-        let meter = Arc::new(Meter::default());
-        let schema = Arc::new(Schema::bytes("t").u64_key().build().expect("a good schema"));
-        let (by_row, block_rows, has_synopses, whole_versions) = (false, 16, true, false);
-        let layout = Layout { schema, by_row, block_rows, has_synopses, whole_versions, meter: meter.clone() };
-        let table = Table::new(TableId(0), layout, false);
+        let (table, meter) = table(Schema::bytes("t").u64_key().build().expect("a good schema"), 16);
         let places: Vec<Place> = (0..2000).map(|_| table.new_place()).collect();
         let before = meter.used();
         places.iter().for_each(|place| table.free_place(*place));

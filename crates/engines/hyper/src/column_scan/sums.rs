@@ -115,7 +115,6 @@ impl Summing for BlockScan<'_> {
         }
         let columns = SmallVec::from_elem(Sum::default(), self.columns.len());
         let mut adding = Adding { scan: self, rows: 0, columns, fits: true };
-        self.look_ahead(part);
         self.show(part, &mut adding)?;
         if !adding.put(sums) {
             self.copy(part, batch)?;

@@ -47,7 +47,7 @@ impl HyperVariant {
         validation: ValidationName::SrAl,
         by_row: false,
         whole_versions: false,
-        block_rows: 1024,
+        block_rows: 16_384,
         has_synopses: true,
         moves_starts: true,
         single_version: false,
