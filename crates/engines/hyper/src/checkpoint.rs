@@ -16,6 +16,7 @@
 use crate::Hyper;
 use crate::read::View;
 use crate::table::Table;
+use model::columns::BATCH_ROWS;
 use model::{Columns, Invalid, LogPosition, Result, RowBuf, TableId};
 use parts::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -81,7 +82,7 @@ impl Hyper {
     }
 }
 
-/// Copies what is committed in a block, and writes it without the latch.
+/// Copies what is committed in a block, some slots at a time, and writes it without the latch.
 fn write_block(
     engine: &Hyper,
     table: &Table,
@@ -94,10 +95,11 @@ fn write_block(
     let view = View { rests_on: Some(rests_on), ..View::newest(engine) };
     let (mut rows, mut ends, mut row, mut slot) = (Vec::new(), Vec::new(), RowBuf::new(), 0);
     loop {
-        let undecided = {
+        let (undecided, is_over) = {
             let latched = block.read();
+            let end = latched.slots().min(slot + BATCH_ROWS);
             let mut undecided = None;
-            while slot < latched.slots() {
+            while slot < end {
                 match view.of(&latched, slot) {
                     Ok(version) if version.is_there() => {
                         version.copy(Columns::All, &mut row);
@@ -114,16 +116,21 @@ fn write_block(
                 }
                 slot += 1;
             }
-            undecided
+            (undecided, slot >= latched.slots())
         };
-        let Some(undecided) = undecided else { break };
-        engine.never().await_decision(&undecided.0)?;
+        let mut start = 0;
+        for end in ends.drain(..) {
+            writer.write(&rows[start..end])?;
+            report.rows += 1;
+            start = end;
+        }
+        rows.clear();
+        match undecided {
+            Some(undecided) => {
+                engine.never().await_decision(&undecided.0)?;
+            }
+            None if is_over => return Ok(()),
+            None => {}
+        }
     }
-    let mut start = 0;
-    for end in ends {
-        writer.write(&rows[start..end])?;
-        report.rows += 1;
-        start = end;
-    }
-    Ok(())
 }

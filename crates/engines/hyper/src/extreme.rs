@@ -84,13 +84,13 @@ impl<'v> View<'v> {
         let mut search = Search { of, kind, table, view: *self, scan, blocks: &blocks, found: None, row };
         let mut steps = self.stop.every(PARTS_BETWEEN_LOOKS);
         for block in (0..table.blocks.count()).filter_map(|number| table.blocks.get(number)) {
+            let mut first = 0;
             loop {
-                let rows = block.read();
-                let (looked, parts) = (search.look_at(&rows), rows.slots().div_ceil(BATCH_ROWS));
-                drop(rows);
-                steps.pass(parts as u64).map_err(Ended::Stopped)?;
+                let looked = search.look_at(&block.read(), first);
+                let Some(looked) = looked else { break };
+                steps.step().map_err(Ended::Stopped)?;
                 match looked {
-                    Ok(()) => break,
+                    Ok(()) => first += BATCH_ROWS,
                     // What was found so far is the snapshot's all the same.
                     Err(Stopped::Undecided(undecided)) => {
                         self.stop.await_decision(&undecided.0).map_err(Ended::Stopped)?;
@@ -131,13 +131,17 @@ impl Ended {
 }
 
 impl Search<'_, '_> {
-    fn look_at(&mut self, rows: &Rows) -> std::result::Result<(), Stopped> {
-        let all = 0..rows.slots();
-        if !self.table.layout.has_synopses {
-            return self.look_at_each(rows, all);
+    /// Looks at [`BATCH_ROWS`] slots, from this one on; `None`: there are no more.
+    fn look_at(&mut self, rows: &Rows, first: usize) -> Option<std::result::Result<(), Stopped>> {
+        let range = first..rows.slots().min(first + BATCH_ROWS);
+        if range.is_empty() {
+            return None;
         }
-        self.look_in_place(rows, all.clone());
-        self.look_at_each(rows, rows.versioned(all))
+        if !self.table.layout.has_synopses {
+            return Some(self.look_at_each(rows, range));
+        }
+        self.look_in_place(rows, range.clone());
+        Some(self.look_at_each(rows, rows.versioned(range)))
     }
 
     /// Looks at slots that may have versions, one by one.
@@ -158,11 +162,9 @@ impl Search<'_, '_> {
     /// Looks at the slots of a range that have no versions.
     fn look_in_place(&mut self, rows: &Rows, range: Range<usize>) {
         let column = rows.store().column(self.of.column).expect("columns were checked when the scan began");
-        for start in range.clone().step_by(BATCH_ROWS) {
-            let chosen = self.blocks.choose(rows, start..range.end.min(start + BATCH_ROWS));
-            if let Some(slot) = furthest(column, &chosen.slots(), self.of) {
-                self.offer(rows, slot, &rows.newest(slot));
-            }
+        let chosen = self.blocks.choose(rows, range);
+        if let Some(slot) = furthest(column, &chosen.slots(), self.of) {
+            self.offer(rows, slot, &rows.newest(slot));
         }
     }
 

@@ -122,16 +122,7 @@ impl Steps<'_> {
     /// The statement must stop.
     #[inline]
     pub fn step(&mut self) -> Result<()> {
-        self.pass(1)
-    }
-
-    /// Counts so many steps.
-    ///
-    /// # Errors
-    /// The statement must stop.
-    #[inline]
-    pub fn pass(&mut self, steps: u64) -> Result<()> {
-        self.done += steps;
+        self.done += 1;
         if self.done < self.between_looks {
             return Ok(());
         }

@@ -29,8 +29,8 @@ const AHEAD_COLUMNS: usize = 16;
 /// So many blocks of a table are small: one of few rows is not to take twice as much memory as these.
 const SMALL_BLOCKS: u32 = 16;
 const SMALL_SLOTS: usize = 1024;
-/// Blocks whose sizes tell those of all.
-const WEIGHED: usize = 16;
+/// Blocks whose sizes tell those of all: large ones among them, too.
+const WEIGHED: usize = 2 * SMALL_BLOCKS as usize;
 
 /// How a table's rows are stored.
 #[derive(Debug)]

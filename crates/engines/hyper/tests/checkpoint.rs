@@ -166,6 +166,24 @@ fn no_version_is_kept_for_a_checkpoint_that_is_being_written() {
     }
 }
 
+/// Rows of large blocks, which are written in pieces.
+#[test]
+fn a_checkpoint_has_every_part_of_a_block() {
+    const ROWS: u64 = 40_000;
+    let disk = SimDisk::new(8, SimDiskOptions::default());
+    let engine = ByColumn::reopen(&disk).expect("a healthy disk");
+    let table = engine.create_table(registers("registers", Storage::Ordered)).expect("a new table");
+    let mut load = engine.begin(Begin::default()).expect("room for one");
+    (0..ROWS).for_each(|key| put(&mut load, table, key, key).expect("alone"));
+    load.commit().expect("alone");
+    assert_eq!(engine.write_checkpoint(Pace::Half).expect("a healthy disk").rows, ROWS);
+    let engine = ByColumn::reopen(&disk.power_cut_with(Survival::SyncedOnly)).expect("a healthy disk");
+    let recovery = engine.recovery().expect("it was opened");
+    assert_eq!((recovery.checkpoint_rows, recovery.records), (ROWS, 0));
+    let table = engine.table_named("registers").expect("it was there before");
+    assert_eq!(state::<ByColumn>(&engine, table), (0..ROWS).map(|n| (n, n)).collect::<Vec<_>>());
+}
+
 /// C4: whoever drops a table beside a checkpoint waits for nobody, and its rows go at once. The checkpoint, which lacks them, waits for
 /// the drop.
 #[test]

@@ -186,3 +186,28 @@ fn an_unknown_column_is_refused() {
     let asked = open.extreme(&Scan::table(table), Extreme::least(9), &mut RowBuf::new());
     assert!(matches!(asked, Err(model::Error::Invalid(_))), "{asked:?}");
 }
+
+/// Rows of large blocks, which are searched in parts, with versions and without.
+#[test]
+fn the_furthest_row_is_found_in_every_part_of_a_block() {
+    const ROWS: i64 = 40_000;
+    let way = Way { by_row: false, of_range: false, by_view: true, is_greatest: false };
+    let engine = Hyper::new(Options::default());
+    let schema = Schema::table("t").column("id", ColumnType::Int).nullable("x", ColumnType::Int);
+    let schema = schema.column("y", ColumnType::Int).key(["id"]).build().expect("a schema");
+    let table = engine.create_table(schema).expect("a new table");
+    let mut load = begin(&engine, Mode::ReadWrite);
+    (0..ROWS).for_each(|id| way.put(&mut load, table, (id, Some(id + 1), 1)));
+    load.commit().expect("alone");
+    for id in [0, 1023, 1024, 16_383, 16_384, 17_500, 25_000, 39_999] {
+        let reader = begin(&engine, Mode::ReadOnly);
+        let mut open = begin(&engine, Mode::ReadWrite);
+        way.put(&mut open, table, (id, Some(-id), 1));
+        open.commit().expect("alone");
+        let asked = || way.ask(&mut begin(&engine, Mode::ReadWrite), table);
+        assert_eq!((asked(), engine.stats().versioned), (Some((key(id), Some(-id))), 1));
+        reader.abort();
+        engine.collect();
+        assert_eq!((asked(), engine.stats().versioned), (Some((key(id), Some(-id))), 0));
+    }
+}
