@@ -30,7 +30,11 @@ use std::sync::{Arc, PoisonError};
 /// Slots that a new block has room for at most. It doubles up to its full size.
 const FIRST_SLOTS: usize = 16;
 /// A block that would take more bytes does not double any more: a column that grows is copied into one piece, which the system must have.
+/// Texts have room for a quarter more than they take ([`Rows::is_full`]).
 pub(crate) const MOST_BYTES: usize = 2 << 20;
+
+/// Keys whose lengths tell those of all in a block.
+const MOST_WEIGHED: usize = 1024;
 
 /// Slots that a new block has room for: half of a small one, so that each block grows.
 fn first_slots(layout: &Layout) -> usize {
@@ -361,9 +365,14 @@ impl Rows {
         }
     }
 
-    /// Returns whether it may double: its rows would still take [`MOST_BYTES`] at most, if those that follow are like them.
+    /// Returns whether it has more than [`MOST_BYTES`]: rows have become longer since it grew.
+    pub fn is_full(&self) -> bool {
+        self.counted > MOST_BYTES * 5 / 4
+    }
+
+    /// Returns whether it may double: with a row in each slot it would still take [`MOST_BYTES`] at most, if all are like those there.
     pub fn may_grow(&self) -> bool {
-        2 * self.memory() <= MOST_BYTES
+        2 * self.memory() / self.taken.max(1) * self.slots() <= MOST_BYTES
     }
 
     /// Makes room for a slot.
@@ -515,9 +524,11 @@ impl Rows {
         self.entries().map(Undo::memory).sum()
     }
 
-    /// Returns the bytes of its rows' keys.
+    /// About the bytes of its rows' keys, from those of some: each lies elsewhere in memory.
     pub fn key_bytes(&self) -> usize {
-        (0..self.slots()).filter_map(|slot| self.key(slot)).map(|key| key.len()).sum()
+        let step = self.slots().div_ceil(MOST_WEIGHED).max(1);
+        let keys = (0..self.slots()).step_by(step).filter_map(|slot| self.key(slot));
+        step * keys.map(|key| key.len()).sum::<usize>()
     }
 
     /// Returns the number of entries in its chains.

@@ -217,7 +217,7 @@ impl<'v> BlockScan<'v> {
     }
 
     /// Asks for what a part and the next ones need, a step of the way to it for each of them: for their versions, whose entries lie
-    /// anywhere in memory; and for the columns of other blocks, which do, too, so that the processor's own prefetching begins anew with each.
+    /// anywhere in memory; and for the columns of other blocks, which do, too: the processor's own prefetching begins anew with each.
     fn look_ahead(&self, here: &Part<'_>) {
         here.rows.prefetch_writers(here.range.clone());
         self.with_part_ahead(1, here, |rows, range, is_other| {

@@ -29,6 +29,8 @@ const AHEAD_COLUMNS: usize = 16;
 /// So many blocks of a table are small: one of few rows is not to take twice as much memory as these.
 const SMALL_BLOCKS: u32 = 16;
 const SMALL_SLOTS: usize = 1024;
+/// Free places at either end of their list among which one is chosen for which a block need not grow much.
+const LOOKED_AT: usize = 16;
 /// Blocks whose sizes tell those of all: large ones among them, too.
 const WEIGHED: usize = 2 * SMALL_BLOCKS as usize;
 
@@ -100,7 +102,7 @@ impl Table {
         if inserter.free.is_empty() && inserter.next.is_none() {
             self.take_places_of_others(own, &mut inserter.free);
         }
-        if let Some(place) = inserter.free.pop() {
+        if let Some(place) = self.take_free(&mut inserter.free) {
             return place;
         }
         let place = inserter.next.filter(|place| self.grows_to(*place));
@@ -110,6 +112,29 @@ impl Table {
         place
     }
 
+    /// Takes the last of the free places. If its block has shrunk, and would have to grow by much at once, or has too many bytes already,
+    /// it takes another one that is near an end of the list: the first blocks are small, and rows seldom go in the order of their places.
+    fn take_free(&self, free: &mut Vec<Place>) -> Option<Place> {
+        if self.growth(*free.last()?) == Some(0) {
+            return free.pop();
+        }
+        let ends = (0..free.len().min(LOOKED_AT)).chain(free.len().saturating_sub(LOOKED_AT)..free.len());
+        let growths = ends.filter_map(|at| Some((self.growth(free[at])?, at)));
+        let (_, at) = growths.min()?;
+        Some(free.swap_remove(at))
+    }
+
+    /// Slots by which the block of a free place must grow for it; `None` if it has too many bytes for another row. Blocks up to
+    /// [`SMALL_SLOTS`] are not looked at.
+    fn growth(&self, place: Place) -> Option<usize> {
+        let slot = place.slot as usize;
+        if slot < SMALL_SLOTS {
+            return Some(0);
+        }
+        let rows = self.block(place.block).read();
+        (!rows.is_full()).then(|| (slot + 1).saturating_sub(rows.slots()))
+    }
+
     /// Has the block of a place grow, if the place is the first one for which it must. False: it does not grow any more.
     fn grows_to(&self, place: Place) -> bool {
         let slot = place.slot as usize;
@@ -117,6 +142,9 @@ impl Table {
             return true;
         }
         let mut rows = self.block(place.block).write();
+        if slot < rows.slots() {
+            return true; // It has grown for a free place behind.
+        }
         let may_be_large = self.blocks.count() > SMALL_BLOCKS;
         let grows = (may_be_large || slot < SMALL_SLOTS) && rows.may_grow();
         if grows {
@@ -386,6 +414,7 @@ impl Blocks {
 mod tests {
     use super::*;
     use crate::block::MOST_BYTES;
+    use std::ops::Range;
 
     fn table(schema: Schema, block_rows: usize) -> (Table, Arc<Meter>) {
         let meter = Arc::new(Meter::default());
@@ -416,6 +445,48 @@ mod tests {
             assert!(last.0 <= expected && full.iter().all(|(_, memory)| *memory < MOST_BYTES * 5 / 4));
             assert!(full[16..].iter().all(|(slots, _)| *slots == expected), "{bytes}: {full:?}");
         }
+    }
+
+    /// A row that comes and goes in a table that was large: its block does not grow to its last slot each time.
+    #[test]
+    fn a_place_in_a_shrunk_block_is_taken_last() {
+        const ROWS: u64 = 16 * 1024 + 16_384;
+        let (table, _) = table(Schema::bytes("t").u64_key().build().expect("a good schema"), 16_384);
+        let row = RowRef::new(b"row");
+        (0..ROWS).for_each(|key| table.replace(&Key::from(key), Some(row)));
+        (0..ROWS).for_each(|key| table.replace(&Key::from(key), None));
+        let slots = || {
+            let mut slots = 0;
+            table.each_block(|rows| slots += rows.slots());
+            slots
+        };
+        assert_eq!(slots(), 17 * 16, "all have shrunk");
+        for key in 0..100 {
+            table.replace(&Key::from(key), Some(row));
+            assert_eq!(slots(), 17 * 16, "{key}");
+            table.replace(&Key::from(key), None);
+        }
+    }
+
+    /// Rows that became long make their block so large that no others come there.
+    #[test]
+    fn no_place_is_taken_in_a_block_with_too_many_bytes() {
+        let (table, _) = table(Schema::bytes("t").u64_key().build().expect("a good schema"), 16_384);
+        let put = |keys: Range<u64>, row: Option<&[u8]>| {
+            keys.for_each(|key| table.replace(&Key::from(key), row.map(RowRef::new)));
+        };
+        let first = 16 * 1024 + 2048; // The slots below are another block's, or low ones.
+        put(0..16 * 1024 + 16_384, Some(b"short"));
+        put(first..first + 4000, Some(&[7; 1000]));
+        put(first..first + 100, None);
+        put(100_000..100_100, Some(b"short"));
+        let mut counts = Vec::new();
+        table.each_block(|rows| counts.push((0..rows.slots()).filter(|&slot| rows.is_in_place(slot)).count()));
+        assert_eq!(counts[16..], [16_284, 100]);
+        put(first + 100..first + 4000, Some(b"short"));
+        put(first + 100..first + 200, None);
+        put(200_000..200_100, Some(b"short"));
+        assert_eq!(table.blocks.count(), 18);
     }
 
     /// Places of rows that have gone are noted in memory that counts, until the table goes.

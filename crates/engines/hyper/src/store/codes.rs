@@ -4,13 +4,13 @@
 
 use super::heap::Heap;
 use super::words::Words;
-use model::columns::Dictionary;
+use model::columns::{BATCH_ROWS, Dictionary};
 use std::sync::Arc;
 
 /// The longest text in a dictionary. Unit: bytes. What is there stays when its last row goes.
 const LONGEST_CODED: usize = 255;
-/// Texts in a dictionary at most: their numbers have two bytes, with a sign.
-const MOST_CODED: usize = 1 << 14;
+/// Texts in a dictionary at most: as many as a batch has rows, since each batch has the dictionary, and a filter is asked for all of it.
+const MOST_CODED: usize = BATCH_ROWS;
 
 /// Texts by number.
 #[derive(Debug)]
