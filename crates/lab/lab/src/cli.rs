@@ -160,7 +160,7 @@ Trials on two cores (on more there are more points):
   vmvcc-silo 66, vmvcc-long-readers 72, vmvcc-stock-scan 24, vmvcc-ladder 24, vmvcc-contention 48,
   hyper-scan 72, hyper-synopsis 36, hyper-cycles 48, hyper-dml 72, hyper-tpcc 27, hyper-tatp 27, hyper-threads 48, hyper-logging 93,
   hyper-validation 36, hyper-aborts 36,
-  bohm-stages 3, bohm-10rmw 96, bohm-2rmw8r 42, bohm-theta 84, bohm-long-readers 84, bohm-smallbank 48; all 933, two hours.
+  bohm-stages 3, bohm-10rmw 96, bohm-2rmw8r 42, bohm-theta 84, bohm-long-readers 84, bohm-smallbank 48; all 939, two hours.
 dur-bank, dur-tpcc, dur-vacation and dur-remote run in virtual time, each point once: --repeat and --seconds have no effect on them.
 They measure this machine for half a minute a workload first: only then must it be quiet.
 paxos-order starts a cluster for each measurement, of 5 s; with --resume it is measured anew.
