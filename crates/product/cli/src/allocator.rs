@@ -37,6 +37,10 @@ struct Blocks {
     unused: usize,
     /// Bytes that are handed out.
     taken: usize,
+    /// Whether a block has become free since blocks were merged.
+    may_merge: bool,
+    /// Which units of the smallest size are free, while blocks are merged.
+    map: [u64; RESERVE >> SMALLEST >> WORD],
 }
 
 struct FreeBlock {
@@ -46,6 +50,8 @@ struct FreeBlock {
 const RESERVE: usize = 128 << 20;
 /// The smallest block, in bits of its size.
 const SMALLEST: u32 = 4;
+/// Units in a word of the map, in bits of their number.
+const WORD: u32 = u64::BITS.trailing_zeros();
 /// Requests up to this size are served. Larger ones are tried before they are made, and so are some of these; but what was tried may be
 /// another thread's a moment later, and batches of long texts have some megabytes.
 const SERVED: usize = 8 * memory::PIECE;
@@ -62,7 +68,13 @@ impl Reserve {
         let memory = Memory { _bytes: [const { MaybeUninit::uninit() }; RESERVE] };
         Reserve {
             memory: UnsafeCell::new(memory),
-            blocks: Mutex::new(Blocks { free: [None; SIZES], unused: 0, taken: 0 }),
+            blocks: Mutex::new(Blocks {
+                free: [None; SIZES],
+                unused: 0,
+                taken: 0,
+                may_merge: false,
+                map: [0; RESERVE >> SMALLEST >> WORD],
+            }),
         }
     }
 
@@ -79,6 +91,10 @@ impl Reserve {
         memory::set_reserve_in_use();
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         let free = blocks.take(size).or_else(|| self.take_unused(&mut blocks, size)).or_else(|| blocks.split(size));
+        let free = free.or_else(|| {
+            blocks.merge(self.memory.get().cast());
+            blocks.take(size).or_else(|| blocks.split(size))
+        });
         let Some(block) = free else { return ptr::null_mut() };
         blocks.count(|taken| taken + size);
         block.as_ptr().cast()
@@ -106,6 +122,7 @@ impl Reserve {
         };
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         blocks.put(block, size);
+        blocks.may_merge = true;
         blocks.count(|taken| taken.saturating_sub(size));
         if blocks.taken == 0 {
             // Whole again, whatever sizes the last ones had.
@@ -136,6 +153,60 @@ impl Blocks {
             self.put(unsafe { block.byte_add(whole) }, whole);
         }
         Some(block)
+    }
+
+    /// Makes large blocks of small ones that lie behind each other: what is still in use of the reserve may be little, and keep it from being
+    /// whole again, while statements that have ended have left it in pieces.
+    fn merge(&mut self, base: *mut u8) {
+        if !std::mem::take(&mut self.may_merge) {
+            return;
+        }
+        for place in 0..SIZES {
+            let mut next = self.free[place].take();
+            while let Some(block) = next {
+                self.mark(block.addr().get() - base.addr(), 1 << (place as u32 + SMALLEST));
+                // SAFETY: `put` has written it; whoever has the lock has all free blocks.
+                next = unsafe { block.read() }.next;
+            }
+        }
+        let mut run = None;
+        for unit in 0..=self.unused >> SMALLEST {
+            let word = self.map.get(unit >> WORD).copied().unwrap_or(0);
+            let is_free = word >> (unit % 64) & 1 != 0;
+            match run {
+                None if is_free => run = Some(unit),
+                Some(start) if !is_free => {
+                    self.put_run(base, start << SMALLEST, unit << SMALLEST);
+                    run = None;
+                }
+                _ => {}
+            }
+        }
+        self.map.fill(0);
+    }
+
+    /// Notes that a block is free.
+    fn mark(&mut self, start: usize, size: usize) {
+        let (first, units) = (start >> SMALLEST, size >> SMALLEST);
+        for unit in (first..first + units).step_by(64) {
+            // Blocks of fewer units do not cross words: they are aligned to their sizes.
+            let bits = if units >= 64 { u64::MAX } else { ((1 << units) - 1) << (unit % 64) };
+            self.map[unit >> WORD] |= bits;
+        }
+    }
+
+    /// Adds free memory, in blocks as large as they can be.
+    fn put_run(&mut self, base: *mut u8, mut start: usize, end: usize) {
+        while start < end {
+            let mut size = 1 << (end - start).min(SERVED).ilog2();
+            while !start.is_multiple_of(size.min(ALIGNMENT)) {
+                size /= 2;
+            }
+            // SAFETY: within the memory.
+            let block = NonNull::new(unsafe { base.add(start) }).expect("the reserve has an address");
+            self.put(block.cast(), size);
+            start += size;
+        }
     }
 
     /// Adds a free block of a size.
@@ -292,6 +363,31 @@ mod tests {
             blocks[1..].iter().for_each(|block| reserve.release(block.as_ptr(), large));
         }
         assert_eq!(all().count(), blocks.len(), "whole again");
+    }
+
+    /// What one statement has left in small blocks serves another one that wants large ones, beside a few that are still in use.
+    #[test]
+    fn free_blocks_of_the_reserve_serve_larger_requests() {
+        static RESERVE_OF_TEST: Reserve = Reserve::new();
+        let reserve = &RESERVE_OF_TEST;
+        let (large, small, odd) =
+            (Layout::new::<[u8; SERVED]>(), Layout::new::<[u8; 300]>(), Layout::new::<[u64; 2]>());
+        let kept = reserve.allocate(odd);
+        let all = |layout| std::iter::from_fn(move || NonNull::new(reserve.allocate(layout))).collect::<Vec<_>>();
+        // SAFETY: blocks of these sizes, each given back once.
+        unsafe {
+            kept.write_bytes(7, 16);
+            for _ in 0..2 {
+                let blocks = all(small);
+                assert!(blocks.len() > RESERVE / 512 - 10 && reserve.allocate(large).is_null());
+                blocks.iter().for_each(|block| reserve.release(block.as_ptr(), small));
+                let blocks = all(large);
+                assert_eq!(blocks.len(), RESERVE / SERVED - 1, "all but what is kept");
+                blocks.iter().for_each(|block| block.as_ptr().write_bytes(1, SERVED));
+                blocks.iter().for_each(|block| reserve.release(block.as_ptr(), large));
+            }
+            assert!((0..16).all(|at| kept.add(at).read() == 7));
+        }
     }
 
     #[test]

@@ -25,17 +25,23 @@ fn fails(server: &Server, sql: &str) -> String {
     text(&output.stderr)
 }
 
+/// Turns of who tries again.
+fn for_a_minute() -> impl Iterator<Item = ()> {
+    let begun = Instant::now();
+    std::iter::repeat(()).take_while(move |()| begun.elapsed() < Duration::from_secs(60))
+}
+
 /// The same of a statement that a session could be started for. A thread needs some pages of the system before it can answer anything,
 /// and what used up the last ones may not have given them back yet: then the connection is closed.
 fn fails_in_a_session(server: &Server, sql: &str) -> String {
-    let mut errors = (0..100).map(|_| fails(server, sql));
+    let mut errors = for_a_minute().map(|()| fails(server, sql));
     errors.find(|error| !error.contains("server closed the connection")).expect("memory comes back")
 }
 
 /// Runs a statement once there is memory for it and for its session: sessions are told that a statement has failed before its threads have
-/// given back all that it used.
+/// given back all that it used. Threads that wait for the next session keep for some seconds what they have freed.
 fn comes_back(server: &Server, sql: &str) -> String {
-    let mut outputs = (0..100).map(|_| server.psql(&["-v", "VERBOSITY=verbose", "-Atc", sql]));
+    let mut outputs = for_a_minute().map(|()| server.psql(&["-v", "VERBOSITY=verbose", "-Atc", sql]));
     let is_early = |error: &str| error.contains("53200") || error.contains("failed: server closed the connection");
     let is_over = |output: &Output| output.status.success() || !is_early(&text(&output.stderr));
     let output = outputs.find(is_over).expect("memory comes back");

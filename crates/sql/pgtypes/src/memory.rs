@@ -23,8 +23,8 @@ static RESERVE_IN_USE: AtomicBool = AtomicBool::new(false);
 static RESERVE_TAKEN: AtomicUsize = AtomicUsize::new(0);
 /// More than this is a part of the reserve that another statement may not take.
 const RESERVE_LOW: usize = 8 << 20;
-/// With more than this handed out, no trial counts: what passes it may be memory that small requests do not get.
-const RESERVE_SPENT: usize = 32 << 20;
+/// With more than this handed out, of 128 MB, no trial counts: what passes it may be memory that small requests do not get.
+const RESERVE_SPENT: usize = 96 << 20;
 /// Room in which any allocator finds a place for its own blocks: mimalloc takes 128 MiB at a time, aligned. With less, trials pass
 /// that small requests do not, until the reserve is used up.
 const SYSTEM_ROOM: usize = 256 << 20;

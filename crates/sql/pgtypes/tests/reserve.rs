@@ -8,7 +8,7 @@ fn a_reserve_that_is_spent_ends_who_uses_it() {
     memory::set_reserve_taken(1 << 20);
     memory::set_reserve_in_use();
     assert!(memory::check_reserve().is_ok() && !memory::is_reserve_in_use(), "there is memory again");
-    memory::set_reserve_taken(64 << 20);
+    memory::set_reserve_taken(100 << 20);
     assert!(memory::check_reserve().is_ok(), "something stays in it, and nobody asks for more");
     for _ in 0..3 {
         memory::set_reserve_in_use();
