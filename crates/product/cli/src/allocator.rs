@@ -47,7 +47,7 @@ struct FreeBlock {
     next: Option<NonNull<FreeBlock>>,
 }
 
-const RESERVE: usize = 128 << 20;
+const RESERVE: usize = 256 << 20;
 /// The smallest block, in bits of its size.
 const SMALLEST: u32 = 4;
 /// Units in a word of the map, in bits of their number.

@@ -111,7 +111,7 @@ fn a_system_without_memory_is_an_answer() {
     let server = Server::start(directory.path(), &["--memory", "8GB", "--durability", "async", "--work-mem", "1GB"]);
     server.show("CREATE TABLE t (id int PRIMARY KEY, v text)");
     server.show("INSERT INTO t SELECT i, repeat('x', 2000) FROM generate_series(-1000, -1) i");
-    server.limit_addresses(1400 << 20);
+    server.limit_addresses(1528 << 20);
     let sort = "SELECT count(*) FROM (SELECT i, repeat('y', 900) t FROM generate_series(1, 100000000) i ORDER BY t OFFSET 1) x";
     let greedy =
         [sort, "SELECT length(repeat('x', 900000000))", "SELECT array_agg(i) FROM generate_series(1, 100000000) i"];
@@ -145,7 +145,7 @@ fn operators_without_memory_are_an_answer() {
     server.show("CREATE TABLE t (id int PRIMARY KEY)");
     server.show("INSERT INTO t VALUES (1)");
     server.show("CREATE TABLE wide (id int PRIMARY KEY, t text)");
-    server.limit_addresses(1000 << 20);
+    server.limit_addresses(1128 << 20);
     let series = "generate_series(1, 100000000)";
     let texts = "(SELECT i, repeat('x', 900) || i AS t FROM generate_series(1, 100000000) i)";
     let greedy = [

@@ -23,8 +23,6 @@ static RESERVE_IN_USE: AtomicBool = AtomicBool::new(false);
 static RESERVE_TAKEN: AtomicUsize = AtomicUsize::new(0);
 /// More than this is a part of the reserve that another statement may not take.
 const RESERVE_LOW: usize = 8 << 20;
-/// With more than this handed out, of 128 MB, no trial counts: what passes it may be memory that small requests do not get.
-const RESERVE_SPENT: usize = 96 << 20;
 /// Room in which any allocator finds a place for its own blocks: mimalloc takes 128 MiB at a time, aligned. With less, trials pass
 /// that small requests do not, until the reserve is used up.
 const SYSTEM_ROOM: usize = 256 << 20;
@@ -64,16 +62,11 @@ pub fn is_reserve_in_use() -> bool {
 /// 53200.
 pub fn check_reserve() -> Result<()> {
     if is_reserve_in_use() {
-        let none_left = || Error::new(state::OUT_OF_MEMORY, "out of memory: the system has none left").hint(HINT);
-        let taken = RESERVE_TAKEN.load(Ordering::Relaxed);
-        if taken > RESERVE_SPENT {
-            // Who comes next is refused if the reserve serves him, too, and not for what stays in it.
-            RESERVE_IN_USE.store(false, Ordering::Relaxed);
-            return Err(none_left());
-        }
         // An allocator may find room for a trial among what it has, and none for blocks of another size: where much of the
         // reserve is gone, the room must be the system's.
-        check_room(if taken > RESERVE_LOW { SYSTEM_ROOM } else { 0 }).map_err(|_| none_left())?;
+        let is_low = RESERVE_TAKEN.load(Ordering::Relaxed) > RESERVE_LOW;
+        check_room(if is_low { SYSTEM_ROOM } else { 0 })
+            .map_err(|_| Error::new(state::OUT_OF_MEMORY, "out of memory: the system has none left").hint(HINT))?;
         RESERVE_IN_USE.store(false, Ordering::Relaxed);
     }
     Ok(())
