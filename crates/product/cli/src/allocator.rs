@@ -155,8 +155,8 @@ impl Blocks {
         Some(block)
     }
 
-    /// Makes large blocks of small ones that lie behind each other: what is still in use of the reserve may be little, and keep it from being
-    /// whole again, while statements that have ended have left it in pieces.
+    /// Makes large blocks of small ones that lie behind each other: what is still in use of the reserve may be little, and keep it from
+    /// being whole again, while statements that have ended have left it in pieces.
     fn merge(&mut self, base: *mut u8) {
         if !std::mem::take(&mut self.may_merge) {
             return;
